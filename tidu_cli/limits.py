@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
@@ -19,11 +19,14 @@ from functools import cache
 from itertools import chain, islice, repeat
 from operator import length_hint
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from tidu_cli.errors import EvaluationError, LimitError, StepsError, worded
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
+H = TypeVar("H", bound=Hashable)
+ENDLESS = 2**62
+"""Sizes count up to this: exact ones of long chains of calls would be numbers of thousands of digits."""
 _NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -83,6 +86,26 @@ def require(name: str, needed: int, what: str) -> None:
     if needed > allowed:
         told = format_size(needed) if name == "memory" else f"{needed:,} nodes"
         raise LimitError(f"{what}: {told}, {more_than(name, allowed)}")
+
+
+def written_out(root: H, sizes: Mapping[H, int], callees: Mapping[H, Sequence[H]]) -> int:
+    """How many nodes a function stands for, with functions of these sizes in the place of their calls; up to `ENDLESS`.
+
+    Linear in the calls. Functions that call themselves, or that are not there, are for their reader to refuse.
+    """
+    found: dict[H, int] = {}
+    todo, entered = [root], set[H]()
+    while todo:
+        name = todo[-1]
+        if name not in sizes or name in found:
+            todo.pop()
+        elif name not in entered:
+            entered.add(name)
+            todo += [callee for callee in dict.fromkeys(callees[name]) if callee not in entered]
+        else:
+            todo.pop()
+            found[name] = min(sizes[name] + sum(found.get(callee, 0) for callee in callees[name]), ENDLESS)
+    return found.get(root, 0)
 
 
 def more_than(name: str, allowed: int, meanwhile: str = "") -> str:

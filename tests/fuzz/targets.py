@@ -6,6 +6,7 @@ from tests.fuzz.commands import COMMAND_LINES
 from tests.fuzz.documents import DOCUMENTS
 from tests.fuzz.engines import ENGINE_PROGRAMS
 from tests.fuzz.formulas import FORMULAS
+from tests.fuzz.loops import LOOPS
 from tests.fuzz.models import MODELS
 from tests.fuzz.outputs import OUTPUTS
 from tests.fuzz.programs import PROGRAMS
@@ -14,5 +15,5 @@ from tests.fuzz.target import Target
 from tests.fuzz.values import VALUES
 from tests.fuzz.work import WORK
 
-_ALL = (DOCUMENTS, VALUES, FORMULAS, COMMAND_LINES, PROGRAMS, ENGINE_PROGRAMS, MODELS, SPECIAL, WORK, OUTPUTS)
+_ALL = (DOCUMENTS, VALUES, FORMULAS, COMMAND_LINES, PROGRAMS, ENGINE_PROGRAMS, LOOPS, MODELS, SPECIAL, WORK, OUTPUTS)
 TARGETS: dict[str, Target] = {t.name: t for t in _ALL}

@@ -11,13 +11,14 @@ from tests.fuzz.minimise import minimised
 from tests.fuzz.targets import TARGETS
 
 SHARES = {
-    "documents": 0.45,
+    "documents": 0.448,
     "values": 0.29,
     "formulas": 0.215,
     "commands": 0.014,
     "outputs": 0.005,
     "programs": 0.01,
     "engines": 0.005,
+    "loops": 0.002,
     "models": 0.005,
     "special": 0.005,
     "work": 0.001,

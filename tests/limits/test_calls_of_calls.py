@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,5 @@ def test_they_are_refused_before_they_are_written_out(written, tmp_path):
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 10_000
     line = refused(*words, "--max-expansion", "5k")
     assert "more than the limit of 5,000; allow more with --max-expansion N" in line
+    n = max(int(number.replace(",", "")) for number in re.findall(r" (\d[\d,]*) ", line))
+    assert n > 2 ** (LEVELS - 1), "all that is written is counted, not what was written out when the limit was reached"

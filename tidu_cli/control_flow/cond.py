@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import examples, words
+from tidu_cli.control_flow.along import cond_along
 from tidu_cli.control_flow.graphs import (
     Linearized,
     Terms,
@@ -267,6 +268,7 @@ PRIMITIVES = (
         indices=(0, 1),
         integers="exact",
         jvp=_jvp,
+        along=cond_along,
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,

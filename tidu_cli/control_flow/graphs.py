@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import cast
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.errors import LimitError, MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Externals, Graph, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
@@ -80,12 +80,12 @@ def zeros(trace: Recorder, type_: Type) -> Term:
 
 @contextmanager
 def naming_place(place: str, graph: ClosedGraph) -> Iterator[None]:
-    """What has no rule in a graph is told with its place in the node that holds it: `, body, node 7 (mul): ...`."""
+    """What has no rule in a graph, or makes too much, is told with its place in the node that holds it: `, body, node 7 (mul)`."""
     try:
         yield
-    except MissingRuleError as error:
+    except (MissingRuleError, LimitError) as error:
         begin, message = f"graph '{graph.graph.name}', ", str(error)
-        raise MissingRuleError(f", {place}, {message.removeprefix(begin)}" if message.startswith(begin) else message) from None
+        raise type(error)(f", {place}, {message.removeprefix(begin)}" if message.startswith(begin) else message) from None
 
 
 class Linearized:

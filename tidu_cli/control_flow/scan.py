@@ -8,10 +8,10 @@ another scan, one array a residual, but for what is the same in all steps. In re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import examples, words
+from tidu_cli.control_flow.along import along_loop, scan_along
 from tidu_cli.control_flow.checkpoints import segmented
 from tidu_cli.control_flow.graphs import (
     Flags,
@@ -112,15 +112,7 @@ def _emit(trace: Recorder, attrs: ScanAttrs, body: ClosedGraph, consts: Sequence
 def _jvp(node: JVP) -> Terms:
     attrs: ScanAttrs = node.attrs
     trace = next(t.trace for t in node.tangents if t is not None)
-    active = [t is not None for t in node.tangents]
-    const_active, init_active, x_active = _split(attrs, active)
-
-    @cache
-    def along(carry: Flags) -> Linearized:
-        return Linearized(attrs.body, [*const_active, *carry, *x_active], trace.primitives)
-
-    carry_active = fixed_point(tuple(init_active), lambda carry: along(carry).live[: attrs.num_carry])
-    step = along(carry_active)
+    step = along_loop(attrs.body, attrs.carried, [t is not None for t in node.tangents], trace.primitives)
     if not any(step.active):
         return [None] * len(node.results)
     residuals = _residuals(trace, attrs, step, node.operands)
@@ -379,6 +371,7 @@ PRIMITIVES = (
         records=True,
         integers="exact",
         jvp=_jvp,
+        along=scan_along,
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tidu_cli.control_flow import examples, words
+from tidu_cli.control_flow.along import while_along, while_step
 from tidu_cli.control_flow.graphs import (
     Flags,
-    Linearized,
     Terms,
     as_batch,
     batched_outputs,
@@ -22,16 +22,13 @@ from tidu_cli.control_flow.graphs import (
     flops,
     made,
     named,
-    naming_place,
-    outputs_of,
     require_types,
-    zeros,
 )
 from tidu_cli.control_flow.kernels import while_kernel
 from tidu_cli.control_flow.narrowed_branches import narrowed_while
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, named_graphs
-from tidu_cli.graph.types import ANY, TensorType, Type, of_batch, tangent_type
+from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
@@ -42,7 +39,6 @@ from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences, sta
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.terms import Recorder, Term, op
-from tidu_cli.transforms import nested
 
 select_n, reduce_or, gt = op("select_n"), op("reduce_or"), op("gt")
 
@@ -105,68 +101,24 @@ def _emit(trace: Recorder, condition: ClosedGraph, body: ClosedGraph, cond_const
 def _jvp(node: JVP) -> Terms:
     attrs: WhileAttrs = node.attrs
     trace = next(t.trace for t in node.tangents if t is not None)
-    _, const_active, init_active = attrs.split([t is not None for t in node.tangents])
-
-    def along(carry: Flags) -> Linearized:
-        return Linearized(attrs.body, [*const_active, *carry], trace.primitives)
-
-    moving = fixed_point(tuple(init_active), lambda carry: along(carry).live)
-    step = along(moving)
-    if not any(moving):
-        return [None] * len(node.results)
-    _, const_moves, carry_moves = attrs.split([*[False] * attrs.cond_consts, *step.active])
     active = [k for k, t in enumerate(node.tangents) if t is not None and k >= attrs.cond_consts]
-    tangents = {k: node.tangents[k] for k in active}
-    inputs = [*named("x", [t.value_type for t in node.operands]), *[(f"dx{k}", t.value_type) for k, t in tangents.items() if t]]
-    n_carry = len(moving)
+    tangents = [t for k in active if (t := node.tangents[k]) is not None]
+    n = len(node.operands)
+    # Before the graph of the loop is begun: rules of what is in it recurse here, as deep as graphs nest, and then know theirs.
+    step = while_step(attrs, node.tangents, trace.primitives)
+    moves = step.active[attrs.body_consts :]
+    if not any(moves):
+        return [None] * len(node.results)
 
     def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
-        values = terms[: len(node.operands)]
-        given = dict(zip(active, terms[len(node.operands) :], strict=True))
-        cond_consts, body_consts, carry = attrs.split(values)
-        first = attrs.cond_consts + attrs.body_consts
-        d_consts = [given[attrs.cond_consts + k] for k, m in enumerate(const_moves) if m]
-        numbers = [k for k, m in enumerate(carry_moves) if m]
-        d_carry = [given[first + k] if first + k in given else zeros(inner, tangent_type(carry[k].value_type)) for k in numbers]
-        condition, body = _along_tangents(inner.primitives, attrs, const_moves, carry_moves)
-        return list(_emit(inner, condition, body, cond_consts, [*body_consts, *d_consts], [*carry, *d_carry]))[n_carry:]
+        given = dict(zip(active, terms[n:], strict=True))
+        _, found = while_along(JVP(attrs, terms[:n], node.results, [given.get(k) for k in range(n)]), step)
+        return [t for t in found if t is not None]
 
-    loop = made(trace.primitives, inputs, emit)
-    index = trace.full(0, TensorType("i32"))
-    operands = [index, *node.operands, *[t for t in tangents.values() if t is not None]]
-    found = iter(trace.emit_all("cond", *operands, branches=(loop,)))
-    return [next(found) if m else None for m in carry_moves]
-
-
-def _along_tangents(
-    primitives: Any, attrs: WhileAttrs, const_moves: Sequence[bool], carry_moves: Sequence[bool]
-) -> tuple[ClosedGraph, ClosedGraph]:
-    """The condition and the body of a loop that carries tangents, too."""
-    body_types = attrs.body.input_types
-    consts, carry = body_types[: attrs.body_consts], body_types[attrs.body_consts :]
-    d_consts = [tangent_type(t) for t, m in zip(consts, const_moves, strict=True) if m]
-    d_carry = [tangent_type(t) for t, m in zip(carry, carry_moves, strict=True) if m]
-
-    def step(inner: Recorder, terms: list[Term]) -> list[Term]:
-        values = iter(terms)
-        of_consts = [next(values) for _ in consts]
-        along_consts = [next(values) if m else None for m in const_moves]
-        operands = [*of_consts, *[next(values) for _ in carry]]
-        tangents = [*along_consts, *[next(values) if m else None for m in carry_moves]]
-        with naming_place("body", attrs.body):
-            found = nested.push_forward(inner, attrs.body.graph, operands, tangents)
-        moved = [(t, c) for t, c, m in zip(found, carry, carry_moves, strict=True) if m]
-        along = [zeros(inner, tangent_type(c)) if t is None else t for t, c in moved]
-        return [*outputs_of(inner, attrs.body, operands), *along]
-
-    cond_types = attrs.condition.input_types[: attrs.cond_consts]
-    condition = made(
-        primitives,
-        [*named("c", cond_types), *named("s", carry), *named("ds", d_carry)],
-        lambda inner, terms: outputs_of(inner, attrs.condition, terms[: len(cond_types) + len(carry)]),
-    )
-    body = made(primitives, [*named("c", consts), *named("dc", d_consts), *named("s", carry), *named("ds", d_carry)], step)
-    return condition, body
+    operands, of_tangents = named("x", [t.value_type for t in node.operands]), zip(active, tangents, strict=True)
+    loop = made(trace.primitives, [*operands, *[(f"dx{k}", t.value_type) for k, t in of_tangents]], emit)
+    found = iter(trace.emit_all("cond", trace.full(0, TensorType("i32")), *node.operands, *tangents, branches=(loop,)))
+    return [next(found) if m else None for m in moves]
 
 
 def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> list[bool]:
@@ -291,6 +243,7 @@ PRIMITIVES = (
         records=True,
         integers="exact",
         jvp=_jvp,
+        along=while_along,
         batch=_batch,
         irreversible=NO_REVERSE,
         dependence=_dependence,

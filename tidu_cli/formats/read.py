@@ -27,7 +27,7 @@ from tidu_cli.formats.shape.document import (
     type_reader,
 )
 from tidu_cli.formats.shape.outline import accepted, judged
-from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph, nodes_written_out
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
@@ -246,7 +246,7 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
         names.add(graph.name)
         with naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, its_nodes, _inputs(graph, declared), numbering, graphs))
-    require("nodes", sum(graph.n_nodes for graph in graphs) + numbering.n_within, "the document")
+    require("nodes", sum(nodes_written_out(graph.code, graph.cases) for graph in graphs), "the document")
     bindings = tuple(_bindings(data.bindings or (), graphs))
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
     check_own_tangents(document)
@@ -289,8 +289,6 @@ def _closed(data: object, place: str, around: Numbering) -> ClosedGraph:
     with naming(f"{place}, "):
         graph = _graph(shape, nodes if listed is None else listed, inputs, numbering, ())
         _check_closed(graph)
-    around.n_within += graph.n_nodes + numbering.n_within
-    require("nodes", around.n_within, "graphs within nodes")
     return ClosedGraph.of(graph)
 
 

@@ -9,8 +9,9 @@ from tidu_cli.errors import DocumentError
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.formats.output import Piece, write_first, write_pieces
-from tidu_cli.graph.closed import MAX_GRAPH_NESTING, graphs_of
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, graphs_of, nodes_written_out
 from tidu_cli.graph.graph import Document
+from tidu_cli.limits import require
 from tidu_cli.streams import is_stdout
 from tidu_cli.watching import watch
 
@@ -65,7 +66,9 @@ def formatted(
 
 
 def _require_readable(document: Document) -> None:
-    """Raises DocumentError for graphs that stand within one another deeper than readers go."""
+    """Raises LimitError for a graph of more nodes than readers take, DocumentError for graphs that nest deeper than they go."""
+    for graph in document.graphs:
+        require("nodes", nodes_written_out(graph.code, graph.cases), f"graph '{graph.name}', with the graphs within its nodes")
     deep = {code for code, case in enumerate(document.cases.cases) if any(g.depth > MAX_GRAPH_NESTING for g in graphs_of([case]))}
     for graph in document.graphs if deep else ():
         for node, code in enumerate(graph.code):

@@ -6,7 +6,8 @@ depends on tangents is seen from which operands of the node are active.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import Type
+from tidu_cli.limits import require
 
 MAX_GRAPH_NESTING = 64
 """How deep graphs may stand within nodes of graphs within nodes in a file: rules recurse as deep."""
@@ -23,7 +25,11 @@ class ClosedGraph:
     """A closed graph over a table of just the cases in it, so that it may be compared: equal ones have the same file form."""
 
     def __init__(self, graph: Graph) -> None:
+        """Raises LimitError if the graph, with those within it, has more nodes than a document may have."""
         self.graph = graph
+        self.n_nodes = nodes_written_out(graph.code, graph.cases)
+        """How many nodes it stands for, with those of graphs within it, as often as a node holds them."""
+        require("nodes", self.n_nodes, "a graph within a node, with those within it")
         self.tidy = False
         """Whether it is known that it has no dead or equal nodes."""
         self.digest: bytes | None = None
@@ -133,13 +139,26 @@ def graphs_of(cases: Iterable[Case]) -> list[ClosedGraph]:
     return [graph for case in cases for graph in closed_graphs(case.attrs)]
 
 
+def nodes_written_out(code: Collection[int], cases: CaseTable) -> int:
+    """How many nodes these are, with those of the graphs that they hold: in a file a graph stands as often as a node holds it.
+
+    It takes time in proportion to the nodes at most, since each graph knows how many it stands for.
+    """
+    numbers = range(len(cases)) if len(cases) < len(code) else set(code)
+    within = {number: n for number in numbers if (n := sum(g.n_nodes for g in closed_graphs(cases[number].attrs)))}
+    counts = Counter(code) if within else {}
+    return len(code) + sum(n * counts.get(number, 0) for number, n in within.items())
+
+
 def graphs_within(cases: Iterable[Case]) -> Iterator[ClosedGraph]:
-    """The graphs that cases hold, and those in them, at any depth."""
-    pending = graphs_of(cases)
+    """The graphs that cases hold, and those in them, at any depth; one that several nodes hold once."""
+    pending, seen = graphs_of(cases), set[int]()
     while pending:
         found = pending.pop()
-        yield found
-        pending += graphs_of(found.graph.cases.cases)
+        if id(found) not in seen:
+            seen.add(id(found))
+            yield found
+            pending += graphs_of(found.graph.cases.cases)
 
 
 def cases_within(cases: Iterable[Case]) -> Iterator[Case]:

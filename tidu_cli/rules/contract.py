@@ -99,6 +99,9 @@ class Narrowing:
 JVPRule = Callable[[JVP], Sequence["Term | None"]]
 """Gives one tangent per result, None for zero."""
 
+AlongRule = Callable[[JVP], tuple[Sequence["Term"], Sequence["Term | None"]]]
+"""Gives results, and one tangent per result, None for zero."""
+
 TransposeRule = Callable[[Transposition], Sequence["Term | None"]]
 """Gives one cotangent per operand, None for zero and for inactive operands."""
 
@@ -263,6 +266,8 @@ class Rules:
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
     narrowed: NarrowingRule | None = None
     """What computes some results of a node that holds graphs, and as little else as can be."""
+    along: AlongRule | None = None
+    """Results and their tangents by one node that holds graphs, where nothing will be transposed. It reads no results."""
     merged: MergingRule | None = None
     """What computes the results of two nodes that hold graphs and read the same."""
     segmented: SegmentedRule | None = None

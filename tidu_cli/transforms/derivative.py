@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from tidu_cli.errors import TransformError, worded
 from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.closed import nodes_written_out
 from tidu_cli.graph.graph import Document, Externals, Graph, Input, Meta, Output, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import fresh_name
@@ -47,7 +48,8 @@ class Derivative:
 
     def list_externals(self) -> None:
         """Once all is stamped: make arguments of handles, where what is outside of a graph is listed in the order of first use."""
-        require("nodes", len(self.linear.code) + len(self.residual.code), self.stamper.what)
+        made = (self.linear, self.residual)
+        require("nodes", sum(nodes_written_out(graph.code, graph.cases) for graph in made), self.stamper.what)
         n_flat, n_residual = self.logical.n_values, self.residual.n_values
         starts = [*self.logical.base, n_flat, n_flat + n_residual]
         graph_of, start_of = list[int](), list[int]()

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.recording.graphs import spliced
+from tidu_cli.rules.recording.graphs import spliced, stamped
+from tidu_cli.rules.recording.templates import Templates, along_template, jvp_template
 from tidu_cli.rules.tangents.types import natural
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -43,6 +46,36 @@ def push_forward(
         document = linearize(_document(graph), list(active), primitives=_rules(trace, primitives))
     seeds = {i.key: t for i, t in zip(document.head.inputs, active.values(), strict=True)}
     return spliced(trace, document, _by_input(graph, operands) | seeds)
+
+
+def along(trace: Recorder, graph: Graph, operands: Sequence[Term], tangents: Terms) -> tuple[list[Term], Terms]:
+    """Emit a graph and its derivative at these operands, along these tangents, None for zero. Gives outputs and their tangents.
+
+    A node that can have no transpose, since a loop in it cannot, is one node of values and tangents. Raises MissingRuleError.
+    """
+    primitives, cases = _rules(trace, None), graph.cases.copy()
+    joint = {code for code, case in enumerate(graph.cases.cases) if primitives.is_irreversible([case])}
+    if not joint:
+        found = push_forward(trace, graph, operands, tangents)
+        return cast(list[Term], apply(trace, graph, operands)), found
+    template = Templates(lambda code, flags: (along_template if code in joint else jvp_template)(primitives, cases, code, flags))
+    values, moving = [*operands], [*tangents]
+    for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
+        reads, given = [values[a] for a in args], [moving[a] for a in args]
+        active, n = tuple([t is not None for t in given]), end - first
+        if code in joint and any(active):
+            found = stamped(trace, cases, template.record(graph, node, (code, active), active), [*reads, *given, *[None] * n])
+            values += cast(list[Term], found[:n])
+            moving += found[n:]
+            continue
+        results = trace.append(trace.cases.intern(graph.cases[code]), reads)
+        values += results
+        if any(active):
+            moving += stamped(trace, cases, template.record(graph, node, (code, active), active), [*reads, *results, *given])
+        else:
+            moving += [None] * n
+    outputs = [cast(int, o.value) for o in graph.outputs]
+    return [values[v] for v in outputs], [moving[v] for v in outputs]
 
 
 def pull_back(

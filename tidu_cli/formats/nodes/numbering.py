@@ -54,7 +54,6 @@ class Numbering:
         self.read_type = read_type
         self.read_closed = read_closed
         self.depth = depth  # how many nodes its graphs stand within
-        self.n_within = 0  # how many nodes there are in the graphs within its rows
         self.watched = watched  # by those who want to know how many of the listed nodes are read
         self.cases = CaseTable(primitives)
         self.detached: list[Detached] = []

@@ -15,7 +15,7 @@ from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.graph.walk import backwards, forwards
-from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -52,6 +52,15 @@ def spliced(trace: Recorder, document: Document, sources: Mapping[Key, Term]) ->
         if value is not None and results[-1] is None:
             raise MissingRuleError(f"its '{output.key}' depends on a value that is not there")
     return results
+
+
+def stamped(trace: Recorder, cases: CaseTable, template: Template, sources: Sequence[Term | None]) -> list[Term | None]:
+    """Emit the nodes of a template, none of them as linear, for these sources; None where it reads none. Gives its results."""
+    values = [*sources]
+    for node in (*template.closed, *template.nodes):
+        number = trace.cases.intern(replace(cases[node.code], mask=None))
+        values += trace.append(number, cast(list[Term], [values[slot] for slot in node.reads]))
+    return [None if slot is None else values[slot] for slot in template.results]
 
 
 def emitted(trace: Recorder, graph: Graph, known: Mapping[int, Term], wanted: Sequence[int]) -> list[Term]:

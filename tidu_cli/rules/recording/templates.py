@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError, placed
+from tidu_cli.errors import LimitError, MissingRuleError, TypeRuleError, placed
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type
@@ -47,11 +47,11 @@ class Templates(dict[Hashable, Template]):
         self.template = template
 
     def record(self, graph: Graph, node: int, key: Hashable, active: Iterable[object]) -> Template:
-        """The template of a node, which is that of this key from now on. Raises MissingRuleError naming the node."""
+        """The template of a node, which is that of this key from now on. Raises MissingRuleError or LimitError naming the node."""
         try:
             template = self[key] = self.template(graph.code[node], tuple(map(bool, active)))
-        except MissingRuleError as error:
-            raise MissingRuleError(placed(graph.describe(node), error)) from None
+        except (MissingRuleError, LimitError) as error:  # what it makes may be too large
+            raise type(error)(placed(graph.describe(node), error)) from None
         return template
 
 
@@ -118,6 +118,25 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
     if takes is not None:
         template = replace(template, takes=(tangents[0].slot, takes(case.attrs)))
     return _linear(trace, template, f"JVP rule of {case.op}")
+
+
+@recorded_once
+def along_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: tuple[bool, ...]) -> Template:
+    """The template of what gives the results of a case and their tangents at once, for these active operands.
+
+    Its sources are the operands, and one tangent per operand; nothing in it is linear. Its results are those of the case, and their
+    tangents. Raises MissingRuleError.
+    """
+    case, rule = cases[code], primitives[cases[code].op].rules.along
+    assert rule is not None
+    trace = Trace(primitives, cases)
+    operands, tangents = (
+        [trace.source(t, linear=False) for t in types] for types in (case.operands, [t and tangent_type(t) for t in case.operands])
+    )
+    results = [trace.source(t, linear=False) for t in case.results]
+    given = [t if a else None for t, a in zip(tangents, active, strict=True)]
+    values, found = rule(JVP(case.attrs, operands, results, given))
+    return trace.template(2 * len(operands) + len(results), [*values, *found])
 
 
 @recorded_once

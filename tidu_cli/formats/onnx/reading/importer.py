@@ -30,6 +30,7 @@ from tidu_cli.formats.onnx.reading.scopes import Definition, Scope, domain_name
 from tidu_cli.formats.onnx.tensors import array_of, dense
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
+from tidu_cli.limits import require, written_out
 
 MOST_LEVELS = 64
 """How deep functions may call functions, and graphs stand within nodes."""
@@ -100,6 +101,7 @@ class Importer:
 
     def imported(self) -> Imported:
         """The document, its weights and notes."""
+        self._require_written_out()
         scope = Scope(Definition.of(self.model.opset_import, {}))
         place = f"graph '{self.graph.name}'"
         with np.errstate(all="ignore"), running(self.recorder):
@@ -119,6 +121,15 @@ class Importer:
             self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
+
+    def _require_written_out(self) -> None:
+        """Raises LimitError if the functions of the model, written out where they are called, have too many nodes."""
+        bodies = {name: [*nodes_within(f.node)] for name, f in self._functions.items()}
+        main = ("", "", "")
+        bodies[main] = [*nodes_within(self.graph.node)] if self._functions else []
+        calls = {name: [_called(node) for node in body] for name, body in bodies.items()}
+        n = written_out(main, {name: len(body) for name, body in bodies.items()}, calls) - len(bodies[main])
+        require("expansion", n, f"graph '{self.graph.name}': its functions, written out where they are called")
 
     def _given(self, name: str, x: Value) -> Array:
         if isinstance(x, list):
@@ -244,7 +255,7 @@ class Importer:
         domain = domain_name(proto.domain)
         operands = operands_of(proto, scope)
         attributes = self._attributes(proto, scope.definition)
-        function = self._functions.get((domain, proto.op_type, proto.overload))
+        function = self._functions.get(_called(proto))
         if function is not None:
             attributes = {**{a.name: attribute(a, self.cast) for a in function.attribute_proto}, **attributes}
             found = self._call(function, attributes, operands, scope)
@@ -333,6 +344,11 @@ def placed(place: str) -> Iterator[None]:
         yield
     except WRONG as error:
         raise _like(error)(f"{place}: {error}") from error
+
+
+def _called(node: Any) -> tuple[str, str, str]:
+    """The function that a node calls, if the model has it: its domain, name and overload."""
+    return domain_name(node.domain), node.op_type, node.overload
 
 
 def _like(error: BaseException) -> Any:

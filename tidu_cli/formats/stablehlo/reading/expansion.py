@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from tidu_cli.errors import LimitError
 from tidu_cli.formats.stablehlo.module import Function, Module
-from tidu_cli.limits import limits, more_than
+from tidu_cli.limits import ENDLESS, limits, more_than, written_out
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """By the operations that call a function, the attribute that names it."""
-
-_ENDLESS = 2**62
-"""Sizes count up to this: exact ones of long chains would be numbers of thousands of digits."""
 
 
 def require_written_out(module: Module, main: Function) -> None:
@@ -23,21 +20,10 @@ def require_written_out(module: Module, main: Function) -> None:
     """
     bodies = {name: list(function.operations()) for name, function in module.functions.items()}
     callees = {name: [str(o.attributes.get(CALLEES[o.name])) for o in body if o.name in CALLEES] for name, body in bodies.items()}
-    sizes: dict[str, int] = {}
-    todo, entered = [main.name], set[str]()
-    while todo:
-        name = todo[-1]
-        if name not in bodies or name in sizes:
-            todo.pop()
-        elif name not in entered:
-            entered.add(name)
-            todo += [callee for callee in dict.fromkeys(callees[name]) if callee not in entered]
-        else:
-            todo.pop()
-            sizes[name] = min(len(bodies[name]) + sum(sizes.get(callee, 0) for callee in callees[name]), _ENDLESS)
-    size, allowed = sizes[main.name], limits().expansion
+    size = written_out(main.name, {name: len(body) for name, body in bodies.items()}, callees)
+    allowed = limits().expansion
     if size > sum(map(len, bodies.values())) + allowed:
-        told = f"{size:,} operations" if size < _ENDLESS else "more operations than can be counted"
+        told = f"{size:,} operations" if size < ENDLESS else "more operations than can be counted"
         raise LimitError(
             f"@{main.name}: its functions, written out where they are called, stand for {told}, {more_than('expansion', allowed)}"
         )
