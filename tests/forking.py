@@ -22,7 +22,6 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from tidu_cli.__main__ import main
 from tidu_cli.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
@@ -163,6 +162,8 @@ def _become(
 
 
 if __name__ == "__main__" and serve(sys.argv[1]):
+    from tidu_cli.__main__ import main  # which sets how signals end the process
+
     try:
         main()
         status = 0

@@ -39,7 +39,7 @@ def test_patterns_are_their_text(text, canonical):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("f64", r"unknown type 'f64'; did you mean 'f64\[\]'"),
+        ("f64", r"unknown type 'f64'; types are dtype\[shape\]; did you mean 'f64\[\]'"),
         ("f63[n]", r"unknown type 'f63\[n\]'; did you mean 'f64'"),
         ("f64[N]", "a size is a number, a name of small letters"),
         ("f64[...,...]", "may stand once"),
