@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any, cast
 
 from tidu_cli.formats.stablehlo.reading.recording import Recording
@@ -36,19 +35,11 @@ def _ops(*families: str) -> frozenset[str]:
 
 
 _ELEMENTWISE = _ops("elementwise.") - {"bitcast_convert_type"} | {"convert_element_type"}
-_LINEAR = _ops("arrays.", "reductions.", "signal.", "elementwise.rounding", "elementwise.precision", "elementwise.complex_numbers")
-_LINEAR = _LINEAR - {"rem"} | {"add", "sub", "neg", "max", "min", "clamp", "select_n", "dot_general"}
-_LINEAR_IF_REAL = frozenset({"abs", "sign"})
-_SMOOTH = frozenset({"mul", "square", "integer_pow"})
-_SMOOTH_IF_REAL = frozenset(["sin", "cos", "tanh", "logistic", "atan", "asinh", "erf", "erfc", "bessel_i0e", "bessel_i1e"])
-
-
-class Slopes(Enum):
-    """Where the slopes of an operation are finite. Where they and the operands are, its result is, too."""
-
-    EVERYWHERE = 0
-    AT_FINITE_OPERANDS = 1
-    SOMEWHERE = 2
+_COPIES = _ops("arrays.structural") - {"constant"}
+_FLAT = _ops("elementwise.rounding", "elementwise.precision", "elementwise.complex_numbers") - {"rem"} | {"convert_element_type"}
+_FLAT |= {"add", "sub", "mul", "neg", "square", "integer_pow", "max", "min", "clamp", "select_n"}
+_FLAT_IF_REAL = {"abs", "sign", "sin", "cos", "tanh", "logistic", "atan", "asinh", "erf", "erfc", "bessel_i0e", "bessel_i1e"}
+"""Operations whose slopes are finite wherever operands are, but for powers below 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,20 +56,20 @@ class Condition:
 Node = tuple[int, tuple[int, ...], int]
 """The number of a node's case, the values that it reads, and its first result."""
 
-Guards = Mapping[int, tuple[Sequence[Condition], Sequence[int]]]
-"""By nodes: the conditions that a node stands under, the outmost first; and how many of them each operand needs no guard for."""
+Guards = Mapping[int, tuple[Sequence[Condition], Sequence[bool]]]
+"""By nodes: the conditions that a node stands under, the outmost first; and which operands it reads by way of selects."""
 
 
 def guarded(graph: Graph, primitives: PrimitiveSet) -> Graph:
     """The same values with such selects, in graphs within nodes, too; the graph itself where it needs none. Raises LimitError.
 
-    A branch is what is elementwise and read by nothing but that branch. Inputs count as finite, as do products of finite numbers.
+    A branch is what is elementwise and read by nothing but that branch. Inputs count as finite.
     """
     cases = {code: graph.cases[code] for code in set(graph.code)}
     if all(case.op != "select_n" for case in cases_within(cases.values())):
         return graph
     nodes = [(code, args, first) for code, args, first, _ in forwards(graph, graph.args)]
-    guards = _guards(graph, nodes, {code: _slopes(case) for code, case in cases.items()}, _conditions(graph, nodes))
+    guards = _guards(nodes, cases, _conditions(graph, nodes))
     inner = {code: _guarded_within(case, primitives) for code, case in cases.items()}
     return _rebuilt(graph, nodes, inner, guards, primitives) if guards or inner != cases else graph
 
@@ -89,24 +80,6 @@ def _guarded_within(case: Case, primitives: PrimitiveSet) -> Case:
         return case
     attrs = cast(Any, case.attrs).with_graphs(lambda inner: ClosedGraph.of(guarded(inner.graph, primitives)))
     return replace(case, attrs=attrs)
-
-
-def _slopes(case: Case) -> Slopes:
-    real = not any(isinstance(t, TensorType) and t.dtype in COMPLEXES for t in (*case.operands, *case.results))
-    if case.op == "constant" and not _is_finite(case):
-        return Slopes.SOMEWHERE
-    if not any(map(_is_inexact, case.results)) or case.op in _LINEAR or (real and case.op in _LINEAR_IF_REAL):
-        return Slopes.EVERYWHERE
-    if (case.op in _SMOOTH or (real and case.op in _SMOOTH_IF_REAL)) and getattr(case.attrs, "y", 0) >= 0:
-        return Slopes.AT_FINITE_OPERANDS
-    return Slopes.SOMEWHERE
-
-
-def _is_finite(constant: Case) -> bool:
-    import numpy as np
-
-    array = literal_array(np, cast(Any, constant.attrs).value)
-    return not any(map(_is_inexact, constant.results)) or bool(np.isfinite(array).all())
 
 
 def _conditions(graph: Graph, nodes: Sequence[Node]) -> list[Condition | None]:
@@ -153,28 +126,32 @@ def _path(condition: Condition | None) -> list[Condition]:
     return found[::-1]
 
 
-def _guards(graph: Graph, nodes: Sequence[Node], slopes: Mapping[int, Slopes], places: Sequence[Condition | None]) -> Guards:
-    always = MOST_NESTED + 1
-    finite = [always] * len(graph.inputs)
-    """For each value: it is finite wherever one of so many outmost conditions around it does not hold."""
-    constant = [False] * len(graph.inputs)
-    guards = {}
-    for n, ((code, args, _), here) in enumerate(zip(nodes, places, strict=True)):
-        case, slope, depth = graph.cases[code], slopes[code], here.depth if here else 0
-        fixed = all(constant[a] for a in args)
-        if case.op == "div" and constant[args[1]]:
-            slope = Slopes.EVERYWHERE
-        least = min((finite[a] for a in args), default=always)
-        if slope is Slopes.SOMEWHERE or (slope is Slopes.AT_FINITE_OPERANDS and least < always):
-            singular = slope is Slopes.SOMEWHERE
-            free = [0 if singular and not constant[a] else finite[a] for a in args]
-            free = [f if _is_inexact(t) else always for f, t in zip(free, case.operands, strict=True)]
-            if min(free, default=always) < depth:
-                guards[n] = _path(here), free
-            least = 0 if fixed else depth
-        finite += [min(least, depth) if least < always and _is_inexact(t) else always for t in case.results]
-        constant += [fixed] * len(case.results)
+def _guards(nodes: Sequence[Node], cases: Mapping[int, Case], places: Sequence[Condition | None]) -> Guards:
+    import numpy as np
+
+    arrays = {code: literal_array(np, cast(Any, case.attrs).value) for code, case in cases.items() if case.op == "constant"}
+    finite = {code for code, array in arrays.items() if np.isfinite(array).all()}
+    nonzero = {code for code in finite if arrays[code].all()}
+    copies = {code for code, case in cases.items() if case.op in _COPIES}
+    steep = {code for code, case in cases.items() if is_steep(case)}
+    safe, infinite, guards = set[int](), set[int](), {}
+    """Values that are constants: without zeros, by which anything may be divided; and those by which nothing may be multiplied."""
+    for n, ((code, args, first), here) in enumerate(zip(nodes, places, strict=True)):
+        op = cases[code].op
+        if code in nonzero or (code in copies and safe.issuperset(args)):
+            safe.add(first)
+        elif (code in arrays and code not in finite) or (code in copies and infinite.issuperset(args)):
+            infinite.add(first)
+        elif here and (not infinite.isdisjoint(args) if op == "mul" else code in steep and (op != "div" or args[1] not in safe)):
+            guards[n] = _path(here), [a not in safe and _is_inexact(t) for a, t in zip(args, cases[code].operands, strict=True)]
     return guards
+
+
+def is_steep(case: Case) -> bool:
+    """Whether slopes of an elementwise operation may be infinite or NaN for finite operands."""
+    if not any(map(_is_inexact, case.results)) or (case.op in _FLAT and getattr(case.attrs, "y", 0) >= 0):
+        return False
+    return case.op not in _FLAT_IF_REAL or any(t.dtype in COMPLEXES for t in case.operands if isinstance(t, TensorType))
 
 
 def _is_inexact(type_: Type | None) -> bool:
@@ -206,7 +183,7 @@ def _rebuilt(graph: Graph, nodes: Sequence[Node], cases: Mapping[int, Case], gua
         pending = [last]
         while pending:
             code, args, first = nodes[n := pending[-1]]
-            conditions, free = guards.get(n, ((), (0,) * len(args)))
+            conditions, selected = guards.get(n, ((), (False,) * len(args)))
             missing = [producers[a] for a in (*args, *(c.selector for c in conditions)) if terms[a] is None]
             pending += missing
             if missing:
@@ -214,7 +191,8 @@ def _rebuilt(graph: Graph, nodes: Sequence[Node], cases: Mapping[int, Case], gua
             pending.pop()
             if terms[first] is None:
                 harmless = HARMLESS.get(cases[code].op, 0.5)
-                operands = [guard(cast(Term, terms[a]), conditions[f:], harmless) for a, f in zip(args, free, strict=True)]
+                read = [cast(Term, terms[a]) for a in args]
+                operands = [guard(t, conditions, harmless) if g else t for t, g in zip(read, selected, strict=True)]
                 terms[first : first + len(cases[code].results)] = recording.append(codes[code], operands)
     require("nodes", len(recording.nodes), "the module, with selects around branches that are not taken")
     return recording.graph(graph.name, graph.inputs, [(o.key, cast(Term, terms[cast(int, o.value)])) for o in graph.outputs])
