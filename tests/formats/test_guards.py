@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tidu_cli
@@ -107,6 +107,10 @@ def grown(x: Term, tree: Any) -> Term:
 
 
 @settings(max_examples=tiers.examples(80))
+@example(tree=("gt", ("div", ("1.5",), ("x",)), ("x",), 0.0))
+@example(tree=("gt", ("div", ("x",), ("0.0",)), ("x",), 0.5))
+@example(tree=("gt", ("mul", ("x",), ("inf",)), ("x",), 0.5))
+@example(tree=("gt", ("sqrt", ("sub", ("x",), ("0.5",))), ("x",), 1.0))
 @given(tree=TREES)
 def test_reverse_mode_is_right_where_forward_mode_is(tree: Any) -> None:
     """Twice, too, in programs whose selectors do not depend on what has a singularity, and whose branches share no values."""
