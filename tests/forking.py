@@ -72,8 +72,8 @@ posix._exit(posix.WEXITSTATUS(status))
 
 
 @cache
-def path() -> str:
-    """A PATH with a `tidu` that the process forks which is started for it, and which ends with this one."""
+def client() -> Path:
+    """The `tidu` that the process forks which is started for it, and which ends with this one."""
     folder = Path(tempfile.mkdtemp(prefix="tidu-forking-"))
     command = [sys.executable, "-m", "tests.forking", address := f"{folder}/socket"]
     environment = os.environ | {"LC_ALL": "C.UTF-8"}
@@ -83,7 +83,12 @@ def path() -> str:
     client = folder / "tidu"
     client.write_text(CLIENT.format(python=sys.executable, address=address, high=HIGH, n_limits=N_LIMITS))
     client.chmod(0o755)
-    return os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
+    return client
+
+
+def path() -> str:
+    """A PATH on which that is found first."""
+    return os.pathsep.join([str(client().parent), str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 def serve(address: str) -> bool:

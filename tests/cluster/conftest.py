@@ -12,9 +12,12 @@ from tests.cluster.clusters import started
 from tests.waiting import LIMIT
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Any]:
-    """A scheduler and two workers of one thread each, at a port that the system chose. Its processes end with the tests."""
+    """A scheduler and two workers of one thread each, at a port that the system chose.
+
+    Its processes end with the tests of clusters: idle, they take a tenth of a processor.
+    """
     with started(2) as cluster:
         yield cluster
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests import forking
 from tests.docs.blocks import ROOT, agrees, blocks, run
 
 SAMPLES = ROOT / "samples"
@@ -18,7 +19,7 @@ def tidu(command, folder):
     """What a command line prints, run in a folder that sees samples/."""
     if not (folder / "samples").exists():
         (folder / "samples").symlink_to(SAMPLES)
-    status, printed = run(command, folder, ENVIRONMENT)
+    status, printed = run(command, folder, os.environ | {"PATH": forking.path()})
     assert status == 0, f"{command}\n" + "\n".join(printed)
     return printed
 

@@ -12,12 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests import forking
 from tests.waiting import LIMIT
 
 FOLDER = Path(__file__).parents[2] / "samples" / "logistic_regression"
-TIDU = Path(sys.executable).with_name("tidu")
-ENVIRONMENT = {**os.environ, "TIDU": str(TIDU)}
 SCALES = [0.0, 0.01, 1.0, 100.0]  # of the random weights: margins of 0, small, moderate, and past where exp overflows
+
+
+def environment():
+    return os.environ | {"TIDU": str(forking.client())}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,12 @@ def graphs(tmp_path_factory):
     made = {}
     for script in ("gradient", "hessian_vector"):
         made[script] = folder / f"{script}.json"
-        subprocess.run(["sh", FOLDER / f"{script}.sh", made[script]], env=ENVIRONMENT, check=True, timeout=LIMIT)
+        subprocess.run(
+            ["sh", FOLDER / f"{script}.sh", made[script]],
+            env=environment(),
+            check=True,
+            timeout=LIMIT,
+        )
     return made
 
 
@@ -38,7 +46,7 @@ def data():
 
 def evaluated(graph, tmp_path, **inputs):
     np.savez(tmp_path / "point.npz", **inputs)
-    command = [TIDU, "eval", graph, "--inputs", FOLDER / "data.npz", "--inputs", tmp_path / "point.npz"]
+    command = [forking.client(), "eval", graph, "--inputs", FOLDER / "data.npz", "--inputs", tmp_path / "point.npz"]
     found = subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
     assert found.stderr == b""
     ((_, value),) = json.loads(found.stdout).items()
@@ -113,7 +121,7 @@ def test_optimum_is_that_of_scikit_learn(graphs, data):
     from sklearn.linear_model import LogisticRegression
 
     command = [sys.executable, FOLDER / "newton_cg.py", graphs["gradient"], graphs["hessian_vector"]]
-    found = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=LIMIT)
+    found = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True, timeout=LIMIT)
     w = np.array(json.loads(found.stdout)["w"])
     assert np.linalg.norm(gradient(data, w)) <= 1e-8
     assert len([line for line in found.stderr.splitlines() if line.startswith("iteration")]) <= 20, found.stderr

@@ -6,23 +6,22 @@ import json
 import math
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import forking
 from tests.waiting import LIMIT
 
 SAMPLES = Path(__file__).parents[2] / "samples"
-TIDU = Path(sys.executable).with_name("tidu")
 
 
 def run(script, *arguments, cwd, path=False):
     environment = {k: v for k, v in os.environ.items() if k != "TIDU"}
     if path:
-        environment["PATH"] = f"{TIDU.parent}:{os.environ['PATH']}"
+        environment["PATH"] = forking.path()
     else:
-        environment["TIDU"] = str(TIDU)
+        environment["TIDU"] = str(forking.client())
     return subprocess.run(
         ["sh", SAMPLES / script, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=LIMIT
     )

@@ -85,10 +85,10 @@ def test_what_own_ops_become_is_read(document, n_nodes) -> None:
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])
 def test_derivatives_of_every_primitive_are_read(op) -> None:
     primitive = BUILTIN[op]
-    for _, case in example_cases(BUILTIN, primitive):
+    for n, (_, case) in enumerate(example_cases(BUILTIN, primitive)):
         document = one_node_document(case)
         moving = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.rules.inert]
-        for wrt in [moving, *([k] for k in moving)]:
+        for wrt in [moving, *([k] for k in moving if n < 3)]:  # one by one takes most of the time
             if wrt:
                 first = linearize(document, wrt)
                 turned = linearize(first, wrt) if BUILTIN.is_irreversible([case]) else transpose(first)
