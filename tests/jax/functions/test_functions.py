@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import numpy as np
 import pytest
 
 from tests.jax.functions import numpy_functions, other_functions
@@ -32,6 +33,9 @@ LOST = {
 }
 """Whose derivatives are others, since a module does not say what they are; their values are right."""
 
+GUARDED = {("special.spence", "StableHLO")}
+"""Whose VJP is NaN in JAX where its JVP is finite: a branch not taken has an infinite slope. Modules are read with guards."""
+
 
 def test_there_are_300() -> None:
     assert len(FUNCTIONS) >= 300
@@ -58,5 +62,8 @@ def test_a_function(name: str) -> None:
             if (name, source) in LOST:
                 assert differences(due, found, function.tolerance)
                 due, found = ({"value": of["value"]} for of in (due, found))
+            if (name, source) in GUARDED:
+                assert np.isnan(due["vjp"][0]).any() and all(np.isfinite(x).all() for of in found.values() for x in of)
+                due = {k: [np.where(np.isnan(y), z, y) for y, z in zip(of, found[k], strict=True)] for k, of in due.items()}
             told = differences(due, found, function.tolerance)
             assert not told, f"{source}: {told}"
