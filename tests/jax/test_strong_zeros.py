@@ -44,9 +44,6 @@ def test_modules_that_write_out_branches_have_the_gradient_of_jax(jax: Any, tmp_
     path.write_text(export.export(jax.jit(function))(jax.ShapeDtypeStruct((), np.float32)).mlir_module())
     document = td.load(path)
     ((key, _),) = document.inputs.items()
-    weak, strong = (
-        td.evaluate(td.grad(document, key, strong_zeros=option), {str(key): np.float32(0)}, engine="numpy")
-        for option in (False, True)
-    )
-    assert all(np.isnan(v) for v in weak.values())
-    np.testing.assert_allclose([*strong.values()], [jax.grad(function)(np.float32(0))], 1e-6)
+    for strong in (False, True):  # modules are read with guards, so that neither is NaN
+        (found,) = td.evaluate(td.grad(document, key, strong_zeros=strong), {str(key): np.float32(0)}, engine="numpy").values()
+        np.testing.assert_allclose(found, jax.grad(function)(np.float32(0)), 1e-6)
