@@ -25,7 +25,7 @@ def started(n, memory="auto"):
     import dask
     from distributed import LocalCluster
 
-    # A worker that dies is started anew; on a busy machine that takes longer than the 15 s after which it is given up for good.
+    # Dask starts a dead worker again, and drops it if it is not back in 15 s. On a busy machine that takes longer.
     patient = dask.config.set({"distributed.deploy.lost-worker-timeout": LIMIT})
     quiet = logging.CRITICAL + 1
     no_page = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}

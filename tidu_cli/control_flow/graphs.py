@@ -80,7 +80,7 @@ def zeros(trace: Recorder, type_: Type) -> Term:
 
 @contextmanager
 def naming_place(place: str, graph: ClosedGraph) -> Iterator[None]:
-    """What has no rule in a graph, or makes too much, is told with its place in the node that holds it: `, body, node 7 (mul)`."""
+    """Errors of a missing rule or a limit name the place of the graph in the node that holds it: `, body, node 7 (mul)`."""
     try:
         yield
     except (MissingRuleError, LimitError) as error:
