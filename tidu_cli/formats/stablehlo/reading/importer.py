@@ -11,6 +11,7 @@ from tidu_cli.formats.stablehlo.module import Block, Function, Module, Operation
 from tidu_cli.formats.stablehlo.own import claims_document
 from tidu_cli.formats.stablehlo.reading.expansion import require_written_out
 from tidu_cli.formats.stablehlo.reading.guards import guarded
+from tidu_cli.formats.stablehlo.reading.library import bounded, bounds_of
 from tidu_cli.formats.stablehlo.reading.operations.index import reader_of
 from tidu_cli.formats.stablehlo.reading.recording import Recording
 from tidu_cli.formats.stablehlo.reading.site import RefusedError, Site, array_type, placed_error
@@ -64,6 +65,9 @@ class _Importer:
         function = self.module.functions.get(name)
         if function is None:
             raise RefusedError(f"the module has no function @{name}")
+        bounds = bounds_of(function)
+        if bounds:
+            return [bounded(recording, operands[0], bounds)]
         return self.function(function, recording, operands)
 
     def block(self, block: Block, recording: Recording, values: dict[int, Term]) -> list[Term]:
