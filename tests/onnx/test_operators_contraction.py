@@ -4,9 +4,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.lax.decomposition_samples import derivative
 from tests.onnx.derivatives import require_right
 from tests.onnx.node_tests import imported
 from tests.onnx.one_node import NEWEST, One, by_tidu, draw, dtypes, eps, require_agreement, require_equal, versions
+from tidu_cli.api import evaluate, jvp
 from tidu_cli.errors import TiduError
 
 
@@ -131,3 +133,15 @@ def test_determinants():
                     require_equal(by_tidu(one, fold), [expected], f"{one}", 16 * eps(dtype), 16 * eps(dtype))
     one = One("Det", [numbers("f8", 2, 3, 3)])
     require_right(one.model, one.given)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_determinants_have_derivatives_at_singular_matrices(rank):
+    """As np.linalg.det: of the first and second order, by minors, where factors have none."""
+    x, e, f = (numbers("f8", 2, 4, 4, seed=k) for k in range(3))
+    x[:, rank:] = 0
+    model = One("Det", [x]).model
+    require_right(model, {"x0": x})
+    second = jvp(jvp(imported(model, {"x0": x}).document, "x0"), "x0")
+    found = evaluate(second, {"x0": x, "x0@1": e, "x0@2": f}, output="y0@1@2")["y0@1@2"]
+    np.testing.assert_allclose(found, derivative(x, e, f), 1e-11, 1e-11)
