@@ -8,6 +8,7 @@ import tidu_cli
 from tests.loops import WHILE
 from tidu_cli.errors import EvaluationError
 from tidu_cli.formats.read import parse_document
+from tidu_cli.limits import Limits, limited
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
@@ -18,3 +19,18 @@ def test_loops_are_refused_where_steps_are_limited():
         tidu_cli.evaluate(loop, given, engine="xla", max_steps=100)
     assert tidu_cli.evaluate(loop, given, engine="xla")["a"] == 1.0
     assert tidu_cli.evaluate(loop, given, engine="auto", max_steps=100)["a"] == 1.0
+
+
+def test_loops_within_nodes_and_programs_made_before_are_refused_too():
+    def halved(x):
+        return tidu_cli.while_loop(lambda x: x > 1, lambda x: 0.5 * x, x)
+
+    chosen = tidu_cli.trace(lambda x: tidu_cli.cond(x > 0, halved, lambda x: -x, x), x=1.0)
+    repeated = tidu_cli.trace(lambda x: tidu_cli.scan(lambda x, _: (halved(x), x), x, length=2)[0], x=1.0)
+    for document, op in ((chosen, "cond"), (repeated, "scan")):
+        with pytest.raises(EvaluationError, match=rf"\({op}\) has loops, whose steps only numpy and native count"):
+            tidu_cli.evaluate(document, x=8.0, engine="xla", max_steps=100)
+        compiled = tidu_cli.compile(document, engine="xla")
+        assert compiled(x=8.0)["y"] == 1
+        with limited(Limits(steps=100)), pytest.raises(EvaluationError, match=rf"\({op}\) has loops, whose steps"):
+            compiled(x=8.0)

@@ -32,9 +32,8 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
     """The graph compiled for a device, `cpu` or `gpu`, `gpu:1`; by default the one that JAX takes."""
     if len(graph.external):
         raise TransformError(f"graph '{graph.name}' reads values of other graphs; run tidu materialize first")
-    told = refusal(graph, primitives)
-    if told is None and limits().steps is not None:
-        told = _uncounted(graph)
+    uncounted = _uncounted(graph)
+    told = refusal(graph, primitives) or (uncounted if limits().steps is not None else None)
     if told is not None:
         raise EvaluationError(f"the engine xla cannot run it: {told}")
     from tidu_cli.runtime.engines.xla.devices import device_of
@@ -45,7 +44,7 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
 
     declared, needed = Graph(graph.name, graph.inputs, graph.outputs, graph.cases), _needed(graph, outputs)
     try:
-        return XlaProgram(declared, primitives, needed.inputs, needed.outputs, executable(needed, place))
+        return XlaProgram(declared, primitives, needed.inputs, needed.outputs, executable(needed, place), uncounted)
     except (MissingRuleError, NotImplementedError, RuntimeError) as error:
         raise EvaluationError(f"the engine xla cannot run it: {str(error).splitlines()[0]}: choose the engine numpy") from None
 

@@ -14,6 +14,7 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.limits import limits
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.engines.xla.devices import require_own_process
 from tidu_cli.runtime.engines.xla.executables import Executable
@@ -23,13 +24,17 @@ from tidu_cli.runtime.plans.runnable import Runnable
 
 @dataclass(frozen=True, eq=False)
 class XlaProgram(Runnable):
-    """A graph compiled by XLA for a device: the inputs that the outputs need, and these outputs."""
+    """A graph compiled by XLA for a device: the inputs that the outputs need, and these outputs.
+
+    `uncounted` is why it cannot keep to a limit on steps, None if it can; one may be set after it was compiled.
+    """
 
     graph: Graph
     primitives: PrimitiveSet
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     executable: Executable
+    uncounted: str | None
 
     @cached_property
     def _has_records(self) -> bool:
@@ -40,6 +45,8 @@ class XlaProgram(Runnable):
         """The values of `outputs`, as `Program` gives them, but for roundings."""
         del once
         require_own_process()
+        if self.uncounted and limits().steps is not None:
+            raise EvaluationError(f"the engine xla cannot run it: {self.uncounted}")
         if self._has_records:
             values = [array for i, value in zip(self.inputs, values, strict=True) for array in _arrays(i.type, value)]
         try:
