@@ -9,6 +9,7 @@ import pytest
 
 import tidu_cli
 from tests.formats.plain import read
+from tidu_cli.build.errors import BuildError
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING
@@ -54,21 +55,39 @@ def test_at_the_limit_it_is_read_and_beyond_it_refused(tmp_path, format_, within
     assert np.array_equal(tidu_cli.compile(again)(c=[[1.0], [1.0]])["c"], [[2.0], [3.0]])
     before = path.read_bytes()
     beyond = nested(LIMITS[format_] + 1, within)
-    with pytest.raises(DocumentError, match=r"graph 'f', node .* graphs within graphs nest deeper than \d+ levels"):
-        tidu_cli.save(built(LIMITS[format_] + 1) if format_ != "onnx" else read(beyond), path)
+    with pytest.raises(DocumentError, match=r"graph 'f(@1)?', node .* graphs within graphs nest deeper than \d+ levels"):
+        tidu_cli.save(deeper_by_one() if format_ != "onnx" else read(beyond), path)
     assert path.read_bytes() == before
     if format_ != "onnx":
         with pytest.raises(DocumentError, match="graphs within graphs nest deeper than 64 levels"):
             read(json.loads(json.dumps(beyond)))
 
 
-def built(depth):
-    """Loops within loops, as Python may make them."""
+def deeper_by_one():
+    """A derivative that is deeper than what it is of: that of a loop runs in a branch of its own."""
+    x = np.ones((2, 1))
+    return tidu_cli.linearize(tidu_cli.trace(nest(tidu_cli.while_loop, MAX_GRAPH_NESTING), x, name="f"), "x")
 
-    def nest(n):
-        def f(x):
-            return x * 2.0 if n == 0 else tidu_cli.scan(lambda c, _: (nest(n - 1)(c), None), x, None, length=1)[0]
 
-        return f
+def nest(loop, depth):
+    """A function of loops within loops."""
 
-    return tidu_cli.trace(nest(depth), TYPE, name="f")
+    def f(x):
+        if depth == 0:
+            return x * 2.0
+        within = nest(loop, depth - 1)
+        if loop is tidu_cli.scan:
+            return loop(lambda c, _: (within(c), None), x, None, length=1)[0]
+        return loop(lambda x: x.sum() < 9, within, x) if loop is tidu_cli.while_loop else loop(x.sum() < 9, within, abs, x)
+
+    return f
+
+
+@pytest.mark.parametrize("loop", [tidu_cli.scan, tidu_cli.while_loop, tidu_cli.cond])
+def test_functions_may_nest_as_deep_as_files(loop):
+    """What is traced can be derived, and what is too deep is refused where it is traced, far beyond the limit, too."""
+    document = tidu_cli.trace(nest(loop, MAX_GRAPH_NESTING), TYPE, name="f")
+    assert tidu_cli.linearize(document, "x").graphs
+    for depth in (MAX_GRAPH_NESTING + 1, 300):
+        with pytest.raises(BuildError, match=r"test_depth.py:\d+: graphs within graphs nest deeper than 64 levels, .* write the"):
+            tidu_cli.trace(nest(loop, depth), TYPE, name="f")

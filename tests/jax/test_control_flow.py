@@ -12,7 +12,10 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 jnp, lax = jax.numpy, jax.lax
 
+import tidu_cli  # noqa: E402
 from tests.jax.agreement import compared  # noqa: E402
+from tidu_cli.build.errors import BuildError  # noqa: E402
+from tidu_cli.build.jax.function import from_jax  # noqa: E402
 
 pytestmark = pytest.mark.jax
 
@@ -174,3 +177,12 @@ def test_agrees_with_jax_in_single_precision(dtype: Any) -> None:
     args = [np.asarray(a, dtype) for a in (0.7, 0.3, array(5) * 0.3)]
     for kind, distance in compared(recurrence, *args).items():
         assert distance < 2e-5, f"{kind}: {distance}"
+
+
+def test_functions_of_jax_nest_as_deep_as_files() -> None:
+    def nested(depth: int) -> Callable[[Any], Any]:
+        return lambda x: lax.scan(lambda c, _: (nested(depth - 1)(c), None), x, None, length=1)[0] if depth else x * x
+
+    assert tidu_cli.linearize(from_jax(nested(64), "f64[]", names=["x"]), "x").graphs
+    with pytest.raises(BuildError, match=r"graphs within graphs nest deeper than 64 levels, .* write the inner"):
+        from_jax(nested(65), "f64[]", names=["x"])

@@ -9,7 +9,7 @@ from tidu_cli.errors import DocumentError
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.formats.output import Piece, write_first, write_pieces
-from tidu_cli.graph.closed import MAX_GRAPH_NESTING, graphs_of, nodes_written_out
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, graphs_of, nodes_written_out
 from tidu_cli.graph.graph import Document
 from tidu_cli.limits import require
 from tidu_cli.streams import is_stdout
@@ -73,10 +73,7 @@ def _require_readable(document: Document) -> None:
     for graph in document.graphs if deep else ():
         for node, code in enumerate(graph.code):
             if code in deep:
-                raise DocumentError(
-                    f"{graph.describe(node)}: graphs within graphs nest deeper than {MAX_GRAPH_NESTING} levels, the most that are "
-                    "read; write the inner loops and branches out"
-                )
+                raise DocumentError(f"{graph.describe(node)}: {TOO_DEEP}")
 
 
 def write_document(

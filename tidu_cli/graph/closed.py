@@ -20,6 +20,8 @@ from tidu_cli.limits import require
 MAX_GRAPH_NESTING = 64
 """How deep graphs may stand within nodes of graphs within nodes in a file: rules recurse as deep."""
 
+TOO_DEEP = f"graphs within graphs nest deeper than {MAX_GRAPH_NESTING} levels, the most that are read; write the inner ones out"
+
 
 class ClosedGraph:
     """A closed graph over a table of just the cases in it, so that it may be compared: equal ones have the same file form."""

@@ -14,7 +14,7 @@ from tidu_cli.build.arrays.storage import A_NUMBER, rooted
 from tidu_cli.build.control_flow.trees import Leaf
 from tidu_cli.build.errors import BuildError, name_of_function
 from tidu_cli.build.recorder import Recorder, innermost, running
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, ClosedGraph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 
@@ -28,6 +28,8 @@ class Body:
     """The graph of a function, recorded within the recording `around`. What it closes over becomes inputs before its own."""
 
     def __init__(self, around: Recorder) -> None:
+        if len(around.open) > MAX_GRAPH_NESTING:
+            raise BuildError(TOO_DEEP)
         self.recorder = Recorder(around.primitives, within=around)
         self.outputs: list[tuple[str, int, Type]] = []
 

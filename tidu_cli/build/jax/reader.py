@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any
 
 from tidu_cli.build.arrays.array import Array
+from tidu_cli.build.errors import BuildError
 from tidu_cli.build.jax.attrs import attrs_of, is_extended, names_of, type_of
 from tidu_cli.build.jax.equations.calls import of_package
 from tidu_cli.build.jax.equations.equation import Equation, spread
@@ -19,7 +20,7 @@ from tidu_cli.build.jax.places import EquationError, called_at, refusal
 from tidu_cli.build.recorder import Recorder
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import LimitError, TiduError
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, ClosedGraph
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import ITEMSIZE
 
@@ -155,5 +156,7 @@ class Reader:
         found = [inner.lifted(x) for x in compute(inner, arrays)]
         outputs = [(f"y{k}", x.value, x.type) for k, x in enumerate(found)]
         closed = ClosedGraph.of(inner.recorder.graph("", inner.recorder.inputs, range(len(types)), outputs))
+        if closed.depth > MAX_GRAPH_NESTING:
+            raise BuildError(TOO_DEEP)
         self.recorder.primitives = self.operations.primitives  # which may be more than before
         return closed
