@@ -12,6 +12,7 @@ from tests.docs.blocks import NOT_RUN, PAGES, ROOT, blocks
 from tidu_cli.cli.main import COMMANDS
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
+from tidu_cli.graph.types import UNITS
 from tidu_cli.render.dot import to_dot
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
@@ -76,6 +77,13 @@ def test_the_numbers_are_those_of_the_performance_page() -> None:
     for stage, seconds, peak in shown:
         assert abs(float(seconds) - measured[stage][0]) <= 0.051
         assert peak == measured[stage][1]
+
+
+@pytest.mark.parametrize("page", ["format.md", "howto/records.md"])
+def test_pages_list_the_units_of_time(page: str) -> None:
+    listed = re.search(r"[Tt]he units are (?:NumPy's: )?((?:\w+, )+\w+(?: and \w+)?)[.,]", (ROOT / "docs" / page).read_text())
+    assert listed is not None
+    assert tuple(re.split(", | and ", listed[1])) == UNITS
 
 
 def test_the_picture_is_current() -> None:
