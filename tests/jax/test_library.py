@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,8 +17,10 @@ jax.config.update("jax_enable_x64", True)
 jnp, nn = jax.numpy, jax.nn
 
 import tidu_cli  # noqa: E402
+from tests.cli.running import succeed  # noqa: E402
 from tests.tiers import thin  # noqa: E402
 from tidu_cli.build.jax.function import from_jax  # noqa: E402
+from tidu_cli.formats.read import parse_document  # noqa: E402
 
 pytestmark = pytest.mark.jax
 
@@ -140,3 +143,10 @@ def test_a_function_of_users_keeps_its_rule_whatever_it_is_called() -> None:
 def test_without_rules_relu_is_a_maximum() -> None:
     document = from_jax(nn.relu, "f64[]", names=["x"], rules=False)
     assert at(tidu_cli.derivative(document, "x"), 0.0) == 0.5
+
+
+@pytest.mark.parametrize(("options", "slope"), [((), 0.0), (("--no-rules",), 0.5)])
+def test_the_command_keeps_rules_unless_told_otherwise(tmp_path: Path, options: tuple[str, ...], slope: float) -> None:
+    (tmp_path / "model.py").write_text("import jax\n\nf = jax.nn.relu\n")
+    document, _ = parse_document(succeed("build", "--jax", f"{tmp_path}/model.py:f", "-i", "x:f32[]", *options), "built")
+    assert at(tidu_cli.derivative(document, "x"), 0.0) == slope
