@@ -25,7 +25,7 @@ import numpy as np
 
 import tidu_cli as tidu
 from benchmarks.adbench import sample
-from tidu_cli.cluster.dask.scheduler import connected
+from tidu_cli.adapters.dask.scheduler import connected
 
 BLOCK = 1000
 PROCESSES = 2

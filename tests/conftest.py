@@ -45,33 +45,27 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(tier)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In `make test`, leaves out what is marked for `make check`, and takes a few cases of tests that have many.
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """In `make test` takes a few cases of tests that have many, before an item is made of each."""
+    if not tiers.full() and metafunc.definition.get_closest_marker("every") is None:
+        calls = [call for call in metafunc._calls if not any(mark.name == "check" for mark in call.marks)]
+        metafunc._calls[:] = tiers.thin(calls or metafunc._calls)
 
-    In the other tiers, leaves out samples of what they try whole.
-    """
-    if tiers.full():
-        if samples := [item for item in items if item.get_closest_marker("sample")]:
-            config.hook.pytest_deselected(items=samples)
-            items[:] = [item for item in items if not item.get_closest_marker("sample")]
-        return
-    chosen = [item for item in items if not item.get_closest_marker("check")]
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in chosen:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    thinned = {
-        item for of_one in cases.values() for item in (of_one if of_one[0].get_closest_marker("every") else tiers.thin(of_one))
-    }
-    if left := [item for item in items if item not in thinned]:
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked for `make check` in `make test`, and elsewhere samples of what is tried whole."""
+    apart = "sample" if tiers.full() else "check"
+    if left := [item for item in items if item.get_closest_marker(apart)]:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item in thinned]
+        items[:] = [item for item in items if not item.get_closest_marker(apart)]
 
 
 def pytest_collection_finish() -> None:
     """Spare the garbage collector and traces: what collection made stays to the end, and concerns no test but its own.
 
     Of what tests make little is in cycles; collections took a tenth of the suite's processor time. A trace looks through the names
-    of all users' modules (`tidu_cli/build/patching`), and with those of all tests that took two thirds of the time of most traces.
+    of all users' modules (`adapters/numpy/patching`): with those of all tests that took two thirds of the time of most traces.
     """
     for name in list(sys.modules):
         if name.startswith("tests.") and name.rpartition(".")[2].startswith(("test_", "check_")):

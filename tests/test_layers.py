@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -13,48 +15,114 @@ import tidu_cli
 from tidu_cli.lax.builtin import BUILTIN
 
 ROOT = Path(tidu_cli.__file__).parent
-COMMON = {"errors", "limits", "streams", "watching"}
-MAY_IMPORT = {
+COMMON = {"entry_points", "errors", "limits", "streams", "watching"}
+"""What serves all layers: it is below them, and the page on architecture does not list it."""
+
+MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "limits": {"errors"},
     "streams": set(),
     "watching": set(),
-    "graph": COMMON,
-    "rules": COMMON | {"graph"},
-    "lax": COMMON | {"graph", "rules"},
-    "transforms": COMMON | {"graph", "rules", "lax"},
-    "runtime": COMMON | {"graph", "rules", "lax"},
-    "render": COMMON | {"graph", "rules", "lax"},
-    "custom": COMMON | {"graph", "rules", "lax", "transforms"},
-    "control_flow": COMMON | {"graph", "rules", "lax", "transforms"},
-    "build": COMMON | {"graph", "rules", "lax", "transforms", "custom"},
-    "formats": COMMON | {"graph", "rules", "lax", "custom", "runtime", "build"},
-    "checking": COMMON | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render"},
-    "cluster": COMMON | {"graph", "lax", "transforms", "custom", "runtime", "formats"},
-    "cli": COMMON
-    | {"graph", "rules", "lax", "transforms", "custom", "runtime", "render", "formats", "checking", "build", "cluster"},
-    "arguments": {"errors", "graph", "limits"},
-    "api": COMMON
-    | {
-        "arguments",
-        "graph",
-        "rules",
-        "lax",
-        "transforms",
+    "entry_points": set(),
+    "graph": {"errors", "limits"},
+    "port_data": {"graph"},
+    "ports": {"graph", "port_data"},
+    "installed": {"adapters", "entry_points", "errors", "port_data", "ports"},
+    "rules": {"errors", "graph"},
+    "lax": {"errors", "graph", "rules"},
+    "transforms": {"errors", "graph", "lax", "limits", "rules", "watching"},
+    "runtime": {"errors", "graph", "installed", "lax", "limits", "ports", "rules", "watching"},
+    "render": {"errors", "graph", "lax", "rules"},
+    "custom": {"entry_points", "errors", "graph", "lax", "limits", "rules", "transforms"},
+    "control_flow": {"errors", "graph", "lax", "limits", "rules", "transforms", "watching"},
+    "formats": {
         "custom",
+        "errors",
+        "graph",
+        "installed",
+        "lax",
+        "limits",
+        "port_data",
+        "ports",
+        "rules",
         "runtime",
-        "render",
-        "formats",
-        "build",
+        "streams",
+        "watching",
+    },
+    "checking": {"custom", "errors", "graph", "lax", "limits", "port_data", "render", "rules", "runtime", "transforms"},
+    "cluster": {"custom", "errors", "formats", "graph", "installed", "lax", "limits", "runtime", "transforms", "watching"},
+    "arguments": {"errors", "graph", "installed", "limits"},
+    "adapters": {
+        "arguments",
         "checking",
         "cluster",
+        "custom",
+        "errors",
+        "formats",
+        "graph",
+        "lax",
+        "limits",
+        "port_data",
+        "ports",
+        "rules",
+        "runtime",
+        "transforms",
+        "watching",
     },
-    "__init__": {"api"},
+    "api": {
+        "arguments",
+        "checking",
+        "cluster",
+        "custom",
+        "errors",
+        "formats",
+        "graph",
+        "installed",
+        "lax",
+        "limits",
+        "render",
+        "rules",
+        "runtime",
+        "transforms",
+    },
+    "cli": {
+        "checking",
+        "cluster",
+        "custom",
+        "errors",
+        "formats",
+        "graph",
+        "installed",
+        "lax",
+        "limits",
+        "port_data",
+        "ports",
+        "render",
+        "rules",
+        "runtime",
+        "streams",
+        "transforms",
+        "watching",
+    },
+    "__init__": {"adapters", "api"},
     "__main__": {"cli"},
 }
 """What each layer may import besides itself."""
 
+ADAPTERS = {
+    "numpy": set(),
+    "jax": {"numpy"},
+    "onnx": {"numpy"},
+    "stablehlo": {"jax"},
+    "native": set(),
+    "dask": set(),
+}
+"""What each adapter may import of the others."""
+
 MODULES = sorted(ROOT.rglob("*.py"))
+
+FINDER = "installed"
+"""The one layer that imports adapters, by the names in their table."""
 
 
 def layer_of(path: Path) -> str:
@@ -62,40 +130,146 @@ def layer_of(path: Path) -> str:
     return first.removesuffix(".py")
 
 
-def imported_layers(path: Path) -> Iterator[tuple[str, int]]:
-    """The layers that a module imports, wherever in it, with their lines."""
+@cache
+def imported_modules(path: Path) -> list[tuple[Path, int]]:
+    """The modules that a module imports, wherever in it, with their lines: also those that only types are taken of."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}:{node.lineno}: a relative import"
-            # `from tidu_cli import x` may import a layer by its name.
-            modules = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "tidu_cli" else [str(node.module)]
+            # `from tidu_cli.graph import keys` may import a module by its name.
+            names = [f"{node.module}.{alias.name}" for alias in node.names] + [str(node.module)]
         else:
             continue
-        for module in modules:
-            package, _, rest = module.partition(".")
-            if package == "tidu_cli" and rest and (ROOT / rest.split(".")[0]).exists() | (ROOT / f"{rest}.py").exists():
-                yield rest.split(".")[0], node.lineno
+        for name in names:
+            place = ROOT.parent / name.replace(".", "/")
+            file = next((f for f in (place.with_suffix(".py"), place / "__init__.py") if f.is_file()), None)
+            if name.startswith(f"{ROOT.name}.") and file is not None and (file, node.lineno) not in found:
+                found.append((file, node.lineno))
+    return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_down_only(path: Path) -> None:
-    layer = layer_of(path)
-    for imported, line in imported_layers(path):
-        assert imported == layer or imported in MAY_IMPORT[layer], f"line {line}: {layer} may not import {imported}"
+def named_modules(path: Path) -> Iterator[tuple[Path, str]]:
+    """The modules and rooms that a module names in a string, to import them later."""
+    for text, _ in string_literals(path):
+        for name in re.findall(rf"\b{ROOT.name}(?:\.\w+)+", text):
+            place = ROOT.parent / name.replace(".", "/")
+            if place.with_suffix(".py").is_file() or place.is_dir():
+                yield place, text
 
 
-def imported_modules(path: Path) -> Iterator[Path]:
-    """The modules that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
-            yield from (found for name in names if (found := ROOT.parent / f"{name.replace('.', '/')}.py").is_file())
+def rooms(path: Path) -> tuple[str, ...]:
+    """The folders of the package in which a module lies, from the outermost on."""
+    return path.relative_to(ROOT).parent.parts
+
+
+def test_imports_point_down_only() -> None:
+    used: dict[str, set[str]] = {layer: set() for layer in MAY_IMPORT}
+    faults = []
+    for path in MODULES:
+        layer = layer_of(path)
+        for imported, line in imported_modules(path):
+            below = layer_of(imported)
+            if below != layer:
+                used[layer].add(below)
+                if below not in MAY_IMPORT[layer]:
+                    faults.append(f"{path.relative_to(ROOT)}:{line}: {layer} may not import {below}")
+    assert not faults
+    unused = {layer: MAY_IMPORT[layer] - below for layer, below in used.items() if MAY_IMPORT[layer] - below}
+    assert not unused, "permissions that nothing uses"
+
+
+def test_modules_named_in_strings_are_ones_that_may_be_imported() -> None:
+    faults = []
+    for path in MODULES:
+        for place, text in named_modules(path):
+            layer, below = layer_of(path), place.relative_to(ROOT).parts[0] if place != ROOT else ""
+            if below not in MAY_IMPORT[layer] | {layer, ""} and layer != "adapters":
+                faults.append(f"{path.relative_to(ROOT)}: names {text!r}")
+    assert not faults
+
+
+def test_nothing_outside_adapters_names_one() -> None:
+    """But for the table, by way of which they are found, and the names of their functions in the API, for type checkers."""
+    faults = [
+        f"{path.relative_to(ROOT)}:{line}: {imported.relative_to(ROOT)}"
+        for path in MODULES
+        if layer_of(path) not in ("adapters", "__init__")
+        for imported, line in imported_modules(path)
+        if rooms(imported)[:1] == ("adapters",) and len(rooms(imported)) > 1
+    ]
+    assert not faults
+    assert {layer_of(p) for p in MODULES if (ROOT / "adapters" / "__init__.py") in dict(imported_modules(p))} <= {
+        FINDER,
+        "__init__",
+        "adapters",
+    }
+
+
+PACKAGES = {
+    "onnx": {"onnx", "google", "onnxruntime"},
+    "stablehlo": {"jaxlib", "jax"},
+    "jax": {"jax", "jaxlib"},
+    "native": {"llvmlite"},
+    "dask": {"distributed", "dask", "tornado"},
+}
+"""The packages that adapters know, which nothing else imports."""
+
+
+def test_packages_of_others_are_imported_by_their_adapters_alone() -> None:
+    known = set().union(*PACKAGES.values())
+    faults = []
+    for path in MODULES:
+        inside = rooms(path)[1] if rooms(path)[:1] == ("adapters",) and len(rooms(path)) > 1 else ""
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [str(node.module)]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            for name in names:
+                package = name.partition(".")[0]
+                if package in known - PACKAGES.get(inside, set()):
+                    faults.append(f"{path.relative_to(ROOT)}:{node.lineno}: imports {name}")
+    assert not faults
+
+
+def test_adapters_import_only_what_they_are_built_on() -> None:
+    faults, used = [], {name: set[str]() for name in ADAPTERS}
+    for path in MODULES:
+        if rooms(path)[:1] != ("adapters",) or len(rooms(path)) < 2:
+            continue
+        own = rooms(path)[1]
+        for imported, line in imported_modules(path):
+            if rooms(imported)[:1] == ("adapters",) and len(rooms(imported)) > 1 and (other := rooms(imported)[1]) != own:
+                used[own].add(other)
+                if other not in ADAPTERS[own]:
+                    faults.append(f"{path.relative_to(ROOT)}:{line}: {own} may not import {other}")
+    assert not faults
+    assert used == ADAPTERS
 
 
 def test_no_modules_import_one_another() -> None:
-    list(TopologicalSorter({path: list(imported_modules(path)) for path in MODULES}).static_order())  # raises CycleError
+    graph = {path: [imported for imported, _ in imported_modules(path) if imported.name != "__init__.py"] for path in MODULES}
+    list(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+def test_rooms_in_a_room_form_no_circle() -> None:
+    """Of the rooms in one folder, wherever it is, and of modules that stand beside them."""
+    below: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    for path in MODULES:
+        for imported, _ in imported_modules(path):
+            a, b = (p.relative_to(ROOT).parts for p in (path, imported))
+            n = next(k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y) if a != b else None
+            # What stands in the folder itself is both above and below its rooms: one builds on it, the other is built of them.
+            if n and len(a) > n + 1 and len(b) > n + 1:
+                below.setdefault(a[:n], {}).setdefault(a[n], set()).add(b[n])
+    for folder in below.values():
+        list(TopologicalSorter(folder).static_order())
 
 
 def string_literals(path: Path) -> Iterator[tuple[str, int]]:
@@ -115,9 +289,15 @@ def test_transforms_name_no_primitive(path: Path) -> None:
 
 
 def test_the_checks_see_what_they_look_for() -> None:
-    assert {layer for layer, _ in imported_layers(ROOT / "transforms" / "transpose.py")} == MAY_IMPORT["transforms"] - {
-        "limits",
-        "streams",
-    } | {"transforms"}
+    path = ROOT / "transforms" / "transpose.py"
+    assert {layer_of(imported) for imported, _ in imported_modules(path)} == {
+        "errors",
+        "watching",
+        "graph",
+        "rules",
+        "lax",
+        "transforms",
+    }
     assert "dot_general" in {text for text, _ in string_literals(ROOT / "lax" / "linear_algebra" / "contraction.py")}
     assert {layer_of(path) for path in MODULES} <= set(MAY_IMPORT)
+    assert ROOT / "adapters" / "onnx" / "port" in {place for place, _ in named_modules(ROOT / "adapters" / "__init__.py")}

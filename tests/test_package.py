@@ -11,13 +11,15 @@ import pytest
 
 import tidu
 import tidu_cli
-from tidu_cli import api
+from tidu_cli import adapters, api
 
 ROOT = Path(tidu_cli.__file__).parents[1]
 
 
 def test_it_is_all_of_tidu_cli():
-    assert tidu.__all__ == tidu_cli.__all__ == api.__all__ and tidu.__version__ == tidu_cli.__version__
+    assert (
+        tidu.__all__ == tidu_cli.__all__ == sorted([*api.__all__, *adapters.FUNCTIONS]) and tidu.__version__ == tidu_cli.__version__
+    )
     for name in tidu.__all__:
         assert getattr(tidu, name) is getattr(tidu_cli, name)
         assert name in dir(tidu) and name in dir(tidu_cli)

@@ -40,6 +40,16 @@ def examples(wanted: int) -> int:
     return wanted if campaign() else most if full() else max(3, most * EXAMPLES["test"] // EXAMPLES["check"])
 
 
+def few(cases: Iterable[T], n: int) -> list[T]:
+    """All cases in a campaign; in `make check` n of them, evenly spaced and the same in each run, in `make test` a third of that.
+
+    For what one test tries of one thing: the samples of an operation, of which a few see what many see.
+    """
+    every = list(cases)
+    n = len(every) if campaign() else n if full() else max(1, n // 3)
+    return every if len(every) <= n else [every[k * len(every) // n] for k in range(n)]
+
+
 def thin(cases: Iterable[T], n: int = CASES) -> list[T]:
     """All cases in `make check`; else at most n of them, evenly spaced and the same in each run."""
     every = list(cases)

@@ -5,6 +5,9 @@ __version__ = "0.2.0"
 TYPE_CHECKING = False  # That of typing, which takes longer to import than all that a program does before it minds its signals.
 
 if TYPE_CHECKING:
+    from tidu_cli.adapters.jax.api import *  # noqa: F403
+    from tidu_cli.adapters.numpy.api import *  # noqa: F403
+    from tidu_cli.adapters.onnx.api import *  # noqa: F403
     from tidu_cli.api import *  # noqa: F403
 
 __all__ = [
@@ -60,7 +63,9 @@ if not TYPE_CHECKING:  # which takes it for a promise that there is every name
         if name in __all__:
             import importlib
 
-            return getattr(importlib.import_module("tidu_cli.api"), name)
+            from tidu_cli import adapters
+
+            return getattr(importlib.import_module(adapters.FUNCTIONS.get(name, "tidu_cli.api")), name)
         raise AttributeError(f"module 'tidu_cli' has no attribute '{name}'")
 
 

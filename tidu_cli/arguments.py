@@ -14,6 +14,7 @@ from tidu_cli.errors import ArgumentError, called_in_python, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
+from tidu_cli.installed import OWN_ENGINES, OWN_FORMATS
 from tidu_cli.limits import parse_size
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -311,9 +312,9 @@ CHECKS: Mapping[str, Check] = {
     "max_steps": at_least_one,
     "file": _file,
     "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
-    "format": one_of("json", "msgpack", "onnx", "mlir", "mlirbc"),
+    "format": one_of("json", "msgpack", *OWN_FORMATS),
     "nodes": one_of("list", "packed"),
-    "engine": one_of("auto", "numpy", "native", "xla"),
+    "engine": one_of("auto", "numpy", *OWN_ENGINES),
     "device": text,
     "target_version": text,
     "recompute": _policies,

@@ -16,12 +16,12 @@ from typing import Any
 import onnx
 
 from tests.onnx.node_tests import Outcome, cases, has_tensors_only, outcome
+from tidu_cli.adapters.onnx.reading.operators.index import operators, refusals
+from tidu_cli.adapters.onnx.writing.body import Body, NoMeaningError
+from tidu_cli.adapters.onnx.writing.lowering import Lowering
+from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
+from tidu_cli.adapters.onnx.writing.model import OPSET
 from tidu_cli.checking.numeric.examples import example_cases
-from tidu_cli.formats.onnx.reading.operators.index import operators, refusals
-from tidu_cli.formats.onnx.writing.body import Body, NoMeaningError
-from tidu_cli.formats.onnx.writing.lowering import Lowering
-from tidu_cli.formats.onnx.writing.lowerings.index import LOWERINGS
-from tidu_cli.formats.onnx.writing.model import OPSET
 from tidu_cli.graph.graph import Case
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Primitive

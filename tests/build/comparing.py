@@ -7,8 +7,8 @@ import warnings
 
 import numpy as np
 
-from tidu_cli.build.formulas.formula import build_formula
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.formulas.formula import build_formula
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType

@@ -16,6 +16,7 @@ from tests.cli.running import ROOT, succeed
 from tidu_cli.cli.main import COMMANDS, cli
 from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduError, UnknownNameError
 from tidu_cli.formats.write import format_document
+from tidu_cli.installed import declared_options
 
 SAMPLES = ROOT / "samples"
 FUNCTIONS = {"eval": ["evaluate"], "dot": ["to_dot"], "convert": ["save", "load", "load_onnx", "renumber"]}
@@ -59,6 +60,7 @@ WITHOUT = {
 def test_every_option_is_an_argument_or_said_where(command):
     names = FUNCTIONS.get(command, [command])
     arguments = {k for name in names for k in inspect.signature(getattr(tidu, name)).parameters}
+    arguments |= {*declared_options("writing")} if "save" in names else set()  # which takes those of the format
     found = cli.get_command(click.Context(cli), command)
     assert found is not None
     options = [o.opts[-1].lstrip("-") for o in found.params if isinstance(o, click.Option)]

@@ -16,7 +16,7 @@ import pytest
 from numpy import r_, zeros
 
 import tidu_cli as tidu
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 
 X = np.array([1.25, 2.0, 3.5])
 TABLE = np.arange(12.0).reshape(3, 4)

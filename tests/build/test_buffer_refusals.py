@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tidu_cli as tidu
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 
 X = np.array([1.25, 2.0, 3.5])

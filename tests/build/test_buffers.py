@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import compare, of_numpy
 from tests.tiers import examples
-from tidu_cli.build.buffers import elements, memory
+from tidu_cli.adapters.numpy.buffers import elements, memory
 
 X, Y, K = np.arange(1.0, 5.0) / 3, np.arange(6.0).reshape(2, 3) - 2.5, np.array([2, 0, 1])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.build.comparing import check, traced
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key

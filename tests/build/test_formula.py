@@ -7,7 +7,7 @@ import pytest
 
 from tests.build.comparing import assert_same, formula, run
 from tests.cli.running import ROOT
-from tidu_cli.build.formulas.formula import build_formula
+from tidu_cli.adapters.numpy.formulas.formula import build_formula
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.types import parse_type

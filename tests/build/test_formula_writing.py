@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build.comparing import run
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.formulas.formula import build_formula
-from tidu_cli.build.formulas.writing import formula_of
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.formulas.formula import build_formula
+from tidu_cli.adapters.numpy.formulas.writing import formula_of
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.transforms.linearize import linearize

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import tidu_cli as tidu
 from tests.build.comparing import assert_same, check, traced
 from tests.tiers import examples
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.lax.builtin import BUILTIN
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.build.comparing import assert_same, run, type_of
 from tests.fuzz.formulas import OPTIONS
 from tests.tiers import examples
-from tidu_cli.build.formulas.formula import build_formula, function_names
+from tidu_cli.adapters.numpy.formulas.formula import build_formula, function_names
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document

@@ -16,18 +16,18 @@ from numpy.testing.overrides import get_overridable_numpy_array_functions, get_o
 
 from tests.build.comparing import assert_same, run
 from tests.cli.running import ROOT
-from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.formulas.language import CONSTANTS, OTHER_NAMES, function_names
-from tidu_cli.build.formulas.language import CREATION as IN_FORMULAS
-from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import CONTRACTIONS, SCIPYS
-from tidu_cli.build.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NAMESPACE, NOT_NUMPYS, PLAIN, numpys
-from tidu_cli.build.numpy.refused import FUNCTIONS as REFUSED
-from tidu_cli.build.numpy.refused import MODULES as REFUSED_MODULES
-from tidu_cli.build.numpy.refused import REFUSALS
-from tidu_cli.build.scipy.distributions import CONTINUOUS, DISCRETE
-from tidu_cli.build.scipy.functions import MODULES
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.refused import FUNCTIONS as REFUSED
+from tidu_cli.adapters.numpy.arrays.refused import MODULES as REFUSED_MODULES
+from tidu_cli.adapters.numpy.arrays.refused import REFUSALS
+from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, OTHER_NAMES, function_names
+from tidu_cli.adapters.numpy.formulas.language import CREATION as IN_FORMULAS
+from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
+from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import CONTRACTIONS, SCIPYS
+from tidu_cli.adapters.numpy.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NAMESPACE, NOT_NUMPYS, PLAIN, numpys
+from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE
+from tidu_cli.adapters.numpy.scipy.functions import MODULES
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 
 ARRAY_API = re.findall(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests.build.comparing import compare, of_numpy
 from tests.build.test_functions import FUNCTIONS, W
 from tests.tiers import examples
-from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.evaluate import evaluate
 

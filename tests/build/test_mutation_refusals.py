@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tidu_cli
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 
 PLACE = __file__.rsplit("/", 1)[-1]

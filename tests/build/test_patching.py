@@ -13,8 +13,8 @@ import pytest
 from numpy import r_, zeros
 
 import tidu_cli as tidu
-from tidu_cli.build.buffers.buffer import Buffer
-from tidu_cli.build.tracing import build_function, trace
+from tidu_cli.adapters.numpy.buffers.buffer import Buffer
+from tidu_cli.adapters.numpy.tracing import build_function, trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import parse_type
 

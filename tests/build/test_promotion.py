@@ -17,16 +17,16 @@ import scipy.special
 
 from tests.build.comparing import check as check_values
 from tests.build.comparing import type_of
-from tidu_cli.build.arrays.array import Array
-from tidu_cli.build.formulas.formula import build_formula, function_names
-from tidu_cli.build.formulas.language import OPTIONS_REFUSED, OTHER_NAMES
-from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
-from tidu_cli.build.numpy.functions import ALIASES, FUNCTIONS, NOT_NUMPYS
-from tidu_cli.build.numpy.writing.putting import WRITING
-from tidu_cli.build.recorder import Recorder
-from tidu_cli.build.scipy.parameters import WITH_PARAMETERS
-from tidu_cli.build.scipy.ufuncs import COMPLEX
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.formulas.formula import build_formula, function_names
+from tidu_cli.adapters.numpy.formulas.language import OPTIONS_REFUSED, OTHER_NAMES
+from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
+from tidu_cli.adapters.numpy.numpy.elementwise.special import COMPLEX
+from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import WITH_PARAMETERS
+from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
+from tidu_cli.adapters.numpy.numpy.functions import ALIASES, FUNCTIONS, NOT_NUMPYS
+from tidu_cli.adapters.numpy.numpy.writing.putting import WRITING
+from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type

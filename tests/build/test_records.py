@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tidu_cli
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.formulas.formula import build_formula
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.formulas.formula import build_formula
 from tidu_cli.graph.text.types import parse_value_type
 
 P = "{x: f64[], y: f64[3], q: (f64[2], {a: i32[]}), t: datetime[ms][]}"

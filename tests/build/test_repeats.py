@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.build.test_functions import FUNCTIONS
 from tests.waiting import cpu_seconds
-from tidu_cli.build.arrays import repeats
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.arrays import repeats
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.formats.write import format_document
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tidu_cli.build.repetition import repetition
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.repetition import repetition
+from tidu_cli.adapters.numpy.tracing import trace
 
 
 def unrolled(turns: int, before: int = 5) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.build.comparing import assert_same, check, traced
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.lax.builtin import BUILTIN
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.linalg
 
 from tests.build.comparing import assert_same, check, formula, traced
-from tidu_cli.build.formulas.formula import build_formula
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.formulas.formula import build_formula
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.build.comparing import run
-from tidu_cli.build.tracing import build_function, trace
+from tidu_cli.adapters.numpy.tracing import build_function, trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import parse_type
 from tidu_cli.rules.vocabulary import PrimitiveSet

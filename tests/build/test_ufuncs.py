@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import check, traced
 from tests.tiers import examples
-from tidu_cli.build.numpy.elementwise.elementwise import UFUNCS
-from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
-from tidu_cli.build.scipy.parameters import WITH_PARAMETERS
-from tidu_cli.build.scipy.ufuncs import COMPLEX
+from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
+from tidu_cli.adapters.numpy.numpy.elementwise.special import COMPLEX
+from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import WITH_PARAMETERS
+from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
 from tidu_cli.errors import TiduError
 
 RNG = np.random.default_rng(11)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.build.comparing import traced
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.tracing import trace
 
 X = np.random.default_rng(3).normal(size=(2, 3, 4))
 

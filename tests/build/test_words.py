@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tidu_cli.build.formulas.formula import FormulaError, build_formula
-from tidu_cli.build.formulas.language import function_names
-from tidu_cli.build.formulas.words import FUNCTIONS, NAMES, NOT_HERE, SYNTAX
+from tidu_cli.adapters.numpy.formulas.formula import FormulaError, build_formula
+from tidu_cli.adapters.numpy.formulas.language import function_names
+from tidu_cli.adapters.numpy.formulas.words import FUNCTIONS, NAMES, NOT_HERE, SYNTAX
 from tidu_cli.graph.types import TensorType
 
 TYPES = {"x": TensorType("f64"), "y": TensorType("f64")}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.build.comparing import assert_same, run
 from tests.onnx.derivatives import require_derivatives
 from tests.tiers import examples
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 

@@ -101,7 +101,6 @@ def test_emissions_are_what_rules_emit() -> None:
     assert emissions(BUILTIN["sin"], without("cos")).jvp == ()
 
 
-@pytest.mark.every
 @pytest.mark.parametrize("name", [p.name for p in BUILTIN])
 def test_transforms_never_lack_a_rule(name: str) -> None:
     """What closure says, by doing it: every example is linearized and transposed in turn, twice over."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.report import check_document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN

@@ -72,16 +72,16 @@ KEPT = []
 
 
 def watch_keeping():
+    from tidu_cli.adapters.dask import plugin
     from tidu_cli.cluster import work
-    from tidu_cli.cluster.dask import plugin
 
     KEPT.clear()
     plugin.keep = lambda thing: KEPT.append(thing.name) or work.keep(thing)
 
 
 def unwatch_keeping():
+    from tidu_cli.adapters.dask import plugin
     from tidu_cli.cluster import work
-    from tidu_cli.cluster.dask import plugin
 
     plugin.keep = work.keep
     return list(KEPT)

@@ -10,7 +10,7 @@ import pytest
 import tidu_cli as tidu
 from tests.cli.running import document, graph
 from tests.cluster.clusters import bits, elementwise, needs_dask, products, same, values
-from tidu_cli.cluster.dask import arrays
+from tidu_cli.adapters.dask import arrays
 from tidu_cli.errors import ArgumentError, EvaluationError
 
 pytestmark = needs_dask

@@ -87,7 +87,7 @@ def test_a_scheduler_that_goes_as_it_is_asked(client, monkeypatch, asked):
 
     from distributed.comm.core import CommClosedError
 
-    from tidu_cli.cluster.dask.scheduler import connected
+    from tidu_cli.adapters.dask.scheduler import connected
 
     def closed(*args, **options):
         raise CommClosedError("in <TCP>: ConnectionPool.register_worker_plugin")

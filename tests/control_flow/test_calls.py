@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+import tidu_cli as api
 from tests.control_flow.laws import assert_alike, hold, longer, run, tolerance_of, wrt
 from tests.control_flow.strategies import CONDITIONED, looping
 from tests.control_flow.unrolled import unrolled
@@ -15,7 +16,6 @@ from tests.interpret import free_inputs, random_inputs
 from tests.strategies import seeds
 from tests.transforms.test_laws import same
 from tests.transforms.test_recompute import policies
-from tidu_cli import api
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from tests.docs.blocks import ROOT
-from tidu_cli.formats.onnx.reading.operators.index import operators
+from tidu_cli.adapters.onnx.reading.operators.index import operators
 from tools.operators import DOMAINS, renewed
 
 PAGE = (ROOT / "docs" / "onnx.md").read_text()

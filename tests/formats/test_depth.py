@@ -9,7 +9,7 @@ import pytest
 
 import tidu_cli
 from tests.formats.plain import read
-from tidu_cli.build.errors import BuildError
+from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING

@@ -7,7 +7,7 @@ from functools import cache
 from tests.fuzz.choices import Choices
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.target import Target, require_message
-from tidu_cli.build.formulas.formula import build_formula, function_names
+from tidu_cli.adapters.numpy.formulas.formula import build_formula, function_names
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document

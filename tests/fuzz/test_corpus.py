@@ -22,17 +22,17 @@ def test_what_was_found(file):
 @pytest.mark.parametrize(
     ("name", "cases"),
     [
-        ("documents", 300),
-        ("values", 300),
-        ("formulas", 300),
-        ("commands", 60),
-        ("outputs", 60),
-        ("programs", 40),
-        ("engines", 40),
-        ("loops", 15),
-        ("models", 40),
-        ("special", 60),
-        ("work", 15),
+        ("documents", 150),
+        ("values", 150),
+        ("formulas", 150),
+        ("commands", 30),
+        ("outputs", 30),
+        ("programs", 20),
+        ("engines", 20),
+        ("loops", 8),
+        ("models", 20),
+        ("special", 30),
+        ("work", 8),
     ],
 )
 def test_a_short_run(name, cases):

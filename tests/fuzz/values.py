@@ -11,12 +11,12 @@ from typing import Any
 import msgpack
 import numpy as np
 
+import tidu_cli as api
 from tests.fuzz.choices import Choices
 from tests.fuzz.documents import FEW_BYTES
 from tests.fuzz.mutation import mutate_bytes, mutate_plain
 from tests.fuzz.target import Target, require_message
 from tests.interpret import random_value, zeros
-from tidu_cli import api
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.values import parse_assignment, read_values, write_values

@@ -18,6 +18,7 @@ from tests.identities.values import edgy, same
 from tests.interpret import evaluate, random_inputs
 from tests.sketch import Sketch, Value, document
 from tests.strategies import seeds
+from tests.tiers import campaign
 from tidu_cli.graph.types import INTEGERS, moves
 from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.lax.identities.table import IDENTITIES, looked_at
@@ -42,7 +43,7 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
     applied = []
     identity = TABLE[key]
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200 if campaign() else 20, deadline=None, suppress_health_check=list(HealthCheck))
     @given(site(key), st.integers(0, 2**32 - 1))
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
         sketch, results = found

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from tests.jax.compiled import compiled
-from tidu_cli.build.jax.function import from_jax
+from tidu_cli.adapters.jax.functions.function import from_jax
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linearize import linearize

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.adapters.jax.lowering.functions import computed
 from tidu_cli.graph.graph import Case
-from tidu_cli.runtime.jax.functions import computed
 
 
 def function_of_jax(case: Case) -> Callable[..., tuple[Any, ...]]:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.lax.signal_samples import NCW, conv, window
+from tidu_cli.adapters.jax.lowering.functions import jax_function
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.runtime.jax.functions import jax_function
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 

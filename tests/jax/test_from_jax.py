@@ -16,8 +16,8 @@ jnp, lax, random = jax.numpy, jax.lax, jax.random
 
 import tidu_cli  # noqa: E402
 from tests.jax.agreement import compared  # noqa: E402
-from tidu_cli.build.errors import BuildError  # noqa: E402
-from tidu_cli.build.jax.function import from_jax  # noqa: E402
+from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
+from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 
 pytestmark = pytest.mark.jax
 

@@ -13,12 +13,12 @@ from tests.jax import derivatives
 from tests.jax.compiled import compiled
 from tests.jax.test_agreement import differs
 from tests.jax.test_agreement import drawn as drawn_operands
+from tidu_cli.adapters.jax.lowering.functions import jax_function
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.runtime.jax.functions import jax_function
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
@@ -91,7 +91,7 @@ OPS = sorted(p.name for p in BUILTIN)
 SPECIAL = {
     op
     for name in ("gamma", "bessel", "integrals", "hypergeometric", "matrices")
-    for op in import_module(f"tidu_cli.runtime.jax.special.{name}").FUNCTIONS
+    for op in import_module(f"tidu_cli.adapters.jax.lowering.special.{name}").FUNCTIONS
 }
 """These have tests of their own: test_special_functions.py."""
 

@@ -17,7 +17,7 @@ jnp, lax = jax.numpy, jax.lax
 js, jl, jsp = jax.scipy.linalg, jnp.linalg, jax.scipy.special
 
 from tests.jax.agreement import compared  # noqa: E402
-from tidu_cli.build.errors import BuildError  # noqa: E402
+from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 from tidu_cli.errors import MissingRuleError  # noqa: E402
 
 pytestmark = pytest.mark.jax

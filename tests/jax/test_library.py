@@ -19,7 +19,7 @@ jnp, nn = jax.numpy, jax.nn
 import tidu_cli  # noqa: E402
 from tests.cli.running import succeed  # noqa: E402
 from tests.tiers import thin  # noqa: E402
-from tidu_cli.build.jax.function import from_jax  # noqa: E402
+from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
 from tidu_cli.formats.read import parse_document  # noqa: E402
 
 pytestmark = pytest.mark.jax

@@ -14,8 +14,8 @@ import pytest
 
 from tests.jax.compiled import compiled
 from tests.lax.decomposition_samples import derivative
-from tidu_cli.build.jax.function import from_jax
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.jax.functions.function import from_jax
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.plans.program import compile_graph

@@ -15,8 +15,8 @@ jax.config.update("jax_enable_x64", True)
 jnp, lax = jax.numpy, jax.lax
 
 import tidu_cli  # noqa: E402
-from tidu_cli.build.errors import BuildError  # noqa: E402
-from tidu_cli.build.jax.function import from_jax  # noqa: E402
+from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
+from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 
 pytestmark = pytest.mark.jax
 

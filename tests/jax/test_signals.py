@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.jax.test_linear_systems import directions, run
-from tidu_cli.build import windows
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy import windows
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose

@@ -13,8 +13,8 @@ import scipy.special
 
 from tests.jax.agreement import document_of
 from tests.jax.compiled import compiled
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import vocabulary

@@ -19,7 +19,7 @@ NUMBERS = (0.0, -0.0, 2.0, -3.0, np.inf, -np.inf, np.nan)
 
 @pytest.mark.parametrize("op", ["strong_mul", "strong_div"])
 def test_values_are_those_of_kernels(jax: Any, op: str) -> None:
-    from tidu_cli.runtime.jax.functions import jax_function
+    from tidu_cli.adapters.jax.lowering.functions import jax_function
 
     pairs = np.array([(x, y) for x in NUMBERS for y in NUMBERS])
     for dtype in sorted(INEXACT):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class Sample:
     reference: object = None  # from operands to the expected array, of any dtype
     seen: object = None  # from results and operands to what of them is compared, where not all of them are determined
 
-    @property
+    @cached_property
     def case(self):
         return make_case(self.op, self.attrs, [type_of(x) for x in self.operands])
 

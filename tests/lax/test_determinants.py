@@ -10,8 +10,8 @@ import pytest
 from tests.lax.decomposition_samples import derivative
 from tests.lax.test_matrices import run
 from tests.templates import apply, make_case, type_of
-from tidu_cli.build.formulas.formula import build_formula
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.formulas.formula import build_formula
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType

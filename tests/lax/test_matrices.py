@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.templates import apply, inner, jvp, make_case, type_of
 from tests.tiers import examples
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.lax.test_matrices import results, run
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose

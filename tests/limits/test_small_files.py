@@ -18,8 +18,8 @@ import tidu_cli
 from tests.cli.running import F, document, graph
 from tests.custom.making import body, unary
 from tests.limits.bounded import refused, succeeds
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.recorder import Recorder
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import did_you_mean
 from tidu_cli.formats.read import parse_document
 

@@ -8,16 +8,16 @@ import numpy as np
 import onnx
 import pytest
 
+import tidu_cli as api
 from tests.onnx.derivatives import require_right
 from tests.onnx.evaluators import require_same_values
 from tests.onnx.node_tests import array, cases_of, has_tensors_only, imported, modules, outcome
-from tidu_cli import api
-from tidu_cli.build.arrays.array import dtype_of
+from tidu_cli.adapters.numpy.arrays.array import dtype_of
+from tidu_cli.adapters.onnx.choices import as_key
+from tidu_cli.adapters.onnx.loading import loaded
+from tidu_cli.adapters.onnx.writing.body import NoMeaningError
+from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.formats.onnx.choices import as_key
-from tidu_cli.formats.onnx.loading import loaded
-from tidu_cli.formats.onnx.writing.body import NoMeaningError
-from tidu_cli.formats.onnx.writing.model import onnx_bytes
 from tidu_cli.graph.types import FLOATS
 
 COMPARED_WITH = "1.23.2"

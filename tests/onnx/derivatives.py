@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+import tidu_cli as api
 from tests.onnx.node_tests import imported
-from tidu_cli import api
-from tidu_cli.formats.onnx.reading.importer import as_key
+from tidu_cli.adapters.onnx.reading.importer import as_key
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
 

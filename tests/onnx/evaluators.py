@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tidu_cli import api
+import tidu_cli as api
 from tidu_cli.graph.graph import Document
 
 ROUNDING = {"f16": 2e-3, "bf16": 2e-2, "f32": 2e-5, "f64": 1e-12}

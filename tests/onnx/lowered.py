@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tidu_cli.adapters.onnx.writing.model import onnx_model
 from tidu_cli.api import evaluate
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document, with_diagonal
 from tidu_cli.checking.numeric.sampling import draw
-from tidu_cli.formats.onnx.writing.model import onnx_model
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import RecordType, TensorType

@@ -12,10 +12,11 @@ import numpy as np
 import onnx
 from onnx import version_converter
 
-from tidu_cli.formats.onnx.choices import Choices, Imported
-from tidu_cli.formats.onnx.loading import loaded
-from tidu_cli.formats.onnx.reading.importer import import_model
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.loading import loaded
+from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.graph.types import TensorType
+from tidu_cli.port_data import Imported
 
 
 @dataclass(frozen=True)

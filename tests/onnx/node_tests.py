@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tidu_cli.adapters.onnx.choices import Choices, as_key
+from tidu_cli.adapters.onnx.loading import loaded
+from tidu_cli.adapters.onnx.reading.importer import import_model
+from tidu_cli.adapters.onnx.reading.node import NeedsValueError
 from tidu_cli.api import evaluate
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.onnx.choices import Choices, Imported, as_key
-from tidu_cli.formats.onnx.loading import loaded
-from tidu_cli.formats.onnx.reading.importer import import_model
-from tidu_cli.formats.onnx.reading.node import NeedsValueError
+from tidu_cli.port_data import Imported
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def imported(model: Any, given: dict[str, Any], cast: str | None = None) -> Impo
 
 
 def _type(x: Any, cast: str | None) -> Any:
-    from tidu_cli.build.arrays.array import name_of
+    from tidu_cli.adapters.numpy.arrays.array import name_of
     from tidu_cli.graph.types import FLOATS, TensorType
 
     dtype = name_of(np.asarray(x).dtype)

@@ -12,10 +12,10 @@ import onnx
 from onnx import TensorProto, helper
 
 from tests.onnx.node_tests import imported
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.loading import loaded
+from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.api import evaluate
-from tidu_cli.formats.onnx.choices import Choices
-from tidu_cli.formats.onnx.loading import loaded
-from tidu_cli.formats.onnx.reading.importer import import_model
 
 NEWEST = onnx.defs.onnx_opset_version()
 

@@ -14,12 +14,12 @@ from onnx import helper, numpy_helper
 import tidu_cli
 from tests.cli.running import ROOT, invoke, process, succeed
 from tests.onnx.models import STORED, model, network, rounding
+from tidu_cli.adapters.onnx.loading import N_FIRST, is_onnx
+from tidu_cli.adapters.onnx.writing.model import OPSET, onnx_files
 from tidu_cli.cli.main import COMMANDS, cli
 from tidu_cli.cli.shell.candidates import candidates
 from tidu_cli.errors import DocumentError, UnknownNameError
 from tidu_cli.formats import write
-from tidu_cli.formats.onnx.loading import N_FIRST, is_onnx
-from tidu_cli.formats.onnx.writing.model import OPSET, onnx_files
 from tidu_cli.formats.write import format_document
 
 CASES = ROOT / "tests" / "cli" / "cases" / "onnx"
@@ -142,14 +142,14 @@ def test_against_a_runtime():
 
 
 def test_against_a_runtime_that_computes_something_else(tmp_path, monkeypatch):
-    from tidu_cli.checking import against
+    from tidu_cli.adapters.onnx import runtime
 
-    monkeypatch.setattr(against, "evaluate", lambda graph, values: {o.key: np.full(o.type.shape, 7.0) for o in graph.outputs})
+    monkeypatch.setattr(runtime, "evaluate", lambda graph, values: {o.key: np.full(o.type.shape, 7.0) for o in graph.outputs})
     found = invoke("check", MLP, *SIZED, "--against", "onnxruntime")
     assert found.exit_code == 1
     assert "error: " in found.stderr
     assert "output 'score' has relative error" in found.stderr
-    monkeypatch.setattr(against, "evaluate", lambda graph, values: {o.key: np.zeros((3, 3)) for o in graph.outputs})
+    monkeypatch.setattr(runtime, "evaluate", lambda graph, values: {o.key: np.zeros((3, 3)) for o in graph.outputs})
     assert "has the shape [3, 3], and [] there" in invoke("check", MLP, *SIZED, "--against", "onnxruntime").stderr
 
 
@@ -288,7 +288,7 @@ def _written(folder, data):
 def test_a_large_model_has_its_constants_beside_it(tmp_path, monkeypatch):
     document = tidu_cli.load_onnx(MLP, dims={"batch": 300}, set={}).document
     large = tidu_cli.trace(lambda x: x * np.arange(900.0), "f64[900]")
-    monkeypatch.setattr("tidu_cli.formats.onnx.writing.model.onnx_files", lambda d, at, *more: onnx_files(d, at, *more, most=1000))
+    monkeypatch.setattr("tidu_cli.adapters.onnx.writing.model.onnx_files", lambda d, at, *more: onnx_files(d, at, *more, most=1000))
     tidu_cli.save(document, tmp_path / "small.onnx")
     assert [p.name for p in tmp_path.iterdir()] == ["small.onnx"]
     written = write.write_document(large, str(tmp_path / "large.onnx"), "onnx")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from onnx.parser import parse_model
 
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.reading.importer import import_model
+from tidu_cli.adapters.onnx.reading.node import RefusedError
 from tidu_cli.errors import UnknownNameError
-from tidu_cli.formats.onnx.choices import Choices
-from tidu_cli.formats.onnx.reading.importer import import_model
-from tidu_cli.formats.onnx.reading.node import RefusedError
 from tidu_cli.graph.types import TensorType
 
 TEXT = """<ir_version: 10, opset_import: ["": 18]>

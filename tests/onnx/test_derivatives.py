@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+import tidu_cli as api
 from tests.onnx import derivatives
 from tests.onnx.derivatives import one_node, require_right
-from tidu_cli import api
 
 X = np.array([0.3, -0.7, 1.1], np.float32)
 MODEL = one_node("Mul", {"x": X, "w": X + 1})

@@ -23,8 +23,8 @@ from tests.onnx.lowered import (
     point,
     told,
 )
-from tidu_cli.formats.onnx.writing.body import NoMeaningError
-from tidu_cli.formats.onnx.writing.lowerings.index import LOWERINGS
+from tidu_cli.adapters.onnx.writing.body import NoMeaningError
+from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.lax.builtin import BUILTIN
 
 ITERATIVE = "eig eigh expm expm_frechet logm logm_frechet pinv polar schur solve_sylvester sqrtm svd"

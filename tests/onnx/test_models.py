@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+import tidu_cli as api
 from tests.onnx.derivatives import require_derivatives
 from tests.onnx.evaluators import by_runtime
 from tests.onnx.models_of_others import Model, doubled, fitted, magika, ocr
 from tests.waiting import cpu_seconds
-from tidu_cli import api
-from tidu_cli.formats.onnx.writing.model import onnx_bytes
+from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.graph.types import FLOATS
 
 FITTED = ("mlp", "mlp classifier", "logistic", "gaussian process", "kernel", "svm")

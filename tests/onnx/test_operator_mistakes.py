@@ -5,11 +5,11 @@ import onnx
 import pytest
 
 from tests.onnx.one_node import One, by_tidu, draw, require_equal, versions
+from tidu_cli.adapters.onnx.reading.operators.arrays import indexing, joining, scattering, shapes
+from tidu_cli.adapters.onnx.reading.operators.attention import attention, rotary
+from tidu_cli.adapters.onnx.reading.operators.elementwise import activations, bits, elementwise, quantization
+from tidu_cli.adapters.onnx.reading.operators.sums import contraction, losses, normalization, reductions
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.onnx.reading.operators.arrays import indexing, joining, scattering, shapes
-from tidu_cli.formats.onnx.reading.operators.attention import attention, rotary
-from tidu_cli.formats.onnx.reading.operators.elementwise import activations, bits, elementwise, quantization
-from tidu_cli.formats.onnx.reading.operators.sums import contraction, losses, normalization, reductions
 
 FAMILIES = (
     activations, attention, bits, contraction, elementwise, indexing, joining, losses, normalization, quantization, reductions,

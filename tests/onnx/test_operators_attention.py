@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+import tidu_cli as api
 from tests.onnx.derivatives import require_right
 from tests.onnx.node_tests import imported
 from tests.onnx.one_node import NEWEST, One, by_reference, by_runtime, by_tidu, draw, eps, require_equal
-from tidu_cli import api
 from tidu_cli.errors import TiduError
 
 BATCH, HEADS, QUERIES, KEYS, PAST, SIZE = 2, 4, 3, 5, 2, 4

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import special
 
+import tidu_cli as api
 from tests.onnx.derivatives import require_right
 from tests.onnx.node_tests import imported
 from tests.onnx.one_node import One, draw
-from tidu_cli import api
-from tidu_cli.formats.onnx.choices import Choices
-from tidu_cli.formats.onnx.reading.importer import import_model
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.reading.importer import import_model
 
 RNG = np.random.default_rng(0)
 

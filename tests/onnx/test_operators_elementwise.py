@@ -17,8 +17,8 @@ from tests.onnx.one_node import (
     require_equal,
     versions,
 )  # fmt: skip
+from tidu_cli.adapters.onnx.reading.operators.elementwise import activations, bits, elementwise
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.onnx.reading.operators.elementwise import activations, bits, elementwise
 
 APART = {"BitCast", "BitShift", "Cast", "CastLike", "Clip", "Dropout", "Mod", "PRelu", "Where"}
 ELEMENTWISE = sorted({*elementwise.OPERATORS, *activations.OPERATORS, *bits.OPERATORS} - APART)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+import tidu_cli as api
 from tests.onnx.derivatives import require_right
 from tests.onnx.one_node import NEWEST, One, by_runtime, by_tidu, draw, dtypes, eps, require_agreement, require_equal
-from tidu_cli import api
 from tidu_cli.errors import TiduError
 
 CLASSES = 5

@@ -21,8 +21,8 @@ import sklearn.tree
 
 from tests.onnx.derivatives import require_right
 from tests.onnx.node_tests import imported
+from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.api import evaluate
-from tidu_cli.formats.onnx.loading import loaded
 
 N, SIZE = 60, 4
 

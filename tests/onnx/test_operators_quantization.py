@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+import tidu_cli as api
 from tests.onnx.node_tests import imported
 from tests.onnx.one_node import NEWEST, One, by_reference, by_runtime, by_tidu, draw, require_agreement, require_equal, versions
-from tidu_cli import api
 from tidu_cli.errors import TiduError
 
 QUANTIZED = ("u1", "i1", "u2", "i2")

@@ -18,8 +18,8 @@ from tests.onnx.one_node import (
     require_equal,
     versions,
 )
+from tidu_cli.adapters.onnx.reading.operators.sums.reductions import REDUCTIONS
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.onnx.reading.operators.sums.reductions import REDUCTIONS
 
 ALONG = [None, [], [0], [-1], [0, 2], [2, 0, 1]]
 

@@ -14,11 +14,11 @@ from onnx import helper
 from tests.onnx.written import by_reference, checked_model, require_round_trip
 from tests.strategies import REAL, documents
 from tests.tiers import examples
+from tidu_cli.adapters.onnx.own import claimed
+from tidu_cli.adapters.onnx.writing.body import NoMeaningError
+from tidu_cli.adapters.onnx.writing.model import MARK, onnx_bytes, onnx_files
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
-from tidu_cli.formats.onnx.own import claimed
-from tidu_cli.formats.onnx.writing.body import NoMeaningError
-from tidu_cli.formats.onnx.writing.model import MARK, onnx_bytes, onnx_files
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN

@@ -16,7 +16,6 @@ from tests.onnx.models import model, network
 from tests.onnx.node_tests import cases
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TiduError
-from tidu_cli.formats.onnx.choices import Choices
 from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.limits import Limits, limited
 
@@ -279,7 +278,7 @@ def test_a_million_nodes(n):
     data = proto.SerializeToString() + b"\x3a" + varint(2 * n) + b"\x0a\x00" * n
     assert "--max-nodes" in told(data, nodes=10**4)
     with pytest.raises(TiduError, match=r"node 5 \(\)"):
-        parse_imported(data, "m.onnx", choices=Choices(sizes={"batch": 2}))
+        parse_imported(data, "m.onnx", options={"dims": {"batch": 2}})
 
 
 def varint(n):
@@ -363,6 +362,6 @@ def node_models() -> list[bytes]:
 
 def test_choices_are_refused_for_other_formats():
     data = b'{"tidu": 1, "graphs": []}'
-    for choices in (Choices(sizes={"n": 1}), Choices(weights=True), Choices(cuts=("x",))):
-        with pytest.raises(DocumentError, match="for models of ONNX only: "):
-            parse_imported(data, "f.json", choices=choices)
+    for options in ({"dims": {"n": 1}}, {"weights": True}, {"cut": ("x",)}):
+        with pytest.raises(DocumentError, match="is for models of ONNX"):
+            parse_imported(data, "f.json", options=options)

@@ -16,14 +16,14 @@ from tests.onnx.one_node import eps
 from tests.onnx.written import by_reference, by_runtime, checked_model
 from tests.strategies import REAL, documents, seeds
 from tests.templates import apply
-from tests.tiers import examples
+from tests.tiers import campaign, examples
+from tidu_cli.adapters.onnx.writing.body import CODES, NoMeaningError
+from tidu_cli.adapters.onnx.writing.lowerings import linear_algebra, special
+from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
+from tidu_cli.adapters.onnx.writing.model import OLDEST_OPSET, OPSET
+from tidu_cli.adapters.onnx.writing.templates import operators
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
-from tidu_cli.formats.onnx.writing.body import CODES, NoMeaningError
-from tidu_cli.formats.onnx.writing.lowerings import linear_algebra, special
-from tidu_cli.formats.onnx.writing.lowerings.index import LOWERINGS
-from tidu_cli.formats.onnx.writing.model import OLDEST_OPSET, OPSET
-from tidu_cli.formats.onnx.writing.templates import operators
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
@@ -82,11 +82,13 @@ def require_close(found: Any, expected: Any, what: str) -> None:
 @pytest.mark.parametrize("opset", [OLDEST_OPSET, NEWEST])
 @pytest.mark.parametrize("op", OPS)
 def test_examples_have_the_same_values(op: str, opset: int) -> None:
-    rng = np.random.default_rng(0)
+    rng, tried = np.random.default_rng(0), 0
     for example, case in example_cases(BUILTIN, BUILTIN[op]):
         if are_arrays(case):
+            tried += 1
             operands = [np.asarray(draw(rng, t, of_operand(example.within, k))) for k, t in enumerate(case.operands)]
-            require_values(case, operands, opset)
+            if opset == OLDEST_OPSET or tried <= 3:
+                require_values(case, operands, opset)
 
 
 @cache
@@ -98,7 +100,7 @@ def samples() -> dict[str, list[Any]]:
             found.setdefault(sample.op, []).append(sample)
 
     def some(op: str, all_: list[Any]) -> list[Any]:
-        chosen = {*np.random.default_rng(list(op.encode())).permutation(len(all_))[:40]}
+        chosen = {*np.random.default_rng(list(op.encode())).permutation(len(all_))[: 40 if campaign() else 12]}
         return [s for k, s in enumerate(all_) if k in chosen or any(0 in np.shape(x) for x in s.operands)]
 
     return {op: some(op, all_) for op, all_ in found.items()}

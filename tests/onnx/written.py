@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tidu_cli.formats.onnx.writing.model import OPSET, onnx_bytes
+from tidu_cli.adapters.onnx.writing.model import OPSET, onnx_bytes
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document

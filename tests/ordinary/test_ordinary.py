@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from tests.ordinary.fields import refused
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType
 from tidu_cli.runtime.evaluate import evaluate

@@ -134,8 +134,8 @@ def _of_text(rng: random.Random, text: str) -> str:
 
 def outcome(data: bytes, kind: str) -> str:
     """read, or refused in one line with a place where there is one; else what went wrong."""
+    from tidu_cli.adapters.stablehlo.read import read_stablehlo
     from tidu_cli.errors import DocumentError, LimitError
-    from tidu_cli.formats.stablehlo.read import read_stablehlo
 
     start = time.process_time()
     try:
@@ -156,10 +156,10 @@ def main(first: int, last: int) -> None:
     """Try these mutants."""
     import resource
 
-    import tidu_cli.formats.stablehlo.read as reading
+    import tidu_cli.adapters.stablehlo.read as reading
     from tests.stablehlo.written import in_this_process
+    from tidu_cli.adapters.stablehlo.parsing import ModuleError
     from tidu_cli.errors import DocumentError
-    from tidu_cli.formats.stablehlo.parsing import ModuleError
 
     def parsed(data: bytes, kind: str) -> Any:
         try:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tiers import examples
+from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
+from tidu_cli.adapters.stablehlo.reading.importer import import_module
 from tidu_cli.errors import DocumentError, LimitError
-from tidu_cli.formats.stablehlo.module import Block, Function, Module, Operation
-from tidu_cli.formats.stablehlo.reading.importer import import_module
 from tidu_cli.limits import Limits, limited
 
 

@@ -10,10 +10,10 @@ import pytest
 from tests.cli.running import F, invoke, succeed
 from tests.stablehlo.written import in_this_process
 from tidu_cli import trace, while_loop
+from tidu_cli.adapters.stablehlo.own import CHECKSUM, DOCUMENT, checksum
+from tidu_cli.adapters.stablehlo.writing.values import quoted
 from tidu_cli.api import linearize, load, save
 from tidu_cli.cli.main import COMMANDS, cli
-from tidu_cli.formats.stablehlo.own import CHECKSUM, DOCUMENT, checksum
-from tidu_cli.formats.stablehlo.writing.values import quoted
 
 
 def deceiving(text: str, before: str, after: str) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.stablehlo.mutants import mutant
 from tests.waiting import LIMIT
+from tidu_cli.adapters.stablehlo.read import read_stablehlo
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.stablehlo.read import read_stablehlo
 
 
 def outcomes(first: int, last: int) -> dict[int, str]:

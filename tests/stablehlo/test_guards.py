@@ -13,7 +13,7 @@ from jax.scipy import special
 
 import tidu_cli
 from tests.stablehlo.modules import main, of_function, of_text
-from tidu_cli.formats.stablehlo.reading import importer
+from tidu_cli.adapters.stablehlo.reading import importer
 from tidu_cli.formats.write import format_document
 
 X = np.array([-30.0, -3.0, -1.0, -0.5, -0.0, 0.0, 0.3, 0.5, 1.0, 1.5, 30.0])

@@ -13,7 +13,7 @@ import pytest
 
 import tidu_cli
 from tests.stablehlo.modules import of_function, of_text
-from tidu_cli.build.jax.function import from_jax
+from tidu_cli.adapters.jax.functions.function import from_jax
 from tidu_cli.formats.write import format_document
 
 X = np.array([-1.0, -0.0, 0.0, 5e-324, 1.0, 6.0, 7.0, np.inf, -np.inf, np.nan])

@@ -13,8 +13,8 @@ import pytest
 
 from tests.jax.agreement import compared
 from tests.stablehlo.written import in_this_process
+from tidu_cli.adapters.stablehlo.read import read_stablehlo
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.stablehlo.read import read_stablehlo
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.evaluate import evaluate
@@ -24,7 +24,7 @@ NEAR = 1e-9
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("tidu_cli.formats.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
     with jax.enable_x64(True):
         yield
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tidu_cli as api
 from tests.stablehlo.written import document_of, in_this_process
-from tidu_cli import api
+from tidu_cli.adapters.stablehlo.own import CHECKSUM, DOCUMENT, checksum, claimed
+from tidu_cli.adapters.stablehlo.writing.files import stablehlo_artifact
+from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, quoted
 from tidu_cli.api import load, save
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import ArgumentError, DocumentError, MissingRuleError
 from tidu_cli.formats.read import parse_document, parse_imported
-from tidu_cli.formats.stablehlo.own import CHECKSUM, DOCUMENT, checksum, claimed
-from tidu_cli.formats.stablehlo.writing.files import stablehlo_artifact
-from tidu_cli.formats.stablehlo.writing.values import UnwrittenError, quoted
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -187,7 +187,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(monkeypatch: pytest.Monke
     def none(*args: Any) -> Any:
         raise MissingRuleError("no function of JAX computes it")
 
-    monkeypatch.setattr("tidu_cli.formats.stablehlo.writing.lowering._module", none)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.writing.lowering._module", none)
     case = BUILTIN.case("sin", NoAttrs(), None, [TensorType("f64", (31,))])
     with pytest.raises(UnwrittenError, match=r"graph 'f', node 0 \(sin\): no function.*write --format msgpack") as caught:
         text_of(document_of([case]))

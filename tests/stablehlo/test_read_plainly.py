@@ -39,7 +39,7 @@ REFUSED = {
 
 @pytest.fixture(autouse=True)
 def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.formats.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
 
 
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from tests.stablehlo.written import document_of, in_this_process, is_written, require_round_trip
 from tests.strategies import REAL, documents
 from tests.tiers import campaign, examples
+from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.stablehlo.writing.values import UnwrittenError
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN
@@ -77,7 +77,7 @@ def require(document: Document, *formats: str) -> bool:
 
 @pytest.fixture(autouse=True)
 def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.formats.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(SAMPLES)))

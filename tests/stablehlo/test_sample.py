@@ -54,7 +54,7 @@ def require_values(results: list[Any], tried: list[tuple[Case, list[Any]]]) -> N
 
 @pytest.fixture(autouse=True)
 def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.formats.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
 
 
 def test_one_module_of_all_primitives() -> None:

@@ -17,10 +17,10 @@ from tests.stablehlo.written import arguments, by_iree, by_xla, document_of, is_
 from tests.strategies import REAL, documents, seeds
 from tests.templates import apply
 from tests.tiers import examples
+from tidu_cli.adapters.stablehlo.writing.values import arrays, pytree
 from tidu_cli.checking.numeric.examples import example_cases, of_operand
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.stablehlo.writing.values import arrays, pytree
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.keys import Key

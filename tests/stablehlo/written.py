@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.adapters.stablehlo.module import Module
+from tidu_cli.adapters.stablehlo.parsing import plain
+from tidu_cli.adapters.stablehlo.writing.templates import Templates
+from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.stablehlo.module import Module
-from tidu_cli.formats.stablehlo.parsing import plain
-from tidu_cli.formats.stablehlo.writing.templates import Templates
-from tidu_cli.formats.stablehlo.writing.values import UnwrittenError, arrays
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output

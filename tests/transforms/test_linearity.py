@@ -82,10 +82,15 @@ def test_what_own_ops_become_is_read(document, n_nodes) -> None:
             assert parse_document(format_document(made, "json"), "made")
 
 
+WIDTH = re.compile(r"\bb?([fc])\d+")
+
+
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])
 def test_derivatives_of_every_primitive_are_read(op) -> None:
     primitive = BUILTIN[op]
-    for n, (_, case) in enumerate(example_cases(BUILTIN, primitive)):
+    # Roles and zeros do not depend on how wide a float is.
+    cases = {WIDTH.sub(r"\1", str(case)): case for _, case in example_cases(BUILTIN, primitive)}
+    for n, case in enumerate(cases.values()):
         document = one_node_document(case)
         moving = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.rules.inert]
         for wrt in [moving, *([k] for k in moving if n < 3)]:  # one by one takes most of the time

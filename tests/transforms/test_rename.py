@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+import tidu_cli as api
 from tests.strategies import REAL, documents
-from tidu_cli import api
 from tidu_cli.errors import ArgumentError, TransformError, UnknownNameError
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document

@@ -5,11 +5,7 @@ Keys are text, such as "x" or "y@-1", or `Key`s. `docs/python.md` shows examples
 
 from tidu_cli.api.documents import (
     compose,
-    cond,
     derivative,
-    fori_loop,
-    formula,
-    from_jax,
     grad,
     hessian,
     hvp,
@@ -21,17 +17,12 @@ from tidu_cli.api.documents import (
     rename,
     renumber,
     resolve,
-    scan,
-    static,
-    switch,
     to_dot,
-    trace,
     transpose,
     vjp,
-    while_loop,
 )
-from tidu_cli.api.evaluation import Compiled, compile, evaluate, to_jax
-from tidu_cli.api.files import load, load_onnx, load_values, save, save_values
+from tidu_cli.api.evaluation import Compiled, compile, evaluate
+from tidu_cli.api.files import load, load_values, save, save_values
 from tidu_cli.api.reports import check, diff, info, schema, show
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
@@ -45,13 +36,9 @@ __all__ = [
     "check",
     "compile",
     "compose",
-    "cond",
     "derivative",
     "diff",
     "evaluate",
-    "fori_loop",
-    "formula",
-    "from_jax",
     "grad",
     "hessian",
     "hvp",
@@ -60,7 +47,6 @@ __all__ = [
     "jvp",
     "linearize",
     "load",
-    "load_onnx",
     "load_values",
     "materialize",
     "matrix",
@@ -69,15 +55,9 @@ __all__ = [
     "resolve",
     "save",
     "save_values",
-    "scan",
     "schema",
     "show",
-    "static",
-    "switch",
     "to_dot",
-    "to_jax",
-    "trace",
     "transpose",
     "vjp",
-    "while_loop",
 ]

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from tidu_cli.arguments import (
-    a_function,
     among,
     checked,
-    formula_text,
     names_by_name,
     one_key,
-    several_functions,
-    several_names,
-    text,
-    types_by_name,
     whole,
 )
-from tidu_cli.build.arguments.given import Static
 from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -232,122 +225,6 @@ def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zer
 def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
     """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
     return _shorthands.derivative(document, cast(Key, wrt), _keys(output), order=order).document
-
-
-@checked(output=text)
-def trace(
-    function: Callable[..., Any], *args: Any, name: str | None = None, output: str = "y", source: Any = False, **inputs: Any
-) -> Document:
-    """The graph of a NumPy function of inputs of these types: text, types, arrays or numbers, also nested. Raises BuildError.
-
-    What is no input, but a constant that the function is called with, is `static(value)`; None and functions are so by themselves.
-    With `source=True` the meta of each node says which lines of which functions made it: pictures have boxes for these.
-    """
-    from tidu_cli.build.tracing import trace as traced
-
-    return traced(function, *args, name=name, output=output, source=source, **inputs)
-
-
-def static(value: Any) -> Static:
-    """A constant of Python among the arguments of `trace` and `from_jax`: the function is called with the value.
-
-    So a number of steps, static(5), an option, static("linear"), or an array, static(table), is no input of the graph.
-    """
-    return Static(value)
-
-
-@checked(formula=formula_text, inputs=types_by_name, output=several_names)
-def formula(
-    formula: str,
-    inputs: Mapping[str, str | Type] | None = None,
-    name: str = "f",
-    output: str | Sequence[str] = (),
-    **more: str | Type,
-) -> Document:
-    """The graph of a formula of NumPy's operators and functions, as `tidu build` makes it: formula("sum(x**2)", x="f64[3]").
-
-    The types of inputs go by name, in the order in which the graph declares them. `y = ...; z = ...` names several outputs, of
-    which `output` chooses. Nothing is executed. Raises BuildError.
-    """
-    from tidu_cli.build.formulas.formula import build_formula
-
-    types = {
-        key: parse_value_type(t) if isinstance(t, str) else t
-        for key, t in {**(inputs or {}), **types_by_name("types", more)}.items()
-    }
-    return build_formula(formula, types, name=name, outputs=output)
-
-
-@checked(function=a_function, name=text)
-def from_jax(
-    function: Callable[..., Any], *args: Any, names: Sequence[str] = (), name: str | None = None, rules: bool = True
-) -> Document:
-    """The graph of a function of JAX, which traces it, at arguments of these types: arrays, numbers, text, also nested.
-
-    Or they are `jax.ShapeDtypeStruct`s. What is nested is a pytree, whose leaves that are no arrays (functions, say) stay what they
-    are. Inputs are called as the parameters of the function, or as `names` says, one for each argument, and within pytrees by the
-    path: "params.w", "layers.0.b". Dtypes are JAX's: those of 64 bits need `jax.enable_x64(True)`. Functions of `jax.custom_jvp`
-    and `jax.custom_vjp` become operations of the document that have the derivatives they define; those of JAX's own, such as relu,
-    become nodes with these derivatives. With rules=False what they compute is differentiated. Raises BuildError, with the
-    equation and the line, for what has no place in a graph.
-    """
-    from tidu_cli.build.jax.function import from_jax as traced
-
-    return traced(function, *args, names=names, name=name, rules=rules)
-
-
-@checked(f=a_function)
-def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
-    """The loop `carry, y = f(carry, x)` over the slices x of xs along axis 0: the last carry, and all y, stacked along axis 0.
-
-    With `reverse` it goes from the last slice to the first. Without xs there are `length` steps. The carry, which is `init` first,
-    xs and y are arrays, also nested; the carry keeps its types. Where something is traced, in the arguments or in what f closes
-    over, f is traced once, and the loop is a node of the graph. Raises BuildError.
-    """
-    from tidu_cli.build.control_flow.scan import scan as run
-
-    return run(f, init, xs, length, reverse)
-
-
-@checked(body_fun=a_function)
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
-    """The loop `val = body_fun(i, val)` for i from lower to upper - 1: the last val, which keeps its types.
-
-    It is a `scan` if the bounds are Python's integers, and if they are traced a `while_loop`. Raises BuildError.
-    """
-    from tidu_cli.build.control_flow.scan import fori_loop as run
-
-    return run(lower, upper, body_fun, init_val)
-
-
-@checked(cond_fun=a_function, body_fun=a_function)
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
-    """The loop `val = body_fun(val)` while `cond_fun(val)`: the last val, which keeps its types.
-
-    It is differentiated in forward mode only, as how often it runs is not known before. Raises BuildError.
-    """
-    from tidu_cli.build.control_flow.while_loop import while_loop as run
-
-    return run(cond_fun, body_fun, init_val)
-
-
-@checked(true_fun=a_function, false_fun=a_function)
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """true_fun(*operands) if pred, else false_fun(*operands), of which the graph runs one; both give the same types.
-
-    pred is a bool, or a number, which is true unless it is 0. Raises BuildError.
-    """
-    from tidu_cli.build.control_flow.cond import cond as run
-
-    return run(pred, true_fun, false_fun, *operands)
-
-
-@checked(branches=several_functions)
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """branches[index](*operands), of which the graph runs one; index is clamped, and all give the same types. Raises BuildError."""
-    from tidu_cli.build.control_flow.cond import switch as run
-
-    return run(index, branches, *operands)
 
 
 def _require_some(name: str, documents: Sequence[Document]) -> None:

@@ -1,9 +1,8 @@
-"""Values: documents evaluated, once or many times, and as functions of JAX."""
+"""Values: documents evaluated, once or many times."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,7 +33,6 @@ from tidu_cli.transforms.materialize import materialize
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from distributed import Client
     from numpy.typing import NDArray
 
 KeyText = str | Key
@@ -172,7 +170,7 @@ class Compiled:
         self,
         inputs: Mapping[Any, Any],
         batch: Mapping[Any, int],
-        scheduler: str | Client | None = None,
+        scheduler: Any = None,
         reduce: str | None = None,
         chunk: int | None = None,
         max_memory: int | str | None = None,
@@ -197,8 +195,8 @@ class Compiled:
         Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
         results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
         """
-        from tidu_cli.cluster.dask.arrays import is_dask_array, lazily
         from tidu_cli.cluster.mapping import mapped
+        from tidu_cli.installed import scheduler as installed_scheduler
 
         if self._head is None:
             raise ArgumentError("map needs the graph; write compile(document).map(...)")
@@ -211,11 +209,11 @@ class Compiled:
         for key in batch.keys() - self._keys:
             raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
         how: dict[str, Any] = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
-        if any(is_dask_array(value) for key, value in given.items() if key in self._keys):
+        if any(installed_scheduler().is_lazy(value) for key, value in given.items() if key in self._keys):
             for name, value in (("scheduler", scheduler), ("chunk", chunk), ("out", out), ("resume", resume or None)):
                 if value is not None:
                     raise ArgumentError(f"arrays of Dask's have chunks, and whoever wants them computes them; leave out '{name}'")
-            found = lazily(self._head, given, batch, **how)
+            found = installed_scheduler().lazily(self._head, given, batch, **how)
         else:
             found = mapped(self._head, given, batch, scheduler, None if out is None else str(out), resume, chunk=chunk, **how)
         return {str(key): value for key, value in found.items()}
@@ -261,28 +259,6 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
     head = materialize(document, outputs=_keys(output)).head
     choice = chosen(head, engine or default_engine(), device=device, runs=MANY)
     return Compiled(prepared(head, choice)[0], head, choice)
-
-
-@checked()
-def to_jax(document: Document, output: KeyTexts = ()) -> Callable[..., Any]:
-    """The head's outputs (or `output`) as a function of JAX, to be called, or given to jax.jit, jax.grad, jax.vmap and the like.
-
-    It takes the inputs in the order of the document, or by name, or in one dict by key, {"x@-1": ...}; those that no output depends
-    on may be left out. It gives the output, or a dict of several by the text of their keys. Arrays have the declared shape, and its
-    dtype or one of which it has all values; Python's numbers have any. Records are dicts of their fields, tuples are tuples;
-    datetimes are given as in `evaluate`, and are counts of their unit in i64, durations in f64.
-
-    Derivatives are JAX's, by its conventions: cotangents of complex numbers are the conjugates of those that `vjp` gives. Of
-    primitives that JAX cannot differentiate they are computed by the rules of tidu. What has 64 bits needs
-    jax.config.update("jax_enable_x64", True), or jax.enable_x64(True) around the call. Raises UnknownNameError, TransformError,
-    MissingRuleError for what only NumPy computes, ArgumentError where JAX is missing; and what is made EvaluationError for inputs
-    that do not fit.
-    """
-    if find_spec("jax") is None:
-        raise ArgumentError("functions of JAX need the package jax: pip install 'tidu[jax]'")
-    from tidu_cli.runtime.jax.calling import jax_callable
-
-    return jax_callable(materialize(document, outputs=_keys(output)).head)
 
 
 def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, object], more: Mapping[str, object]) -> None:

@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, cast
 
-from tidu_cli.arguments import checked, named, values_by_key
+from tidu_cli.arguments import checked, values_by_key
 from tidu_cli.custom.packages import known_with
-from tidu_cli.errors import ArgumentError
+from tidu_cli.errors import ArgumentError, did_you_mean
 from tidu_cli.formats.files import read_bytes, reading
-from tidu_cli.formats.onnx.choices import Choices, Imported
 from tidu_cli.formats.output import write_pieces
 from tidu_cli.formats.read import parse_imported, parse_library
-from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
+from tidu_cli.formats.suffixes import DOCUMENTS, OWN, format_of, of_formats, split
 from tidu_cli.formats.values import FORMATS, read_values, write_values
 from tidu_cli.formats.write import write_document
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.types import TensorType
+from tidu_cli.installed import declared_options, format_named, is_foreign
 from tidu_cli.runtime.inputs import type_of_value
 
 
@@ -43,27 +42,6 @@ def load(
         return parse_imported(source, str(file), primitives, plain=plain)[0].document
 
 
-@checked(set=named)
-def load_onnx(
-    file: str | PurePath,
-    dims: Mapping[str, int] | None = None,
-    input_types: Mapping[str, str | TensorType] | None = None,
-    set: Mapping[str, Any] | None = None,
-    cast: str | None = None,
-    cut: str | Sequence[str] = (),
-    weights: bool = False,
-) -> Imported:
-    """Read a model of ONNX, as `tidu convert` does: what is found has the `document`, the values of `weights`, and `notes`.
-
-    `dims` are sizes of open dimensions by name, `input_types` types of inputs, such as "f32[1,3]", and `set` values of inputs that
-    are constants. `cast` is a dtype for all floats. Values of the names in `cut`, and with `weights` parameters, become inputs.
-    Raises DocumentError.
-    """
-    choices = Choices.of(dims, input_types, set, weights, cast, cut)
-    with reading(str(file)) as source:
-        return parse_imported(source, str(file), choices=choices)[0]
-
-
 @checked()
 def save(
     document: Document,
@@ -71,33 +49,41 @@ def save(
     format: str | None = None,
     types: bool = False,
     nodes: str | None = None,
-    opset: int | None = None,
-    target_version: str | None = None,
+    **options: Any,
 ) -> None:
     """Write a document as its suffix says, .json, .msgpack, .onnx, .mlir or .mlirbc, without one as JSON, or in this format.
 
-    After these, .gz and .zst compress. `types` gives every node its types, `nodes` are a "list" or "packed"; `opset` is the
-    operator set of a model of ONNX, and `target_version` the version of StableHLO that programs read which get a .mlirbc file.
-    Raises DocumentError, ArgumentError.
+    After these, .gz and .zst compress. `types` gives every node its types, `nodes` are a "list" or "packed". Other options are of
+    formats of other systems: `opset` is the operator set of a model of ONNX, and `target_version` the version of StableHLO that
+    programs read which get a .mlirbc file. Raises DocumentError, ArgumentError.
     """
     found, suffix = format_of(str(file)), split(str(file))[0]
-    if suffix and found not in DOCUMENTS and (format is None or found is not None):
+    if suffix and found not in DOCUMENTS and not is_foreign(found) and (format is None or found is not None):
         raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in {of_formats(DOCUMENTS)}")
     if format is not None and found not in (None, format):
         raise ArgumentError(f"'{file}' ends in '{suffix}', and argument 'format' says {format!r}; leave out one of them")
     chosen = found or format or "json"
-    how = {"types": types or None, "nodes": nodes, "opset": opset, "target_version": target_version}
-    for name, value in how.items():
-        if value is not None and chosen not in _TAKES[name]:
-            raise ArgumentError(f"argument '{name}' is for {' and '.join(_TAKES[name])}, and the result is {chosen}")
+    if chosen in OWN:
+        how: dict[str, Any] = {"types": types, "listed": None if nodes is None else nodes == "list"}
+    elif types or nodes is not None:
+        raise ArgumentError(f"argument '{'types' if types else 'nodes'}' is for {' and '.join(OWN)}, and the result is {chosen}")
+    else:
+        how = {}
     if types and nodes == "packed":
         raise ArgumentError("packed nodes have no place for types; leave out one of them")
-    listed = None if nodes is None else nodes == "list"
-    write_document(document, str(file), chosen, types=types, listed=listed, opset=opset, target_version=target_version)
+    write_document(document, str(file), chosen, **how, **_options(options, chosen))
 
 
-_TAKES = {"types": ("json", "msgpack"), "nodes": ("json", "msgpack"), "opset": ("onnx",), "target_version": ("mlirbc",)}
-"""The formats that arguments of `save` are for."""
+def _options(given: Mapping[str, Any], to: str) -> dict[str, Any]:
+    """The options of the writer of a format. Raises ArgumentError for those of another writer, and for those of none."""
+    known, writer = declared_options("writing"), format_named(to)
+    own = {option.name for option in writer.writing} if writer else set()
+    for name in given:
+        if name not in known:
+            raise ArgumentError(f"save has no argument '{name}'{did_you_mean(name, [*known, 'format', 'types', 'nodes'])}")
+        if name not in own and given[name] is not None:
+            raise ArgumentError(f"argument '{name}' is for {known[name][0].name}, and the result is {to}")
+    return {name: known[name][1].check(name, value) for name, value in given.items() if value is not None}
 
 
 @checked()

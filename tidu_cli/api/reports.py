@@ -9,6 +9,7 @@ from typing import Any
 from tidu_cli.arguments import checked, one_of, several_names
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import require_inputs
+from tidu_cli.installed import source_named
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.runtime.inputs import value_of_input
 
@@ -73,9 +74,7 @@ def show(document: Document, all: bool = False, formula: bool = False) -> str:
     Raises BuildError for a graph that no formula has.
     """
     if formula:
-        from tidu_cli.build.formulas.writing import formula_of
-
-        return formula_of(document)
+        return str(source_named("formula").written(document))
     from tidu_cli.render.listing.lines import listing
 
     return "\n".join(listing(document, every=all))

@@ -1,14 +1,14 @@
-"""The values of a model as another runtime computes them, compared with ours."""
+"""The values of a graph as something else computes them, compared with ours."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.limits import limited_steps
@@ -17,10 +17,11 @@ from tidu_cli.runtime.evaluate import evaluate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+VERIFIED = "verified: the file runs exactly what its document says"
+"""What is said of a file of another system that claims to be a document: written again, the document gives this file."""
+
 TOLERANCE = {"f64": 1e-10, "f32": 1e-4, "f16": 1e-2, "bf16": 1e-1}
 """Relative to the greatest value of an output; other dtypes must be equal."""
-
-_INTERVAL = (-1.0, 1.0)  # of which integers are 0: indices that any table has
 
 
 @dataclass(frozen=True)
@@ -36,42 +37,6 @@ class Agreement:
     def ok(self) -> bool:
         """Whether both are the same, as far as rounding goes."""
         return self.error <= self.tolerance
-
-
-def version() -> str:
-    """The version of onnxruntime. Raises TiduError, which says what to install, where it is missing."""
-    return str(_package().__version__)
-
-
-def against_onnxruntime(
-    document: Document,
-    model: bytes | str,
-    names: Mapping[str, Key],
-    given: Mapping[Key, NDArray[Any]],
-    fixed: Mapping[str, NDArray[Any]],
-    seed: int,
-) -> list[Agreement]:
-    """Compare the outputs of a model's document with those of onnxruntime, at the inputs given and random others.
-
-    `model` is its bytes or path, `names` are the keys of its inputs and outputs, `fixed` values of inputs that the document has as
-    constants. Raises TiduError for what the runtime does not run.
-    """
-    import numpy as np
-
-    runtime = _package()
-    options = runtime.SessionOptions()
-    options.log_severity_level = 4
-    rng = np.random.default_rng(seed)
-    values = {i.key: given[i.key] if i.key in given else _drawn(rng, i.type) for i in document.head.inputs}
-    with limited_steps(None, drawn=True):
-        ours = evaluate(document.head, values)
-    try:
-        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        fed = {i.name: fixed[i.name] if i.name in fixed else values[names[i.name]] for i in session.get_inputs()}
-        theirs = {names[o.name]: y for o, y in zip(session.get_outputs(), session.run(None, fed), strict=True)}
-    except Exception as error:  # of many classes, which have none in common
-        raise TiduError(f"onnxruntime {runtime.__version__} does not run the model: {' '.join(str(error).split())}") from None
-    return [_agreement(o.key, o.type, np.asarray(ours[o.key]), theirs[o.key]) for o in document.head.outputs]
 
 
 def against_graph(graphs: Sequence[Graph], inputs: Sequence[Key], runs: Graph, seed: int) -> list[Agreement]:
@@ -95,23 +60,12 @@ def against_graph(graphs: Sequence[Graph], inputs: Sequence[Key], runs: Graph, s
     with limited_steps(None, drawn=True):
         ours = [y for graph in graphs for y in evaluate(graph, {i.key: given[i.key] for i in graph.inputs}).values()]
         theirs = evaluate(runs, dict(zip((i.key for i in runs.inputs), drawn, strict=True))).values()
-    found = [_agreement(o.key, o.type, np.asarray(a), b) for o, a, b in zip(ports, ours, theirs, strict=True)]
+    found = [agreement(o.key, o.type, np.asarray(a), b) for o, a, b in zip(ports, ours, theirs, strict=True)]
     return [replace(a, tolerance=a.tolerance**0.5) for a in found]
 
 
-def _package() -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise TiduError("--against onnxruntime needs that package: pip install onnxruntime") from None
-    return onnxruntime
-
-
-def _drawn(rng: Any, type_: Any) -> NDArray[Any]:
-    return draw(rng, type_, _INTERVAL)
-
-
-def _agreement(key: Key, type_: Any, ours: NDArray[Any], theirs: Any) -> Agreement:
+def agreement(key: Key, type_: Any, ours: NDArray[Any], theirs: Any) -> Agreement:
+    """How far an output of this type is from what another runtime gives."""
     import numpy as np
 
     assert isinstance(type_, TensorType)

@@ -16,6 +16,7 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
+from tidu_cli.port_data import Remarks
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
@@ -127,10 +128,15 @@ def check_document(
     return report
 
 
-def add_agreements(report: Report, runtime: str, found: list[Agreement]) -> None:
-    """Say how outputs compare with those of another runtime."""
-    report.runtime, report.against = runtime, found
-    report.failures += [f"output '{a.output}' {a.text} against {runtime}, above {a.tolerance:.0e}" for a in found if not a.ok]
+def add_remarks(report: Report, remarks: Remarks) -> None:
+    """Add what the format of a file says of it."""
+    report.facts |= remarks.facts
+    report.failures += remarks.failures
+    if remarks.runtime:
+        report.runtime, report.against = remarks.runtime, list(remarks.agreements)
+        report.failures += [
+            f"output '{a.output}' {a.text} against {remarks.runtime}, above {a.tolerance:.0e}" for a in report.against if not a.ok
+        ]
 
 
 def check_library(primitives: PrimitiveSet, parts: Container[str], *, seed: int = 0) -> Report:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tidu_cli.cli.messages import detail
+from tidu_cli.installed import OWN_ENGINES
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Graph
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-ENGINES = ("auto", "numpy", "native", "xla")
+ENGINES = ("auto", "numpy", *OWN_ENGINES)
 """The names of engines, those of `runtime.engines.choosing`, which is not imported for a command that evaluates nothing."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial, wraps
 from itertools import islice
@@ -23,17 +23,18 @@ from tidu_cli.formats.suffixes import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, checked_pass, parse_key
 from tidu_cli.graph.select import covered_inputs, listed, matching_inputs
+from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
+from tidu_cli.port_data import Imported
 from tidu_cli.streams import data_stream
 
 if TYPE_CHECKING:
     from tidu_cli.formats.files import Source
-    from tidu_cli.formats.onnx.choices import Choices, Imported
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-BINARY = frozenset({"msgpack", "onnx", "mlirbc", "npy", "npz", "png", "pdf"})
-"""Formats that are not printed to a terminal."""
+BINARY = frozenset({"msgpack", "npy", "npz", "png", "pdf"})
+"""Formats of tidu's own that are not printed to a terminal."""
 
 _PLAIN = "--plain"
 
@@ -211,22 +212,21 @@ def load(file: str, settings: Sequence[str] = (), files: Sequence[str] = (), *, 
     return Loaded(imported.document, found)
 
 
-def load_imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
-    """Likewise, with the weights of a model of ONNX, for which the choices are. What its reader notes is told. Raises as `load`."""
+def load_imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:
+    """Likewise, with what else a file of another system has, and options of its format. Its notes are told. Raises as `load`."""
     kind = kind_of(file)
     if kind == "file":
-        return _imported(file, choices)
-    from tidu_cli.formats.onnx.choices import Imported
-
-    if choices is not None and choices.chosen:
-        raise DocumentError(f"{file} is a {kind}; for models of ONNX only: {', '.join(choices.chosen)}")
+        return _imported(file, options)
+    for name in options or ():
+        owner, option = declared_options("reading")[name]
+        raise DocumentError(f"{file} is a {kind}, and {option.flag} is for {owner.subject}; leave it out")
     return Imported(_told_of(built(file, kind), file), {}), "json"
 
 
-def _imported(file: str, choices: Choices | None = None) -> tuple[Imported, str]:
+def _imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.read import parse_imported
 
-    imported, found = _read(file, partial(parse_imported, choices=choices, plain=is_plain()))
+    imported, found = _read(file, partial(parse_imported, options=options, plain=is_plain()))
     tell_notes(file, imported)
     return imported, found
 
@@ -247,21 +247,19 @@ def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
 
 
 def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) -> tuple[Document | PrimitiveSet | bytes, str]:
-    """Read a document, or a library: then its ops with the built-in ones; of a model or module its bytes. And the format.
+    """Read a document, or a library: then its ops with the built-in ones; of a file of another system its bytes. And the format.
 
     What is built, is built as `load` says. Raises TiduError.
     """
-    from tidu_cli.formats.read import MODULES, is_model, module_kind, parse_subject
+    from tidu_cli.formats.read import parse_subject
 
     kind = kind_of(file, shared=shared)
     if kind != "file":
         return built(file, kind, (), files, shared=shared), kind
 
     def parse(source: Source, where: str, primitives: PrimitiveSet) -> tuple[Any, str]:
-        if is_model(source):
-            return source.read(), "onnx"
-        if kind := module_kind(source):
-            return source.read(), MODULES[kind]
+        if format_ := recognized(source):
+            return source.read(), format_.name
         return parse_subject(source, where, primitives)
 
     return _read(file, parse)
@@ -269,7 +267,6 @@ def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) 
 
 def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str]]) -> tuple[Any, str]:
     from tidu_cli.formats.files import reading
-    from tidu_cli.formats.onnx.choices import Imported
 
     with reading(file, "document") as source:
         subject, found = parse(source, shown(file), known_primitives())
@@ -354,8 +351,12 @@ def on_document(function: Callable[..., Document]) -> Callable[..., None]:
 
 def require_printable(out: str | None, format_: str) -> None:
     """Raises TiduError if a binary format would go to a terminal. Called before the work, where that is possible."""
-    if out in (None, "-") and format_ in BINARY and is_terminal(data_stream()):
+    if out in (None, "-") and _is_binary(format_) and is_terminal(data_stream()):
         raise TiduError(f"{format_} is not printed to a terminal; redirect it, or give -o FILE")
+
+
+def _is_binary(name: str) -> bool:
+    return name in BINARY or (is_foreign(name) and getattr(format_named(name), "binary", False))
 
 
 def emit_bytes(data: bytes, out: str | None) -> None:

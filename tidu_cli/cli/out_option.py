@@ -10,12 +10,30 @@ import click
 
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
+from tidu_cli.installed import brought_formats, is_foreign
 from tidu_cli.streams import is_stdout
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _SHOWN = 30
 """As many characters of formats stand beside the option --format in the help; more stand in its text."""
+
+
+class FormatChoice(click.Choice[str]):
+    """Some formats; and where documents are among them, those of documents that other packages bring, which `known` has, too."""
+
+    @property
+    def known(self) -> list[str]:
+        """All formats that may be chosen."""
+        return [*self.choices, *(brought_formats() if _has_documents(tuple(self.choices)) else ())]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name of a format."""
+        return value if value in self.known else super().convert(value, param, ctx)
+
+
+def _has_documents(formats: tuple[str, ...]) -> bool:
+    return set(DOCUMENTS) <= set(formats)
 
 
 def result_options(*formats: str, default: str) -> Callable[[F], F]:
@@ -26,7 +44,7 @@ def result_options(*formats: str, default: str) -> Callable[[F], F]:
         if len(shown) > _SHOWN:
             shown, names = "FORMAT", f": {', '.join(formats)}"
         text = f"The format, where OUT has no suffix that says it{names}. [default: {default}]"
-        choice = click.Choice(formats)  # read first, as it decides which names -o takes
+        choice = FormatChoice(formats)  # read first, as it decides which names -o takes
         function = click.option("--format", "format_", type=choice, is_eager=True, metavar=shown, help=text)(function)
         return out_option(*formats)(function)
 
@@ -75,7 +93,7 @@ def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_forma
         return f"'{out}' ends in a slash, which means a folder, and a file is written; leave out the slash"
     if not suffix:
         return None
-    if found in formats:
+    if found in formats or (is_foreign(found) and _has_documents(formats)):
         return None if chosen in (None, found) else f"'{out}' ends in '{suffix}', and --format says {chosen}; leave out one of them"
     if found == "table":
         found = None  # text may be of many kinds
@@ -96,10 +114,10 @@ _ELSEWHERE = {
 
 def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str | None:
     """Why a file that is there is not to be written over: its contents do not say that it is a result. Any text is CSV."""
-    named = found if (found := format_of(out)) in formats else None
+    named = found if (found := format_of(out)) in formats or is_foreign(found) else None
     if named == "csv" or _is_special(out) or not os.path.exists(out):
         return None
-    from tidu_cli.formats.detect import MODELS, format_found
+    from tidu_cli.formats.detect import format_found
 
     try:
         found = format_found(out)
@@ -108,7 +126,7 @@ def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str 
     if found is None:
         return f"'{out}' is there, and is no document or other result, so it is not written over; give another name, or --force"
     result = chosen or named
-    if found in MODELS and result not in (None, found):
+    if is_foreign(found) and result not in (None, found):
         return f"'{out}' is there, and is a model ({found}), which {result} does not replace; give another name, or --force"
     return None
 

@@ -16,8 +16,6 @@ from tidu_cli.errors import counted
 from tidu_cli.formats.suffixes import is_chunked
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from tidu_cli.cluster.run import Batch
     from tidu_cli.cluster.saved import Saved
     from tidu_cli.graph.graph import Graph
@@ -122,7 +120,7 @@ def _batch(spread: Spread, graph: Graph, values: Mapping[Key, object], axes: Map
 
 
 @contextmanager
-def _evaluating(spread: Spread, batch: Batch, *, streamed: bool = False) -> Iterator[tuple[Client | None, Saved | None]]:
+def _evaluating(spread: Spread, batch: Batch, *, streamed: bool = False) -> Iterator[tuple[Any, Saved | None]]:
     """The cluster, None for this process, and what is on disk of the results, for as long as the block goes on.
 
     Where Ctrl-C ends the block, what is under way elsewhere is cancelled. Raises EvaluationError, DocumentError.
@@ -157,16 +155,13 @@ def _saved(spread: Spread, batch: Batch, streamed: bool) -> Saved | None:
 
 
 @contextmanager
-def _client(spread: Spread) -> Iterator[Client | None]:
+def _client(spread: Spread) -> Iterator[Any]:
     if spread.scheduler is None:
         yield None
         return
-    from tidu_cli.cluster.dask.package import require_dask
-    from tidu_cli.cluster.dask.scheduler import connected, silence
+    from tidu_cli.installed import scheduler
 
-    require_dask()
-    silence()
-    with connected(spread.scheduler) as client:
-        n = sum(client.nthreads().values())
-        detail(f"{counted(n, 'thread')} at {client.scheduler_info()['address']}")
+    machines = scheduler()
+    with machines.connected(spread.scheduler, quiet=True) as client:
+        detail(machines.described(client))
         yield client

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tidu_cli import installed
 from tidu_cli.cluster.collecting import put_together
-from tidu_cli.cluster.dask.scheduler import connected
 from tidu_cli.cluster.items.filed import from_files
 from tidu_cli.cluster.run import batch_of, parts
 from tidu_cli.cluster.saved import Saved
@@ -19,16 +19,13 @@ from tidu_cli.formats.values import require_writable, write_values
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 
 @noting()
 def mapped(
     graph: Graph,
     inputs: Mapping[Key, object],
     axes: Mapping[Key, int],
-    scheduler: str | Client | None,
+    scheduler: Any,
     out: str | None = None,
     resume: bool = False,
     **how: Any,
@@ -43,7 +40,7 @@ def mapped(
     saved = None if out is None else Saved(batch, out, streamed=not batch.job.reduction, resume=resume)
     with (
         nullcontext() if saved is None else saved.open(),
-        nullcontext(None) if scheduler is None else connected(scheduler) as client,
+        nullcontext(None) if scheduler is None else installed.scheduler().connected(scheduler) as client,
     ):
         if saved is None:
             return put_together(batch, parts(batch, client))

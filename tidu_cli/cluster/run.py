@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidu_cli.cluster.items.filed import filed, is_place
 from tidu_cli.cluster.items.held import Held, held
@@ -16,6 +16,7 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
+from tidu_cli.installed import scheduler
 from tidu_cli.limits import limits
 from tidu_cli.runtime.batches import batch_type
 from tidu_cli.runtime.evaluate import require_given
@@ -23,9 +24,6 @@ from tidu_cli.runtime.inputs import is_zero_seed
 from tidu_cli.runtime.plans.program import needed_inputs
 from tidu_cli.runtime.sums import Partial, divided, require_reducible
 from tidu_cli.watching import telling
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 AHEAD = 4
 """So many chunks are under way for each thread: one at work, and others on their way there and back."""
@@ -122,7 +120,7 @@ def _items(declared: Input, axis: int, value: Any) -> Items:
     return found
 
 
-def results(batch: Batch, client: Client | None, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
+def results(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
     """The values of each chunk of `todo`, by default of all, with its index, in the order in which they are done.
 
     Raises EvaluationError that names a chunk which fails. What is under way is given up when the iterator is closed.
@@ -136,7 +134,7 @@ def results(batch: Batch, client: Client | None, todo: Iterable[int] | None = No
         yield k, values
 
 
-def sums(batch: Batch, client: Client | None, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
+def sums(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
     """The sum of each group of `todo`, by default of all, with its index, in the order in which they are done.
 
     Raises as `results`.
@@ -150,7 +148,7 @@ def sums(batch: Batch, client: Client | None, todo: Iterable[int] | None = None)
         yield g, values
 
 
-def parts(batch: Batch, client: Client | None, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
+def parts(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
     """What a batch's results come of: `results`, or `sums` where these are wanted."""
     return (sums if batch.job.reduction else results)(batch, client, todo)
 
@@ -168,7 +166,7 @@ def summed_up(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
     return divided(total, batch.plan.size) if batch.job.reduction == "mean" and batch.plan.size else total
 
 
-def _run(batch: Batch, client: Client | None, tasks: Tasks) -> Iterator[tuple[int, Values]]:
+def _run(batch: Batch, client: Any, tasks: Tasks) -> Iterator[tuple[int, Values]]:
     found = _here(batch, tasks) if client is None else _there(batch, client, tasks)
     for k, values in found:
         if isinstance(values, Failure):
@@ -186,10 +184,8 @@ def _here(batch: Batch, tasks: Tasks) -> Iterator[tuple[int, Any]]:
             forget(thing.name)
 
 
-def _there(batch: Batch, client: Client, tasks: Tasks) -> Iterator[tuple[int, Any]]:
-    from tidu_cli.cluster.dask.scheduler import kept
-    from tidu_cli.cluster.dask.window import Window
-
-    with kept(client, batch.parcel, batch.job):
-        window = Window(client, batch.job.name, lambda: batch.width(sum(client.nthreads().values())), batch.plan.name)
+def _there(batch: Batch, client: Any, tasks: Tasks) -> Iterator[tuple[int, Any]]:
+    machines = scheduler()
+    with machines.kept(client, batch.parcel, batch.job):
+        window = machines.window(client, batch.job.name, lambda: batch.width(machines.n_threads(client)), batch.plan.name)
         yield from window.run(tasks)

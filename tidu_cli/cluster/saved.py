@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidu_cli import __version__
 from tidu_cli.cluster.items.filed import Filed
@@ -23,9 +23,6 @@ from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.watching import watch
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 class Saved:
@@ -87,7 +84,7 @@ class Saved:
             self._stamps[file] = stamp(file)
         return self._stamps[file]
 
-    def fill(self, client: Client | None) -> None:
+    def fill(self, client: Any) -> None:
         """Compute what is not there. Raises EvaluationError, and DocumentError where the disk is full."""
         todo = sorted(set(range(len(self.sink.manifest))) - set(self.done))
         # Before any is read: one that is changed while its chunks are computed is another one than they say.
@@ -102,7 +99,7 @@ class Saved:
         array = np.asarray(tensor_at(values[key], path)).view(_dtype(type_))
         return array[None] if self.batch.job.reduction else array
 
-    def filled(self, client: Client | None) -> Iterator[tuple[int, Values]]:
+    def filled(self, client: Any) -> Iterator[tuple[int, Values]]:
         """Compute what is not there, and give the values of all chunks, or the sums of all groups. Raises as `fill`."""
         self.fill(client)
         for k in range(len(self.sink.manifest)):

@@ -18,6 +18,7 @@ from tidu_cli.errors import DocumentError, TiduError, called_in_python
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
+from tidu_cli.installed import scheduler
 from tidu_cli.limits import Limits, limited
 from tidu_cli.runtime.batches import Runs, evaluate_batch
 from tidu_cli.runtime.sums import added
@@ -115,7 +116,7 @@ def _read(items: Any, start: int, stop: int) -> Any:
     try:
         return items.read(start, stop)
     except DocumentError as error:
-        worker = _worker()
+        worker = scheduler().worker()
         if worker is None or all(map(os.path.exists, items.files(start, stop))):
             raise
         # It was there when the run began, for whoever asks.
@@ -124,20 +125,5 @@ def _read(items: Any, start: int, stop: int) -> Any:
 
 def _memory() -> int | None:
     """What a task may take of this worker's memory; None where no worker runs it, or where it has no limit."""
-    worker = _worker()
-    allowed = worker and worker.memory_manager.memory_limit
-    return allowed // max(worker.state.nthreads, 1) if allowed else None
-
-
-def _worker() -> Any:
-    """The worker of Dask's that runs a task; None where none does."""
-    import sys
-
-    if "distributed" not in sys.modules:
-        return None
-    from distributed import get_worker
-
-    try:
-        return get_worker()
-    except ValueError:
-        return None
+    worker = scheduler().worker()
+    return worker.memory if worker else None

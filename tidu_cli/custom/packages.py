@@ -3,8 +3,7 @@
 An entry point's name is that of its op, and its object a `Primitive`. To import a package is to run its code, so only packages are
 imported that the user has named (`--plugins`, TIDU_PLUGINS), and of these only such as have an op that occurs: one that is broken
 stops nobody who does not use it. What the others bring is known from their metadata, so that messages can tell of it. Metadata are
-read where a package has been named or an op is unknown, once a process. As most people have no such packages, the files that would
-name the group are looked through before `importlib.metadata` is imported to read them: about 1 ms where 70 packages are installed.
+read where a package has been named or an op is unknown, once a process.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
+from tidu_cli.entry_points import Package, entry_points, normalized
 from tidu_cli.errors import PluginError, UnknownNameError, did_you_mean, worded
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
+    from importlib.metadata import EntryPoint
 
 GROUP = "tidu.primitives"
 """The group of entry points."""
@@ -34,17 +33,6 @@ VARIABLE = "TIDU_PLUGINS"
 
 Named = frozenset[str]
 """The packages that may be imported, by their normalized names."""
-
-
-@dataclass(frozen=True)
-class Package:
-    """An installed package. `version` is empty where its metadata do not tell."""
-
-    name: str
-    version: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.version}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -60,18 +48,15 @@ class Announced:
 
     def among(self, named: Named) -> tuple[Package, ...]:
         """Those of the packages that may be imported."""
-        return tuple(package for package in self.packages if _normalized(package.name) in named)
+        return tuple(package for package in self.packages if normalized(package.name) in named)
 
 
 @cache
 def announced() -> dict[str, Announced]:
     """The ops that packages announce, sorted by name. Imports no package, and passes over metadata that cannot be read."""
     found: dict[str, list[tuple[Package, EntryPoint]]] = {}
-    if not _may_be_some():
-        return {}
-    for distribution in _distributions():
-        for point in _entry_points(distribution):
-            found.setdefault(point.name, []).append((_package(distribution, point), point))
+    for package, point in entry_points(GROUP):
+        found.setdefault(point.name, []).append((package, point))
     return {op: Announced(tuple(sorted(found[op], key=lambda by: str(by[0])))) for op in sorted(found)}
 
 
@@ -82,19 +67,15 @@ def known_with(plugins: Iterable[str] = ()) -> PrimitiveSet:
 
 def named(names: Iterable[str]) -> Named:
     """The packages of these names, and those of the variable. Raises UnknownNameError if there is none of one of these names."""
-    found = set(filter(None, map(_normalized, os.environ.get(VARIABLE, "").split(","))))
+    found = set(filter(None, map(normalized, os.environ.get(VARIABLE, "").split(","))))
     for name in names:
         known = sorted({package.name for ops in announced().values() for package in ops.packages})
-        if _normalized(name) not in map(_normalized, known):
+        if normalized(name) not in map(normalized, known):
             hint = did_you_mean(name, known)
             lists = worded(" (tidu ops lists what is)", "")
             raise UnknownNameError(f"no package '{name}' with primitives is installed{hint}{lists}")
-        found.add(_normalized(name))
+        found.add(normalized(name))
     return frozenset(found)
-
-
-def _normalized(name: str) -> str:
-    return name.strip().lower().replace("-", "_").replace(".", "_")
 
 
 def installed(op: str, named: Named) -> Primitive | None:
@@ -169,57 +150,3 @@ def _clash(op: str, packages: tuple[Package, ...], *, is_built_in: bool) -> str 
 def _bringing(packages: tuple[Package, ...]) -> str:
     names = " and ".join(map(str, packages))
     return f"packages {names} bring one" if len(packages) > 1 else f"package {names} brings one"
-
-
-def _may_be_some() -> bool:
-    """Whether any package may have entry points of the group: not where none of the files that would announce them names it."""
-    finders = (finder for finder in sys.meta_path if finder is not PathFinder)
-    return any(hasattr(finder, "find_distributions") for finder in finders) or any(map(_names_group, sys.path))
-
-
-def _names_group(folder: str) -> bool:
-    try:
-        with os.scandir(folder or ".") as entries:
-            metadata = [entry.path for entry in entries if entry.name.lower().endswith((".dist-info", "egg-info"))]
-    except FileNotFoundError:
-        return False
-    except OSError:  # an archive, perhaps
-        return True
-    for path in metadata:
-        with suppress(OSError), open(f"{path}/entry_points.txt", "rb") as file:
-            if GROUP.encode() in file.read():
-                return True
-    return False
-
-
-def _distributions() -> Iterator[Distribution]:
-    """Installed packages with entry points of the group; of one name the first on the import path, which is what is imported."""
-    from importlib.metadata import distribution, distributions
-
-    seen: set[str] = set()
-    for found in distributions():
-        points = _entry_points(found)
-        if not points:
-            continue
-        name = _package(found, points[0]).name
-        if _normalized(name) not in seen:
-            seen.add(_normalized(name))
-            try:
-                yield distribution(name)
-            except Exception:  # its metadata do not tell its name
-                yield found
-
-
-def _entry_points(distribution: Distribution) -> list[EntryPoint]:
-    try:
-        return [point for point in distribution.entry_points if point.group == GROUP]
-    except Exception:  # whatever the files of a package hold, commands that do not use it go on
-        return []
-
-
-def _package(distribution: Distribution, point: EntryPoint) -> Package:
-    try:
-        name, version = distribution.metadata["Name"], distribution.version
-    except Exception:
-        name = None
-    return Package(name, version) if name else Package(point.value.partition(":")[0].strip(), "")

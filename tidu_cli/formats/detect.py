@@ -7,10 +7,8 @@ import re
 
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
-from tidu_cli.formats.read import is_model, module_kind
-
-MODELS = ("onnx", "mlir", "mlirbc")
-"""The formats of other systems, whose files only results of the same format replace."""
+from tidu_cli.formats.suffixes import OWN
+from tidu_cli.installed import is_foreign, recognized
 
 _BEGINNINGS = {
     b"{": "json",
@@ -41,10 +39,8 @@ def format_found(path: str) -> str | None:
         first = source.head(8).lstrip(b"\xef\xbb\xbf \t\r\n")
         if not first or 0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF):
             return "msgpack" if first else ""
-        if is_model(source):
-            return "onnx"
-        if kind := module_kind(source):
-            return "mlir" if kind == "text" else "mlirbc"
+        if format_ := recognized(source):
+            return format_.name
         if _TABLE.match(source.head(_HEAD)):
             return "table"
     return next((found for beginning, found in _BEGINNINGS.items() if first.startswith(beginning)), None)
@@ -58,10 +54,8 @@ def holds_document(path: str) -> bool:
     """Whether a file is a document or a library of tidu's, or a model of another system. Raises OSError."""
     try:
         found = format_found(path)
-        if found in MODELS:
-            return True
-        if found not in ("json", "msgpack"):
-            return False
+        if found not in OWN:
+            return is_foreign(found)
         with open(path, "rb") as file:
             return _VERSION.search(Source(file, unpacked=True).head(_HEAD)) is not None
     except TiduError:  # a damaged archive

@@ -12,12 +12,10 @@ from tidu_cli.formats.compression import SUFFIXES, packed
 from tidu_cli.formats.files import one_line_errors
 from tidu_cli.formats.occupants import Kind, is_overwriting, kind_read
 from tidu_cli.formats.replacing import replace
+from tidu_cli.port_data import Piece
 from tidu_cli.streams import data_stream, is_stdout
 
 T = TypeVar("T")
-
-Piece = bytes | memoryview
-"""A part of what is written."""
 
 AT_ONCE = 2**16
 """So many bytes are written at once, where there are as many: what a pipe holds."""

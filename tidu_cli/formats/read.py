@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,8 @@ from tidu_cli.formats.messages import naming, one_line, shown
 from tidu_cli.formats.nodes.claims import check_linear, check_own_tangents, check_zeros
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.nodes.numbering import Numbering
+from tidu_cli.formats.nodes.outline import accepted, judged
 from tidu_cli.formats.nodes.reader import NodeReader, check_value
-from tidu_cli.formats.onnx.choices import Choices, Imported
 from tidu_cli.formats.shape.document import (
     VERSION,
     BindingData,
@@ -26,44 +26,60 @@ from tidu_cli.formats.shape.document import (
     shaped,
     type_reader,
 )
-from tidu_cli.formats.shape.outline import accepted, judged
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph, nodes_written_out
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.installed import declared_options, recognized
 from tidu_cli.limits import require
+from tidu_cli.port_data import Imported
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched, watch
 
 
 def parse_document(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document, str]:
-    """Read a document. Returns it and the format found, "json", "msgpack", "onnx", "mlir" or "mlirbc".
+    """Read a document. Returns it and the name of its format, "json", "msgpack" or one of another system.
 
     Raises DocumentError, one line that begins with `where` and names graph, node, input or output; OSError as the source does.
     """
-    imported, found = parse_imported(data, where, primitives)
-    return imported.document, found
+    imported, name = parse_imported(data, where, primitives)
+    return imported.document, name
 
 
 def parse_imported(
-    data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN, choices: Choices | None = None, *, plain: bool = False
+    data: bytes | Source,
+    where: str,
+    primitives: PrimitiveSet = KNOWN,
+    options: Mapping[str, Any] | None = None,
+    *,
+    plain: bool = False,
 ) -> tuple[Imported, str]:
-    """Likewise, with what else there is to know of a model of ONNX. `choices` are for such a model.
+    """Likewise, with what else a file of another system has. `options` are of its format, by their names in Python.
 
-    With `plain` a file of another system is read by what it runs, whatever document it claims to be. Raises as `parse_document`
-    does, also where there are choices and no model.
+    With `plain` such a file is read by what it runs, whatever document it claims to be. Raises as `parse_document` does, also for
+    options that the format does not have.
     """
     source = as_source(data)
-    if is_model(source):
-        return _model(source, where, None if plain else primitives, choices)
-    if kind := module_kind(source):
-        return _module(source, kind, where, None if plain else primitives, choices)
+    if format_ := recognized(source):
+        _require_options(options, {option.name for option in format_.reading}, f"{where}: is {format_.title}")
+        watch("parsing")
+        with no_collection():
+            from_plain = None if plain else lambda data: _read(data, primitives)
+            return format_.read(source, where, options or {}, from_plain), format_.name
     with _errors_of(where), no_collection():
-        content, found = parse(source)
-        if choices is not None and choices.chosen:
-            raise DocumentError(f"is {found}; for models of ONNX only: {', '.join(choices.chosen)}")
-        return Imported(_read(content, primitives), {}), found
+        content, name = parse(source)
+        _require_options(options, (), f"is {name}")
+        return Imported(_read(content, primitives), {}), name
+
+
+def _require_options(options: Mapping[str, Any] | None, known: Collection[str], what: str) -> None:
+    """Raises DocumentError for an option that another format has."""
+    for name in options or ():
+        if name not in known:
+            owner, option = declared_options("reading")[name]
+            called = worded(option.flag, f"argument '{name}'")
+            raise DocumentError(f"{what}, and {called} is for {owner.subject}; leave it out")
 
 
 def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document | PrimitiveSet, str]:
@@ -81,63 +97,14 @@ def parse_library(data: bytes | Source, where: str, primitives: PrimitiveSet = K
     """`primitives` with the record types and ops of a document, which need not have graphs. Raises as `parse_document` does."""
     source = as_source(data)
     with _errors_of(where):
-        if is_model(source):
-            raise DocumentError("is a model of ONNX, which brings no ops; convert it to JSON first: tidu convert")
+        if format_ := recognized(source):
+            raise DocumentError(f"is {format_.title}, which brings no ops; convert it to JSON first: tidu convert")
         return _read_library(parse(source)[0], where, primitives)
 
 
 def as_source(data: bytes | Source) -> Source:
     """What is read, of bytes or as it is."""
     return data if isinstance(data, Source) else Source(data)
-
-
-def is_model(source: Source) -> bool:
-    """Whether what is read is a model of ONNX. It is told by its beginning, which is still to be read."""
-    first = source.head(1)  # here it is waited for those who write into a pipe
-    if not first or first[0] >= 0x80 or first in b" \t\r\n{[":
-        return False
-    from tidu_cli.formats.onnx.loading import N_FIRST, is_onnx
-
-    return is_onnx(source.head(N_FIRST))
-
-
-def _model(source: Source, where: str, primitives: PrimitiveSet | None, choices: Choices | None = None) -> tuple[Imported, str]:
-    from tidu_cli.formats.onnx.read import read_onnx
-
-    watch("parsing")
-    with no_collection():
-        return read_onnx(source.read(), where, source.path, choices, _claimed_with(primitives)), "onnx"
-
-
-def module_kind(source: Source) -> str | None:
-    """Which kind of file of StableHLO is read, told by its beginning, which is still to be read; None if it is none."""
-    first = source.head(1)
-    if not first or first in b"{[" or first[0] >= 0x80:
-        return None
-    from tidu_cli.formats.stablehlo.child import N_FIRST, kind_of
-
-    return kind_of(source.head(N_FIRST))
-
-
-def _module(
-    source: Source, kind: str, where: str, primitives: PrimitiveSet | None, choices: Choices | None = None
-) -> tuple[Imported, str]:
-    from tidu_cli.formats.stablehlo.read import read_stablehlo
-
-    if choices is not None and choices.chosen:
-        raise DocumentError(f"{where}: is StableHLO; for models of ONNX only: {', '.join(choices.chosen)}")
-    watch("parsing")
-    with no_collection():
-        return read_stablehlo(source.read(), kind, where, _claimed_with(primitives)), MODULES[kind]
-
-
-MODULES = {"text": "mlir", "bytecode": "mlirbc", "export": "mlirbc"}
-"""The formats of the kinds of modules."""
-
-
-def _claimed_with(primitives: PrimitiveSet | None) -> Callable[[Any], Document] | None:
-    """What reads the document that a file of another system claims to be, with these primitives; None for what it runs."""
-    return None if primitives is None else lambda data: _read(data, primitives)
 
 
 @contextmanager
@@ -208,7 +175,7 @@ def _with_types(primitives: PrimitiveSet, plain: object, origin: str = "") -> Pr
     """Before all else: types that the rest names may be declared anywhere in a document."""
     if not isinstance(plain, dict) or "types" not in plain or plain.get("tidu") != VERSION:
         return primitives
-    from tidu_cli.formats.shape.types import record_types
+    from tidu_cli.formats.nodes.types import record_types
     from tidu_cli.lax.vocabulary import with_records
 
     declared = record_types(plain["types"], primitives.records, _closed)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 
 from tidu_cli.formats import compression
+from tidu_cli.installed import OWN_FORMATS, OWN_SUFFIXES, brought_with_suffix
 
 FORMATS = {
     ".json": "json",
     ".msgpack": "msgpack",
-    ".onnx": "onnx",
-    ".mlir": "mlir",
-    ".mlirbc": "mlirbc",
+    **OWN_SUFFIXES,
     ".csv": "csv",
     ".txt": "table",
     ".npy": "npy",
@@ -24,10 +23,13 @@ FORMATS = {
     ".pdf": "pdf",
     ".html": "html",
 }
-"""The format that a suffix stands for."""
+"""The format that a suffix stands for. Other packages may bring more."""
 
-DOCUMENTS = ("json", "msgpack", "onnx", "mlir", "mlirbc")
-"""The formats of documents."""
+OWN = ("json", "msgpack")
+"""The formats of documents that are tidu's."""
+
+DOCUMENTS = (*OWN, *OWN_FORMATS)
+"""The formats of documents. Other packages may bring more."""
 
 
 def split(path: str) -> tuple[str, str | None]:
@@ -44,7 +46,9 @@ def compressed_too(*suffixes: str) -> tuple[str, ...]:
 
 def format_of(path: str | None) -> str | None:
     """The format that a path's suffix stands for; None where it has none, or one that is of no format."""
-    return FORMATS.get(split(path)[0].lower()) if path else None
+    if not path:
+        return None
+    return FORMATS.get(split(path)[0].lower()) or brought_with_suffix(path)
 
 
 def is_chunked(path: str | None) -> bool:

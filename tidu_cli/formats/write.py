@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
+from typing import Any
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
-from tidu_cli.formats.output import Piece, write_first, write_pieces
+from tidu_cli.formats.output import write_first, write_pieces
+from tidu_cli.formats.suffixes import OWN
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, graphs_of, nodes_written_out
 from tidu_cli.graph.graph import Document
+from tidu_cli.installed import format_named
 from tidu_cli.limits import require
+from tidu_cli.port_data import Piece
+from tidu_cli.ports import Format
 from tidu_cli.streams import is_stdout
 from tidu_cli.watching import watch
 
 
-def format_document(document: Document, format: str, *, types: bool = False, listed: bool | None = None) -> bytes:
-    """Write a document as "json" or "msgpack"; or as "onnx", "mlir" or "mlirbc", which have types and nodes of their own.
-
-    Nodes are a list in JSON and packed in msgpack, unless `listed` says otherwise. `types` gives every node its types.
-    A graph whose nodes carry types or meta is always written as a list: packed nodes have no place for them.
-    """
-    return b"".join(formatted(document, format, types=types, listed=listed))
+def format_document(document: Document, format: str, **how: Any) -> bytes:
+    """Write a document in one piece: as `formatted`."""
+    return b"".join(formatted(document, format, **how))
 
 
 def formatted(
-    document: Document,
-    format: str,
-    *,
-    types: bool = False,
-    listed: bool | None = None,
-    opset: int | None = None,
-    target_version: str | None = None,
-) -> Iterator[Piece]:
-    """Likewise, in pieces that are made while others have been written: of a large document, without ever holding all.
+    document: Document, format: str, *, types: bool = False, listed: bool | None = None, **options: Any
+) -> Iterable[Piece]:
+    """Write a document as "json", "msgpack" or in the format of another system, which has types and nodes of its own.
 
-    `opset` is the operator set of a model of ONNX, `target_version` the version of StableHLO of a portable artifact.
+    It comes in pieces that are made while others have been written: of a large document, without ever holding all. Nodes are a list
+    in JSON and packed in msgpack, unless `listed` says otherwise. `types` gives every node its types. A graph whose nodes carry
+    types or meta is always written as a list: packed nodes have no place for them. `options` are of the format of another system.
+    Raises ValueError for a format that there is not.
     """
-    if format == "onnx":
-        from tidu_cli.formats.onnx.writing.model import onnx_bytes
-
-        return iter((onnx_bytes(document) if opset is None else onnx_bytes(document, opset=opset),))
-    if format in ("mlir", "mlirbc"):
-        from tidu_cli.formats.stablehlo.writing.files import stablehlo_artifact, stablehlo_text
-
-        return iter((stablehlo_text(document) if format == "mlir" else stablehlo_artifact(document, target_version),))
-    if format not in ("json", "msgpack"):
-        raise ValueError(f"unknown format {format!r}")
+    if format not in OWN:
+        return _foreign(format).write(document, None, options).pieces
     _require_readable(document)
     binary = format == "msgpack"
     writers = [
@@ -76,28 +66,23 @@ def _require_readable(document: Document) -> None:
                 raise DocumentError(f"{graph.describe(node)}: {TOO_DEEP}")
 
 
-def write_document(
-    document: Document,
-    path: str | None,
-    format: str,
-    *,
-    types: bool = False,
-    listed: bool | None = None,
-    opset: int | None = None,
-    target_version: str | None = None,
-) -> int:
-    """Write a document to a file, or to stdout for None and "-"; give its length. Raises as `write_pieces` does.
+def write_document(document: Document, path: str | None, format: str, **how: Any) -> int:
+    """Write a document to a file, or to stdout for None and "-"; give its length. `how` is as in `formatted`.
 
-    A model of ONNX that is too large for one file has its constants beside it, in PATH.data: there are both files, or neither.
+    A format that needs a second file, as ONNX does for weights of 2 GiB and more, has it in PATH.data beside the first: there are
+    both files, or neither. Raises as `write_pieces` does.
     """
-    if format != "onnx" or path is None or is_stdout(path):
-        pieces = formatted(document, format, types=types, listed=listed, opset=opset, target_version=target_version)
-        return write_pieces(pieces, path, "document")
-    from tidu_cli.formats.onnx.writing.model import onnx_files
+    if format in OWN or path is None or is_stdout(path):
+        return write_pieces(formatted(document, format, **how), path, "document")
+    beside = f"{os.path.basename(path)}.data"
+    written = _foreign(format).write(document, beside, how)
+    if written.beside is None:
+        return write_pieces(written.pieces, path, "document")
+    data = os.path.join(os.path.dirname(path), beside)
+    return write_first(written.beside, data, lambda: write_pieces(written.pieces, path, "document"), "weights")
 
-    location = f"{os.path.basename(path)}.data"
-    model, beside = onnx_files(document, location) if opset is None else onnx_files(document, location, opset)
-    if not beside:
-        return write_pieces((model,), path, "document")
-    data = os.path.join(os.path.dirname(path), location)
-    return write_first((beside,), data, lambda: write_pieces((model,), path, "document"), "weights")
+
+def _foreign(name: str) -> Format:
+    if (found := format_named(name)) is None:
+        raise ValueError(f"unknown format {name!r}")
+    return found

@@ -14,8 +14,7 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves, of_batch
-from tidu_cli.runtime.engines.choosing import ENGINES, NUMPY, PLAIN, Choice
-from tidu_cli.runtime.engines.contract import Run
+from tidu_cli.runtime.engines.choosing import NUMPY, PLAIN, Choice, engine_named, takes
 from tidu_cli.runtime.engines.preparing import prepared
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
@@ -23,6 +22,7 @@ from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
 from tidu_cli.runtime.plans.interpreter import each, owned
 from tidu_cli.runtime.plans.program import grouped_program, needed_inputs, plain_program
+from tidu_cli.runtime.plans.runnable import Run
 from tidu_cli.runtime.sums import Partial, divided, require_reducible, summed
 from tidu_cli.watching import watch
 
@@ -131,7 +131,7 @@ def _ready(
     else:
         per_item = sum(t.nbytes for t in (*[i.type for i in graph.inputs if i.key in keys], *[o.type for o in graph.outputs]))
         items = _chunk(size, chunk, per_item, MOST_BYTES // max(per_item, 1), max_memory)
-        run = ENGINES[engine.name].module().batch(graph, keys, items, max_memory)
+        run = engine_named(engine.name).batch(graph, keys, items, max_memory)
         if run is not None:
             return run, items
     return _vectorized(graph, keys, size, chunk, max_memory, vectorize, engine)
@@ -166,7 +166,7 @@ def _vectorized(
     chunk = _chunk(size, chunk, estimate_memory(alone).peak, -(-CALL_BYTES // mean), max_memory)
     batched, depend = vectorize(graph, keys, chunk)
     # What an engine takes of one item may be too much for it of many, which NumPy takes at once.
-    too_much = engine.name != NUMPY and ENGINES[engine.name].takes(graph) and not ENGINES[engine.name].takes(batched)
+    too_much = engine.name != NUMPY and takes(engine_named(engine.name), graph) and not takes(engine_named(engine.name), batched)
     program, _ = prepared(batched, PLAIN if too_much else engine)
     check_memory(program, max_memory)
 

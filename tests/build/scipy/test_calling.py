@@ -18,8 +18,8 @@ from scipy.special import softmax
 
 from tests.build.comparing import check
 from tests.cli.running import ROOT
-from tidu_cli.build.scipy.calling import scipy_traced
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.scipy.calling import scipy_traced
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 
 X = np.array([[2.0, 0.0], [0.5, 3.0]])

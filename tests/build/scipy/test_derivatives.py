@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tidu_cli.build.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
-from tidu_cli.build.scipy.distributions import CONTINUOUS
-from tidu_cli.build.scipy.parameters import WITH_PARAMETERS
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import WITH_PARAMETERS
+from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
+from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize

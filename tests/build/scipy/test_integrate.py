@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import cumulative_trapezoid, simpson, trapezoid
 
 from tests.build.comparing import traced
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.lax.builtin import BUILTIN
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg as sl
 
 from tests.build.comparing import assert_same, check, traced
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key

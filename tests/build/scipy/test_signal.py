@@ -10,8 +10,8 @@ import scipy.fft
 import scipy.signal
 
 from tests.build.comparing import traced
-from tidu_cli.build.errors import BuildError
-from tidu_cli.build.tracing import trace
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.lax.builtin import BUILTIN
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.build.comparing import assert_same, traced
-from tidu_cli.build.scipy.distributions import CONTINUOUS, DISCRETE
+from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE
 from tidu_cli.errors import TiduError
 
 SHAPES = {

@@ -16,7 +16,7 @@ import pytest
 
 import tidu_cli as tidu
 from tests.waiting import LIMIT
-from tidu_cli.runtime.engines.xla import devices, executables
+from tidu_cli.adapters.jax.engine import devices, executables
 
 pytestmark = pytest.mark.jax
 

@@ -17,7 +17,7 @@ from tests.sketch import function, op
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.runtime.engines.choosing import ENGINES
+from tidu_cli.runtime.engines.choosing import engine_named
 from tidu_cli.runtime.plans.program import plain_program
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
@@ -80,7 +80,7 @@ def test_digits(name: str) -> None:
     head = one_node_document(replace(case, operands=tuple(operands), results=tuple(results))).head
     rng = np.random.default_rng(0)
     at = {i.key: draw(rng, i.type, of_operand(example.within, k)) for k, i in enumerate(head.inputs)}
-    (found,), (due,) = (ENGINES["xla"].module().program(head, BUILTIN, None, None).run(at), plain_program(head).run(at))
+    (found,), (due,) = (engine_named("xla").program(head, BUILTIN, None, None).run(at), plain_program(head).run(at))
     digits = 12 if any(part in name for part in TWELVE) else 13
     assert np.abs(found - due).max() <= 10.0**-digits * np.abs(due).max()
 

@@ -15,7 +15,7 @@ nn, jnp = eqx.nn, jax.numpy
 
 import tidu_cli as tidu  # noqa: E402
 from tests.jax.programs.gradients import assert_gradient_agrees  # noqa: E402
-from tidu_cli.build.errors import BuildError  # noqa: E402
+from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 
 pytestmark = pytest.mark.jax
 

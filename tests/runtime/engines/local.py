@@ -15,7 +15,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.runtime.engines.choosing import ENGINES
+from tidu_cli.runtime.engines.choosing import engine_named
 from tidu_cli.runtime.plans.interpreter import each
 
 ULPS = 4
@@ -39,7 +39,7 @@ def require_agreement(engine: str, graph: Graph, inputs: dict[Key, Any], *, fuse
     greatest operand. Such engines may also make zeros of subnormal numbers.
     """
     whole, primitives = with_every_value(graph), vocabulary(graph.cases)
-    values = ENGINES[engine].module().program(whole, primitives, None, None).run(inputs)
+    values = engine_named(engine).program(whole, primitives, None, None).run(inputs)
     for node, (code, reads, first, end) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
         kernel = primitives[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)

@@ -11,7 +11,8 @@ import tidu_cli as tidu
 from benchmarks.generate import SHAPES
 from tests.programs import needs
 from tidu_cli.errors import EvaluationError, UnknownNameError
-from tidu_cli.runtime.engines.choosing import ENGINES, MANY, Choice, chosen, default_engine
+from tidu_cli.installed import own_engines
+from tidu_cli.runtime.engines.choosing import MANY, Choice, chosen, default_engine
 from tidu_cli.runtime.engines.preparing import prepared
 
 FIND_SPEC = importlib.util.find_spec
@@ -104,7 +105,7 @@ def test_an_engine_that_fails_is_replaced_where_it_was_not_asked_for(monkeypatch
     def fail(*_):
         raise OSError("no space left for code")
 
-    monkeypatch.setattr("tidu_cli.runtime.engines.native.engine.program", fail)
+    monkeypatch.setattr("tidu_cli.adapters.native.engine.program", fail)
     graph = steps_of_numbers(10)
     _, choice = prepared(graph, Choice("native", "as it is quick", automatic=True))
     assert (choice.name, choice.reason) == ("numpy", "as the engine native failed: no space left for code")
@@ -113,6 +114,6 @@ def test_an_engine_that_fails_is_replaced_where_it_was_not_asked_for(monkeypatch
 
 
 def test_all_engines_have_what_is_asked_of_them():
-    for engine in ENGINES.values():
-        module = engine.module()
+    for engine in own_engines().values():
+        module = engine
         assert all(callable(getattr(module, name)) for name in ("refusal", "program", "batch"))

@@ -17,7 +17,7 @@ from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.runtime.engines.choosing import ENGINES
+from tidu_cli.runtime.engines.choosing import engine_named
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -35,7 +35,7 @@ SUBNORMAL = [5e-324, -2.2e-308]
 
 def require(engine, head, values):
     """Raises AssertionError where the engine differs. What it refuses, as tests of the engines say, passes."""
-    module = ENGINES[engine].module()
+    module = engine_named(engine)
     if module.refusal(head, BUILTIN) is None:
         require_agreement(engine, head, values, fused=engine in FUSED)
 
@@ -113,7 +113,7 @@ def test_batches_are_items_one_by_one(document, seed, size):
     """Bit for bit."""
     rng = np.random.default_rng(seed)
     head = materialize(document).head
-    if ENGINES["native"].module().refusal(head, BUILTIN) is not None:
+    if engine_named("native").refusal(head, BUILTIN) is not None:
         return
     batch = {str(i.key): rng.uniform(0.1, 0.9, size) for i in head.inputs}
     together = tidu.evaluate(document, batch, batch=dict.fromkeys(batch, 0), engine="native")

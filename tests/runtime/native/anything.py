@@ -8,13 +8,13 @@ import numpy as np
 
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.test_opcodes import cases, edges
+from tidu_cli.adapters.native.machine import TABLE
+from tidu_cli.adapters.native.opcodes import floats, special
+from tidu_cli.adapters.native.opcodes.table import COMPLEXES
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.runtime.engines.native.machine import TABLE
-from tidu_cli.runtime.engines.native.opcodes import floats, special
-from tidu_cli.runtime.engines.native.opcodes.table import COMPLEXES
 
 ROUNDED_OTHERWISE = floats.CALLING - {"rem", "nextafter"} | special.OPERATIONS | {"integer_pow 3", "integer_pow 4"}
 EXACT = [s for s in TABLE if s.op not in ROUNDED_OTHERWISE and not (s.op == "mul" and s.result in COMPLEXES)]

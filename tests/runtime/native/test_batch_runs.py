@@ -12,9 +12,9 @@ import pytest
 import tidu_cli as tidu
 from benchmarks.generate import SHAPES
 from tests.runtime.native.test_batches import assert_each
+from tidu_cli.adapters.native import batches
+from tidu_cli.adapters.native.engine import batch
 from tidu_cli.errors import EvaluationError
-from tidu_cli.runtime.engines.native import batches
-from tidu_cli.runtime.engines.native.engine import batch
 
 FORMULA = tidu.trace(lambda x, y: (np.sin(x) * y + x, x.astype("f4") * y > 0), "f64[]", "f64[]")
 

@@ -11,15 +11,15 @@ import llvmlite.binding as llvm
 import pytest
 
 from tests.waiting import LIMIT
+from tidu_cli.adapters.native import compiling
 from tidu_cli.runtime.engines import caches
-from tidu_cli.runtime.engines.native import compiling
 
 SCRIPT = """
 import numpy as np
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import native
 from tidu_cli.graph.keys import Key
-from tidu_cli.runtime.engines.native import compiling
+from tidu_cli.adapters.native import compiling
 compiled, real = [], compiling._compiled
 compiling._compiled = lambda *given: compiled.append(1) or real(*given)
 s = Sketch(x="f64[]")
@@ -79,7 +79,7 @@ import threading, time
 import numpy as np
 import scipy.special
 import tidu_cli as tidu
-from tidu_cli.runtime.engines.native import compiling
+from tidu_cli.adapters.native import compiling
 looked_up, real = [], compiling.cached
 compiling.cached = lambda name: looked_up.append(name) or time.sleep(0.2) or real(name)
 f = tidu.trace(lambda x: scipy.special.erf(x) + x, "f64[]")

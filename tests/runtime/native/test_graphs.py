@@ -15,11 +15,11 @@ from tests.runtime.native.agreement import assert_agrees, native
 from tests.runtime.native.anything import any_graph
 from tests.runtime.test_plans import bits
 from tests.tiers import examples
+from tidu_cli.adapters.native.engine import program, refusal
 from tidu_cli.errors import EvaluationError, LimitError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.runtime.engines.native.engine import program, refusal
 from tidu_cli.runtime.plans.program import plain_program
 
 X = Key("x")
@@ -143,7 +143,7 @@ def test_more_numbers_than_instructions_can_name_are_refused(monkeypatch):
     s = Sketch(x="f64[100]")
     graph = s.graph(y=s.apply("sin", 0))
     assert native(graph).layout.n_words == 201
-    monkeypatch.setattr("tidu_cli.runtime.engines.native.layout.MOST_WORDS", 200)
+    monkeypatch.setattr("tidu_cli.adapters.native.layout.MOST_WORDS", 200)
     for other in (graph, SHAPES["chain"](400).head):
         with pytest.raises(LimitError, match="the engine native has no room for so many numbers: choose the engine numpy, or xla"):
             native(other)

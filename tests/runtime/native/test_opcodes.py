@@ -7,11 +7,11 @@ import pytest
 
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
+from tidu_cli.adapters.native import compiling
+from tidu_cli.adapters.native.machine import TABLE
+from tidu_cli.adapters.native.opcodes import special
+from tidu_cli.adapters.native.opcodes.table import FLOATS, INTEGERS
 from tidu_cli.graph.keys import Key
-from tidu_cli.runtime.engines.native import compiling
-from tidu_cli.runtime.engines.native.machine import TABLE
-from tidu_cli.runtime.engines.native.opcodes import special
-from tidu_cli.runtime.engines.native.opcodes.table import FLOATS, INTEGERS
 
 FLOAT_EDGES = [
     0.0,

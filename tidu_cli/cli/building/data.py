@@ -15,7 +15,7 @@ from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
-    from tidu_cli.build.arguments.given import Data
+    from tidu_cli.port_data import Data
 
 _READ = "tidu.read"
 """Under which click's context holds what was read of standard input and of pipes."""
@@ -23,7 +23,7 @@ _READ = "tidu.read"
 
 def data_of(settings: Sequence[str], files: Sequence[str]) -> Data:
     """The data that types come from. Raises UsageError for an -i without type that they do not have, TiduError."""
-    from tidu_cli.build.arguments.given import Data
+    from tidu_cli.port_data import Data
 
     of_files, of_settings = _plain_values((), files), _plain_values(settings, ())
     untyped = [d for d in declared() if d.type is None and d.constant is None]

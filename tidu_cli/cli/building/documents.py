@@ -11,10 +11,11 @@ from tidu_cli.cli.building.data import data_of, tell
 from tidu_cli.cli.building.declarations import declared
 from tidu_cli.cli.building.kinds import Kind, names_of
 from tidu_cli.graph.select import covered
+from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
-    from tidu_cli.build.arguments.given import Given
     from tidu_cli.graph.graph import Document
+    from tidu_cli.port_data import Given
 
 _CONSTANTS = "tidu.constants"
 """Under which click's context holds the keys of --set that became constants."""
@@ -41,25 +42,8 @@ def built(
         note_read(source.rpartition(":")[0])
     given = _given(source, kind, settings, files, shared)
     data = data_of(settings, files) if settings or files else None
-    if jax:
-        from tidu_cli.build.jax.function import build_jax_function
-
-        document = build_jax_function(source, given, data=data, **how)
-    elif kind == "function":
-        from tidu_cli.build.errors import BuildError
-        from tidu_cli.build.tracing import build_function
-
-        try:
-            document = build_function(source, given, data=data, **how)
-        except BuildError as error:
-            if "valid JAX type" not in str(error):
-                raise
-            way = "a function of JAX is built by itself, with tidu build --jax"
-            raise BuildError(f"{str(error).rstrip('.')}; {way}") from error
-    else:
-        from tidu_cli.build.formulas.formula import build_formula
-
-        document = build_formula(source, given, data=data, **how)
+    how = {"name": None, "outputs": ()} | how
+    document: Document = source_named("jax" if jax else kind).build(source, given, data=data, **how)
     if data is not None:
         inputs = {str(key) for key in document.inputs}
         keys = {setting.partition("=")[0] for setting in settings}
@@ -71,8 +55,8 @@ def built(
 
 def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str], shared: bool) -> dict[str, Given]:
     """What -i says of a source, without the keys whose types data says. Raises UsageError, DocumentError."""
-    from tidu_cli.build.arguments.given import Static
     from tidu_cli.formats.constants import read_constant
+    from tidu_cli.port_data import Static
 
     names = names_of(source, kind) if shared else None
     given: dict[str, Given] = {}

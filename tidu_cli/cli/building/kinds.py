@@ -11,6 +11,9 @@ import click
 
 from tidu_cli.cli.building.declarations import declared
 from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean
+from tidu_cli.formats.compression import SUFFIXES
+from tidu_cli.formats.suffixes import DOCUMENTS, FORMATS
+from tidu_cli.installed import source_named
 
 Kind = Literal["file", "function", "formula"]
 
@@ -20,7 +23,7 @@ FUNCTION = re.compile(r".*\.py:[A-Za-z_]\w*", re.S)
 _FORMULAS = frozenset("()[]*+=;,<>%&|^~ \n\t")
 """What formulas have, and names of files seldom."""
 
-FILES = (".json", ".msgpack", ".onnx", ".mlir", ".mlirbc", ".npz", ".npy", ".py", ".gz", ".zst")
+FILES = (*(suffix for suffix, name in FORMATS.items() if name in DOCUMENTS), ".npz", ".npy", ".py", *SUFFIXES)
 """What ends like this is no formula."""
 
 
@@ -56,17 +59,13 @@ def _is_formula(text: str, settings: Sequence[str]) -> bool:
         return False
     if _FORMULAS & set(text):
         return True
-    from tidu_cli.build.arguments.names import free_names
-
     known = {d.key for d in declared()} | {setting.partition("=")[0] for setting in settings}
-    names = free_names(text)
+    names = source_named("formula").names(text) or ()
     return bool(names) and known >= set(names)
 
 
 def _some_function(file: str) -> str:
-    from tidu_cli.build.arguments.names import functions_of
-
-    return next((name for name in functions_of(file) if not name.startswith("_")), "FUNCTION")
+    return next((name for name in source_named("function").functions(file) if not name.startswith("_")), "FUNCTION")
 
 
 def _near(path: str) -> str:
@@ -83,13 +82,8 @@ def _near(path: str) -> str:
 
 def names_of(source: str, kind: Kind) -> Collection[str] | None:
     """The names that a source has for inputs, None if any may be one."""
-    from tidu_cli.build.arguments.names import free_names, functions_of, parameters_of
-
-    if kind == "formula":
-        return free_names(source)
-    file, _, name = source.rpartition(":")
-    function = functions_of(file).get(name)
-    return None if function is None or function.args.kwarg else parameters_of(function)
+    names: Collection[str] | None = source_named(kind).names(source)
+    return names
 
 
 def require_all_taken(sources: Sequence[tuple[str, Kind]]) -> None:

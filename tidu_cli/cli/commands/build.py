@@ -15,7 +15,7 @@ from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit, example
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.formats.suffixes import DOCUMENTS
-from tidu_cli.graph.graph import Document
+from tidu_cli.installed import source_named
 
 
 @click.command(cls=Command, epilog=example("tidu build 'sum(log1p(exp(-t * (X @ w))))' -i X:f64[9,3] -i t:f64[9] -i w:f64[3]"))
@@ -81,13 +81,6 @@ def command(
     name = name or (None if kind == "function" else "f")
     document = built(source, kind, (), files, jax=by_jax, name=name, outputs=outputs, **how)
     if kind == "function" and not by_jax:
-        _hint(document)
+        for text in source_named(kind).notes(document):
+            note(text)
     emit(document, out, format_, "json")
-
-
-def _hint(document: Document) -> None:
-    from tidu_cli.build.repetition import repetition
-
-    found = repetition(document.head)
-    if found:
-        note(f"{found[1]:,} nodes repeat {found[0]:,} times; tidu_cli.scan keeps such a loop as one node, for all numbers of steps")

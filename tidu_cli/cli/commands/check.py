@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.building.kinds import kind_of, require_all_taken
-from tidu_cli.cli.main import Command
-from tidu_cli.cli.model_options import chosen, size_options
+from tidu_cli.cli.format_options import FormatCommand, options_read
 from tidu_cli.cli.options import (
     Whole,
     emit_json,
     emit_lines,
     example,
+    is_plain,
     known_primitives,
     load_subject,
     plain_option,
@@ -27,10 +27,11 @@ from tidu_cli.cli.options import (
 from tidu_cli.cli.value_options import file_values, input_types
 from tidu_cli.errors import TiduError, counted
 from tidu_cli.graph.types import ITEMSIZE
+from tidu_cli.installed import declared_options, format_named, runtimes
+from tidu_cli.port_data import Asked, Imported
 
 if TYPE_CHECKING:
     from tidu_cli.checking.report import Report
-    from tidu_cli.formats.onnx.choices import Choices
     from tidu_cli.graph.graph import Document
     from tidu_cli.graph.keys import Key
 
@@ -38,7 +39,8 @@ _DTYPES = ("f64", "c128")
 
 
 @click.command(
-    cls=Command,
+    cls=FormatCommand,
+    after="--against",
     epilog=example(
         "tidu check samples/f.json", "tidu linearize samples/f.json --wrt x | tidu check --all", "tidu check --ops mul sin"
     ),
@@ -62,11 +64,10 @@ _DTYPES = ("f64", "c128")
 )
 @click.option(
     "--against",
-    type=click.Choice(["onnxruntime"]),
-    metavar="onnxruntime",
-    help="Compare the values of a model of ONNX with those of this runtime, which is a package of its own.",
+    type=click.Choice(runtimes()),
+    metavar="|".join(runtimes()),
+    help="Compare the values of a model with those of this runtime, which is a package of its own.",
 )
-@size_options
 @click.option("--seed", type=Whole(0), default=0, metavar="N", help="Of the random inputs.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option
@@ -84,7 +85,7 @@ def command(
     against: str | None,
     seed: int,
     as_json: bool,
-    **of_model: Any,
+    **of_formats: Any,
 ) -> None:
     """Say whether documents and their derivatives are right.
 
@@ -105,7 +106,7 @@ def command(
         reports = _of_primitives(subjects, parts, dtypes or _DTYPES)
     else:
         require_stdin_once(*subjects, *files)
-        reports = _of_files(subjects or ("-",), parts, files, seed, chosen(**of_model), against)
+        reports = _of_files(subjects or ("-",), parts, files, seed, options_read(of_formats), against)
     data, failures = {}, []
     for subject, verdict, report in reports:
         data[subject] = report.to_data()
@@ -120,7 +121,7 @@ def command(
 
 
 def _of_files(
-    paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int, choices: Choices, against: str | None
+    paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int, options: Mapping[str, Any], against: str | None
 ) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.checking.report import check_document, check_library
     from tidu_cli.lax.builtin import vocabulary
@@ -128,34 +129,59 @@ def _of_files(
 
     if len(paths) > 1:
         require_all_taken([(path, kind_of(path, shared=True)) for path in paths])
+    asked = Asked(parts, against, lambda document: _given(document, files) if files else {}, seed)
     for path in paths:
-        subject, format_ = load_subject(path, files, shared=len(paths) > 1)
-        if isinstance(subject, bytes) and format_ == "onnx":
-            from tidu_cli.cli.model_report import report_on_model
-
-            verdict, report, imported = report_on_model(subject, path, choices, parts, against, files, seed)
-            tell_notes(path, imported)
-            yield shown(path), verdict, report
-            continue
-        of_models = [*choices.chosen, *([] if against is None else ["against"])]
-        if of_models:
-            raise click.UsageError(f"{shown(path)} is {format_}; for models of ONNX only: {', '.join(of_models)}")
-        claims, wrong = "", list[str]()
+        subject, name = load_subject(path, files, shared=len(paths) > 1)
         if isinstance(subject, bytes):
-            from tidu_cli.cli.module_report import document_and_claims
-
-            subject, claims, wrong = document_and_claims(subject, path, seed)
+            yield shown(path), *_of_foreign(subject, path, name, options, asked)
+            continue
+        for option in (*(declared_options("reading")[name][1].flag for name in options), *(["--against"] if against else [])):
+            raise click.UsageError(f"{shown(path)} is {name}, and {option} is for files of other systems; leave it out")
         if isinstance(subject, PrimitiveSet):
-            verdict = f"valid {format_}, a library of {counted(len(subject.definitions), 'op')}"
+            verdict = f"valid {name}, a library of {counted(len(subject.definitions), 'op')}"
             yield shown(path), verdict, check_library(subject, parts, seed=seed)
             continue
-        given = _given(subject, files) if files else {}
-        nodes = sum(graph.n_nodes for graph in subject.graphs)
-        verdict = f"valid {format_}, {counted(len(subject.graphs), 'graph')}, {counted(nodes, 'node')}"
-        report = check_document(subject, vocabulary(subject.cases), parts, given=given, seed=seed)
-        report.facts |= {"claims": claims} if claims else {}
-        report.failures += wrong
-        yield shown(path), verdict, report
+        report = check_document(subject, vocabulary(subject.cases), parts, given=asked.given(subject), seed=seed)
+        yield shown(path), f"valid {name}, {_size(subject)}", report
+
+
+def _of_foreign(data: bytes, path: str, name: str, options: Mapping[str, Any], asked: Asked) -> tuple[str, Report]:
+    """In a few words what a file of another system is, and the report on it."""
+    from tidu_cli.checking.report import add_remarks, check_document
+    from tidu_cli.formats.files import Source
+    from tidu_cli.formats.read import parse_imported
+    from tidu_cli.lax.builtin import vocabulary
+
+    format_ = format_named(name)
+    assert format_ is not None
+    if asked.against is not None and asked.against not in format_.runtimes:
+        raise click.UsageError(f"{shown(path)} is {name}, which {asked.against} does not run; leave out --against")
+
+    def source() -> Source:
+        return Source(data, None if path == "-" else path)
+
+    def read(options: Mapping[str, Any]) -> Imported:
+        return parse_imported(source(), shown(path), known_primitives(), options, plain=is_plain())[0]
+
+    imported = read(options)
+    document, double = imported.document, format_.double(options)
+    first = [part for part in asked.parts if part != "numeric"] if double is not None else asked.parts
+    report = check_document(document, vocabulary(document.cases), first, given=asked.given(document), seed=asked.seed)
+    remarks = format_.remarks(source(), shown(path), imported, options, asked)
+    add_remarks(report, remarks)
+    if double is not None and "numeric" in asked.parts:
+        wide = read(double).document
+        verdicts = check_document(wide, vocabulary(wide.cases), ("numeric",), given=asked.given(wide), seed=asked.seed)
+        report.numeric, report.own = verdicts.numeric, verdicts.own
+        report.failures += verdicts.failures
+    tell_notes(path, imported)
+    size = f"{remarks.holds}, here {_size(document, graphs=False)}" if remarks.holds else _size(document)
+    return f"valid {name}, {size}", report
+
+
+def _size(document: Document, *, graphs: bool = True) -> str:
+    nodes = counted(sum(graph.n_nodes for graph in document.graphs), "node")
+    return f"{counted(len(document.graphs), 'graph')}, {nodes}" if graphs else nodes
 
 
 def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.main import Command
-from tidu_cli.cli.model_options import chosen, part_options, size_options
+from tidu_cli.cli.format_options import FormatCommand, options_read, options_written, values_file
 from tidu_cli.cli.options import (
     Parsed,
     chosen_format,
@@ -19,6 +18,7 @@ from tidu_cli.cli.options import (
     pass_number,
 )
 from tidu_cli.errors import KeyTextError
+from tidu_cli.formats.suffixes import OWN
 from tidu_cli.graph.keys import parse_key
 
 
@@ -29,14 +29,10 @@ def _renumbering(text: str) -> tuple[int, int]:
     return pass_number(old), pass_number(new)
 
 
-def _opset(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 5):
-        raise KeyTextError(f"'{text}' is not the number of an operator set, such as 18")
-    return int(text)
-
-
 @click.command(
-    cls=Command,
+    cls=FormatCommand,
+    writes=True,
+    after="--pass",
     epilog=example(
         "tidu convert samples/f.json --types", "tidu build 'sin(x)' -i x:f32[3] | tidu convert --format onnx > sin.onnx"
     ),
@@ -59,31 +55,15 @@ def _opset(text: str) -> int:
     metavar="OLD=NEW",
     help="Give a pass another number, in keys, linear graphs and names of graphs; repeats, and all change at once.",
 )
-@size_options
-@part_options
-@click.option(
-    "--opset",
-    type=Parsed("opset", _opset),
-    metavar="N",
-    help="The operator set in which ONNX is written, 18 or newer. [default: 21]",
-)
-@click.option(
-    "--target-version",
-    metavar="VERSION",
-    help="The version of StableHLO that programs read which get the file (mlirbc), such as 1.0.0. [default: twelve weeks old]",
-)
 @document_output_options
 def command(
     file: str,
     types: bool,
     nodes: str | None,
     passes: tuple[tuple[int, int], ...],
-    weights: str | None,
-    opset: int | None,
-    target_version: str | None,
     out: str | None,
     format_: str | None,
-    **of_model: Any,
+    **of_formats: Any,
 ) -> None:
     """Write a document in another format.
 
@@ -98,34 +78,24 @@ def command(
     numbers = dict(passes)
     if len(numbers) < len(passes):
         raise click.UsageError("--pass gives one pass two numbers")
-    choices = chosen(**of_model, weights=weights)
-    imported, came_in = load_imported(file, choices)
+    options = options_read(of_formats)
+    imported, came_in = load_imported(file, options)
     to = chosen_format(out, format_, came_in)
-    how = _how(to, types, nodes, opset, target_version)
+    how = options_written(of_formats, to)
+    if to in OWN:
+        how = {"types": types, "listed": None if nodes is None else nodes == "list"}
+    elif types or nodes is not None:
+        raise click.UsageError(f"--types and --nodes are for JSON and msgpack, and the result is {to}")
     document = imported.document
     if numbers:
         from tidu_cli.transforms.linking.passes import renumber
 
         document = renumber(document, numbers)
-    if weights is None:
+    if (beside := values_file(options)) is None:
         emit(document, out, format_, came_in, **how)
         return
     from tidu_cli.formats.output import write_first
     from tidu_cli.formats.values import write_values
 
     values = write_values({parse_key(text): value for text, value in imported.weights.items()}, "npz")
-    write_first((values,), weights, lambda: emit(document, out, format_, came_in, **how))
-
-
-def _how(to: str, types: bool, nodes: str | None, opset: int | None, target_version: str | None) -> dict[str, Any]:
-    """What the writer of a format takes of the options. Raises UsageError for those of other formats."""
-    if opset is not None and to != "onnx":
-        raise click.UsageError(f"--opset is for ONNX, and the result is {to}; give --format onnx or -o FILE.onnx")
-    if target_version is not None and to != "mlirbc":
-        way = "give --format mlirbc or -o FILE.mlirbc"
-        raise click.UsageError(f"--target-version is for portable artifacts of StableHLO, and the result is {to}; {way}")
-    if to in ("onnx", "mlir", "mlirbc"):
-        if types or nodes is not None:
-            raise click.UsageError(f"--types and --nodes are for JSON and msgpack, and the result is {to}")
-        return {"opset": opset} if to == "onnx" else {"target_version": target_version}
-    return {"types": types, "listed": None if nodes is None else nodes == "list"}
+    write_first((values,), beside, lambda: emit(document, out, format_, came_in, **how))

@@ -48,6 +48,7 @@ from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.errors import TransformError
 from tidu_cli.formats.suffixes import DOCUMENTS
 from tidu_cli.graph.select import listed
+from tidu_cli.installed import is_foreign
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Document
@@ -80,9 +81,9 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen in _OF_VALUES:
-                remedy = "give them with --set or --inputs, or write the document as json, msgpack, onnx, mlir or mlirbc"
+                remedy = f"give them with --set or --inputs, or write the document as {', '.join(DOCUMENTS[:-1])} or {DOCUMENTS[-1]}"
                 raise click.UsageError(f"{chosen} is for values; {remedy}")
-            if evaluates and chosen in ("onnx", "mlir", "mlirbc"):
+            if evaluates and is_foreign(chosen):
                 raise click.UsageError(
                     f"{chosen} is for documents; write values as json, csv, npy, npz, msgpack or table, "
                     "or leave out --set and --inputs"

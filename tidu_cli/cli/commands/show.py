@@ -10,6 +10,7 @@ import click
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_lines, example, file_argument, load
 from tidu_cli.cli.style import coloured
+from tidu_cli.installed import source_named
 from tidu_cli.streams import data_stream
 
 _PARTS = re.compile(
@@ -43,9 +44,7 @@ def command(file: str, every: bool, formula: bool) -> None:
     """
     document, _ = load(file)
     if formula:
-        from tidu_cli.build.formulas.writing import formula_of
-
-        emit_lines([formula_of(document)])
+        emit_lines([source_named("formula").written(document)])
     else:
         from tidu_cli.render.listing.lines import listing
 

@@ -5,29 +5,28 @@ Nothing here fails: where a file is missing, broken or large, there are no candi
 
 from __future__ import annotations
 
-import ast
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, NamedTuple
 
 import click
 
-from tidu_cli.build.arguments.names import free_names, functions_of, parameters_of
 from tidu_cli.cli.building.kinds import FILES
+from tidu_cli.cli.out_option import FormatChoice
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
-from tidu_cli.formats.read import is_model
+from tidu_cli.formats.suffixes import DOCUMENTS, compressed_too
 from tidu_cli.formats.suffixes import FORMATS as SUFFIXES
-from tidu_cli.formats.suffixes import compressed_too
 from tidu_cli.graph.select import is_movable
 from tidu_cli.graph.types import RecordType, Type, moves
+from tidu_cli.installed import recognized, source_named
 
 LARGEST = 2**25
 """Documents of more bytes than this are not read: a key is to be there at once."""
 
-_DOCUMENTS = compressed_too(".json", ".msgpack", ".onnx", ".mlir", ".mlirbc")
+_DOCUMENTS = compressed_too(*(suffix for suffix, name in SUFFIXES.items() if name in DOCUMENTS))
 _VALUES = compressed_too(".json", ".npz", ".msgpack")
 
 
@@ -82,6 +81,8 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
     command = group.get_command(ctx, words[first])
     if command is None:
         return []
+    if take := getattr(command, "with_options_of", None):  # of a `FormatCommand`
+        take(words)
     place = find(command, words[first + 1 :], at - first - 1)
     if place.parameter is not None:
         return [found._replace(word=place.before + found.word) for found in _of_parameter(place)]
@@ -133,7 +134,8 @@ def _of_parameter(place: Cursor) -> Iterable[Candidate]:
     param = place.parameter
     assert param is not None
     if isinstance(param.type, click.Choice):
-        return [Candidate(str(choice)) for choice in param.type.choices if str(choice).startswith(place.incomplete)]
+        choices = param.type.known if isinstance(param.type, FormatChoice) else param.type.choices
+        return [Candidate(str(choice)) for choice in choices if str(choice).startswith(place.incomplete)]
     offer = _OFFERS.get(param.opts[0] if isinstance(param, click.Option) else param.name or "")
     try:
         found = [] if offer is None else list(offer(place))
@@ -153,15 +155,13 @@ def _documents(place: Cursor) -> Iterator[dict[str, Any]]:
             with open(path, "rb") as file:
                 data = Source(file, unpacked=True).read(LARGEST + 1)
             if len(data) <= LARGEST:
-                yield _plain(data)
+                yield _plain(data, path)
 
 
-def _plain(data: bytes) -> dict[str, Any]:
+def _plain(data: bytes, path: str) -> dict[str, Any]:
     # Without the checks of a reader, which take most of its time.
-    if is_model(Source(data)):
-        from tidu_cli.formats.onnx.holdings import as_plain
-
-        plain = as_plain(data)
+    if format_ := recognized(Source(data, path)):
+        plain = format_.outline(data)
     elif data[:1].isspace() or data[:1] == b"{":
         import json
 
@@ -196,7 +196,7 @@ def _keys(*kinds: str) -> Callable[[Cursor], Iterator[Candidate]]:
 
 def _typed_inputs(place: Cursor) -> Iterator[tuple[str, Type]]:
     """Text and type of each input."""
-    from tidu_cli.formats.shape.types import record_types
+    from tidu_cli.formats.nodes.types import record_types
     from tidu_cli.graph.text.types import parse_value_type
 
     records: dict[str, RecordType] = {}
@@ -279,18 +279,13 @@ def _bindings(place: Cursor) -> Iterator[Candidate]:
 def _declarations(place: Cursor) -> Iterator[Candidate]:
     taken = [declaration.partition("=")[0].partition(":")[0] for declaration in place.taken]
     for source in place.arguments[:1]:
-        file, _, function = source.rpartition(":")
-        names = _parameters(file, function) if file.endswith(".py") else free_names(source)
-        yield from (Candidate(f"{name}:", goes_on=True) for name in names if name not in taken)
+        yield from (Candidate(f"{name}:", goes_on=True) for name in _names(source) if name not in taken)
 
 
-def _parameters(file: str, function: str) -> Iterable[str]:
-    node = _functions(file).get(function)
-    return [] if node is None else parameters_of(node)
-
-
-def _functions(file: str) -> Mapping[str, ast.FunctionDef]:
-    return functions_of(os.path.expanduser(file))
+def _names(source: str) -> Iterable[str]:
+    """The names for inputs that a formula or FILE.py:FUNCTION has."""
+    kind = "function" if source.rpartition(":")[0].endswith(".py") else "formula"
+    return source_named(kind).names(os.path.expanduser(source)) or ()
 
 
 def _built_inputs(place: Cursor) -> Iterator[tuple[str, str]]:
@@ -298,16 +293,16 @@ def _built_inputs(place: Cursor) -> Iterator[tuple[str, str]]:
     declared = {key: type_ for key, _, type_ in (each.partition(":") for each in place.values("-i") if "=" not in each)}
     constants = {each.partition("=")[0] for each in place.values("-i") if "=" in each}
     for source in place.arguments[:1]:
-        file, _, function = source.rpartition(":")
-        if not source.lower().endswith(FILES):
-            names = _parameters(file, function) if file.endswith(".py") else free_names(source)
-            yield from ((name, declared.get(name, "")) for name in dict.fromkeys([*declared, *names]) if name not in constants)
+        if not source.lower().endswith(FILES) and not os.path.isfile(os.path.expanduser(source)):
+            names = dict.fromkeys([*declared, *_names(source)])
+            yield from ((name, declared.get(name, "")) for name in names if name not in constants)
 
 
 def _sources(place: Cursor) -> Iterator[Candidate]:
     file, colon, _ = place.incomplete.rpartition(":")
     if colon and file.endswith(".py"):
-        yield from (Candidate(f"{file}:{name}", ast.get_docstring(node) or "") for name, node in _functions(file).items())
+        functions = source_named("function").functions(os.path.expanduser(file))
+        yield from (Candidate(f"{file}:{name}", text) for name, text in functions.items())
     else:
         yield from (_of_python(found) for found in _files(place.incomplete, (".py",)))
 

@@ -10,8 +10,8 @@ import msgpack
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.nodes.writer import BLOCK, GraphWriter, with_meta
-from tidu_cli.formats.output import Piece
 from tidu_cli.graph.graph import Column, Externals
+from tidu_cli.port_data import Piece
 from tidu_cli.watching import Watched
 
 MOST_BYTES = 2**32 - 1

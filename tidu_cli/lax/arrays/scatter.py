@@ -11,10 +11,10 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, TensorType
+from tidu_cli.lax.arrays.ordered_times import ORDERED, ordered_dtype
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows, transposed
-from tidu_cli.lax.records.ordered_times import ORDERED, ordered_dtype
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
     JVP,

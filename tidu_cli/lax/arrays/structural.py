@@ -80,6 +80,7 @@ def numpy_dtype(np: Any, dtype: str) -> Any:
     return np.dtype("bool" if dtype == "bool" else kinds[dtype[0]] + dtype[1:])
 
 
+@lru_cache
 def dtype_name(dtype: Any) -> str:
     """The tidu name of a NumPy dtype; for one that tidu does not have, NumPy's name."""
     if dtype.name == "bfloat16":

@@ -8,7 +8,7 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import ANY
-from tidu_cli.lax.records.ordered_times import ORDERED, in_order
+from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
 from tidu_cli.rules.batching import itself_with_scalars
 from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Primitive, Transposition, Types

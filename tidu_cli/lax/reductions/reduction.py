@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, TensorType, storage_dtype
+from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.records.ordered_times import ORDERED, in_order
 from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later

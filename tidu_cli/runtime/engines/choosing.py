@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import NamedTuple
 
+from tidu_cli import installed
 from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import TensorType
+from tidu_cli.installed import OWN_ENGINES
 from tidu_cli.lax.builtin import vocabulary
-
-if TYPE_CHECKING:
-    from tidu_cli.runtime.engines.contract import EngineModule
+from tidu_cli.ports import Engine
 
 AUTO, NUMPY = "auto", "numpy"
 
@@ -24,34 +22,35 @@ VARIABLE = "TIDU_ENGINE"
 """The environment variable that names the engine where nothing else does."""
 
 
-class Engine(NamedTuple):
-    """An engine other than NumPy: its name, the package that it needs, and the extra of tidu's that brings that."""
-
-    name: str
-    package: str
-    extra: str
-
-    def installed(self) -> bool:
-        """Whether its package is there, which is not imported for that."""
-        from importlib.util import find_spec  # slow to import
-
-        return find_spec(self.package) is not None
-
-    def takes(self, graph: Graph) -> bool:
-        """Whether it is installed, and does not refuse a graph."""
-        return self.installed() and self.module().refusal(graph, vocabulary(graph.cases)) is None
-
-    def module(self) -> EngineModule:
-        """Its functions. Raises EvaluationError that says what to install."""
-        if not self.installed():
-            raise EvaluationError(f"the engine {self.name} needs the package {self.package}: pip install 'tidu[{self.extra}]'")
-        return cast("EngineModule", cast(Any, import_module(f"tidu_cli.runtime.engines.{self.name}.engine")))
+NAMES = [AUTO, NUMPY, *OWN_ENGINES]
+"""What users may say, besides engines that other packages bring."""
 
 
-ENGINES: Mapping[str, Engine] = {e.name: e for e in (Engine("native", "llvmlite", "native"), Engine("xla", "jax", "jax"))}
+def is_installed(engine: Engine) -> bool:
+    """Whether its package is there, which is not imported for that."""
+    from importlib.util import find_spec  # slow to import
 
-NAMES = [AUTO, NUMPY, *ENGINES]
-"""What users may say."""
+    return find_spec(engine.package) is not None
+
+
+def takes(engine: Engine, graph: Graph) -> bool:
+    """Whether an engine is installed, and does not refuse a graph."""
+    return is_installed(engine) and engine.refusal(graph, vocabulary(graph.cases)) is None
+
+
+def _has_devices(name: str) -> bool:
+    engine = installed.engine_named(name)
+    return engine is not None and engine.devices
+
+
+def engine_named(name: str) -> Engine:
+    """An engine other than NumPy. Raises EvaluationError that says what to install."""
+    engine = installed.engine_named(name)
+    if engine is None:
+        raise UnknownNameError(f"no engine '{name}'")
+    if not is_installed(engine):
+        raise EvaluationError(f"the engine {engine.name} needs the package {engine.package}: pip install 'tidu[{engine.extra}]'")
+    return engine
 
 
 def default_engine() -> str:
@@ -61,8 +60,9 @@ def default_engine() -> str:
 
 def require_engine(name: str) -> str:
     """The name of an engine. Raises UnknownNameError."""
-    if name not in NAMES:
-        raise UnknownNameError(f"no engine '{name}'{did_you_mean(name, NAMES)} (engines: {listed(NAMES)})")
+    if name not in NAMES and name not in installed.brought_engines():
+        known = [*NAMES, *installed.brought_engines()]
+        raise UnknownNameError(f"no engine '{name}'{did_you_mean(name, known)} (engines: {listed(known)})")
     return name
 
 
@@ -88,20 +88,9 @@ MANY = 1000
 WORTHWHILE = 3e-2
 """The seconds that an engine has to save for `auto` to take it."""
 
-_NUMPY_PLAN, _NATIVE_PLAN, _XLA_PLAN = 0.4e-6, 0.35e-6, 1e-3
-"""Seconds for each node before a first run: to lay it out, or for XLA to compile it."""
-
-_XLA_NODES = 5000
-"""With more nodes XLA takes longer for each."""
-
-_NATIVE_START, _XLA_START = 0.1, 1.0
-"""Seconds to load an engine."""
-
-_NUMPY_CALL, _NUMPY_NUMBER, _NUMPY_TURN = 0.7e-6, 0.1e-6, 0.04e-6
-"""Seconds of a small operation: of one on arrays, one on numbers, and one on numbers in a loop, which is a function of Python."""
-
-_NATIVE_NUMBER, _XLA_CALL, _XLA_RUN = 0.01e-6, 0.02e-6, 20e-6
-"""Likewise in other engines, and what a run of XLA's takes by itself. All these are of docs/performance.md, Engines."""
+_PLAN, _CALL, _NUMBER, _TURN = 0.4e-6, 0.7e-6, 0.1e-6, 0.04e-6
+"""Seconds that NumPy takes: for each node before a first run; for an operation on arrays, on numbers, and on numbers in a loop,
+which is a function of Python (docs/performance.md, Engines)."""
 
 
 def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FEW) -> Choice:
@@ -111,25 +100,26 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
     and imports no library. Raises UnknownNameError, and EvaluationError for a device that the engine named does not have.
     """
     require_engine(name)
-    if name not in (AUTO, "xla") and device not in (None, "cpu"):
-        raise EvaluationError(f"the engine {name} has no device '{device}', only cpu: choose the engine xla")
+    elsewhere = device not in (None, "cpu")
+    if name == NUMPY or (name != AUTO and elsewhere and not _has_devices(name)):
+        if elsewhere:
+            able = listed([engine.name for engine in installed.own_engines().values() if engine.devices])
+            raise EvaluationError(f"the engine {name} has no device '{device}', only cpu: choose the engine {able}")
+        return Choice(name, "as asked for", device)
     if name != AUTO:
         return Choice(name, "as asked for", device)
-    if device not in (None, "cpu"):
-        return Choice("xla", f"as it has the device {device}", device)
+    if elsewhere:
+        able = next(engine.name for engine in installed.own_engines().values() if engine.devices)
+        return Choice(able, f"as it has the device {device}", device)
     work = _work(graph)
     best = Choice(NUMPY, f"{work.calls:,} operations, {work.numbers:,} of them of single numbers")
-    seconds = graph.n_nodes * _NUMPY_PLAN + runs * work.seconds - WORTHWHILE
-    of_arrays = (work.calls - work.numbers) * _NUMPY_CALL
-    estimates = {
-        "native": _NATIVE_START + graph.n_nodes * _NATIVE_PLAN + runs * (work.numbers * _NATIVE_NUMBER + of_arrays),
-        "xla": _XLA_START
-        + graph.n_nodes * _XLA_PLAN * (1 + graph.n_nodes / _XLA_NODES)
-        + runs * (_XLA_RUN + work.calls * _XLA_CALL),
-    }
-    for engine, estimate in estimates.items():
-        if estimate < seconds and ENGINES[engine].takes(graph):
-            best, seconds = Choice(engine, best.reason, device, automatic=True), estimate
+    seconds = graph.n_nodes * _PLAN + runs * work.seconds - WORTHWHILE
+    if seconds <= 0:
+        return best
+    for engine in installed.own_engines().values():
+        estimate = engine.seconds(graph.n_nodes, work.calls, work.numbers, runs, _CALL)
+        if estimate < seconds and takes(engine, graph):
+            best, seconds = Choice(engine.name, best.reason, device, automatic=True), estimate
     return best
 
 
@@ -145,12 +135,12 @@ _TURNS = 100
 """How often a loop runs of which only its run can tell."""
 
 
-def _work(graph: Graph, number: float = _NUMPY_NUMBER) -> _Work:
+def _work(graph: Graph, number: float = _NUMBER) -> _Work:
     """The work of a run, where an operation on numbers takes NumPy so many seconds."""
     calls, numbers, seconds = 0, 0, 0.0
     for code, n in Counter(graph.code).items():
         case = graph.cases[code]
-        inner = [_work(closed.graph, _NUMPY_TURN) for closed in closed_graphs(case.attrs)]
+        inner = [_work(closed.graph, _TURN) for closed in closed_graphs(case.attrs)]
         if inner:
             turns = n * (getattr(case.attrs, "length", _TURNS) if "cond" not in case.op else 1)
             calls += turns * sum(w.calls for w in inner)
@@ -159,5 +149,5 @@ def _work(graph: Graph, number: float = _NUMPY_NUMBER) -> _Work:
         calls += n
         of_numbers = all(isinstance(t, TensorType) and not t.shape for t in (*case.operands, *case.results))
         numbers += n * of_numbers
-        seconds += n * (number if of_numbers else _NUMPY_CALL)
+        seconds += n * (number if of_numbers else _CALL)
     return _Work(calls, numbers, seconds)

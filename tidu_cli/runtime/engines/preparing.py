@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.runtime.engines.choosing import ENGINES, NUMPY, PLAIN, Choice
+from tidu_cli.runtime.engines.choosing import NUMPY, PLAIN, Choice, engine_named
 from tidu_cli.runtime.memory import fits
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import compile_graph, plain_program
@@ -29,7 +29,7 @@ def prepared(
         primitives = vocabulary(graph.cases)
         primitives.require_written_out([graph])
         try:
-            return ENGINES[choice.name].module().program(graph, primitives, outputs, choice.device), choice
+            return engine_named(choice.name).program(graph, primitives, outputs, choice.device), choice
         except (TiduError, ImportError, OSError, RuntimeError) as error:
             if not choice.automatic:
                 raise

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from tidu_cli.graph.keys import Key
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Graph, Input, Output
-    from tidu_cli.graph.keys import Key
     from tidu_cli.rules.vocabulary import PrimitiveSet
+
+
+Run = Callable[[Mapping[Key, Any]], list[Any]]
+"""From the inputs of a chunk, with the batch as their first axis, to the values of the outputs, None for structural zeros."""
 
 
 class Runnable(ABC):

@@ -1,0 +1,89 @@
+"""A format that another package brings is read, written, checked, completed and explained as those of tidu are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOY = Path(__file__).with_name("toy.py")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A command in a folder of its own, where a package that brings the toy is installed."""
+    site = tmp_path / "site"
+    information = site / "tidu_toy-1.0.dist-info"
+    information.mkdir(parents=True)
+    (site / "tidu_toy.py").write_text(TOY.read_text())
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tidu-toy\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[tidu.formats]\ntoy = tidu_toy:TOY\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
+
+    def running(*words, data="", **more):
+        command, environ = [sys.executable, "-m", "tidu_cli", *words], {**environment, **more}
+        done = subprocess.run(command, input=data, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    return running
+
+
+F = "# toy\ny = x x + 3x *\n"
+
+
+def test_a_file_is_read_by_its_suffix_and_written(run, tmp_path):
+    (tmp_path / "f.toy").write_text(F)
+    assert run("eval", "f.toy", "--set", "x=3", "--set", "3x=5") == (
+        0,
+        '{"y": 30.0}\n',
+        "tidu eval: note: f.toy: toy notation is for tests\n",
+    )
+    assert run("convert", "f.toy", "--quiet", "-o", "g.toy") == (0, "", "")
+    assert (tmp_path / "g.toy").read_text() == F
+    assert run("materialize", "f.toy", "--quiet", "--format", "toy")[1] == F
+    assert run("grad", "f.toy", "--quiet", "--wrt", "x", "--set", "x=3", "--set", "3x=5") == (0, '{"x@-1": 10.0}\n', "")
+
+
+def test_options_are_taken_where_the_format_is_named(run, tmp_path):
+    (tmp_path / "f.toy").write_text(F)
+    assert '"type": "f32[]"' in run("convert", "f.toy", "--format", "json", "--x-type", "f32")[1]
+    assert run("convert", "f.toy", "--quiet", "--sign", ";")[1] == F.replace("#", ";")
+    status, _, error = run("convert", "f.toy", "--sign", "!")
+    assert (status, error.splitlines()[-1]) == (2, "Error: Invalid value for '--sign': '!' is not # or ;")
+    assert "No such option '--sign'" in run("convert", "--format", "json", "--sign", ";", data=F)[2]
+
+
+def test_it_is_checked_completed_and_explained(run, tmp_path):
+    (tmp_path / "f.toy").write_text(F)
+    status, out, _ = run("check", "f.toy", "--all")
+    assert status == 0 and out.startswith("f.toy: valid toy, 1 graph, 2 nodes\n  notation: reverse Polish\n")
+    assert "--sign" in run("convert", "f.toy", "--help")[1]
+    line = "tidu convert --format t"
+    assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "toy"]
+    line = "tidu convert f.toy --si"
+    assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "--sign"]
+    line = "tidu grad f.toy --wrt "
+    assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "x", "word", "3x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("convert", "f.toy"), "f.toy: output 'y': '+' takes two operands"),
+        (("convert", "sin(x)", "-i", "x:f64[]", "--format", "toy"), "toy notation has no sin"),
+    ],
+)
+def test_what_is_refused_is_refused_in_one_line(run, tmp_path, words, said):
+    (tmp_path / "f.toy").write_text("# toy\ny = x +\n")
+    assert run(*words) == (1, "", f"tidu convert: error: {said}\n")
+
+
+def test_a_broken_package_stops_only_those_who_name_its_format(run, tmp_path):
+    (tmp_path / "site" / "tidu_toy.py").write_text("1 / 0\n")
+    (tmp_path / "f.toy").write_text(F)
+    status, out, error = run("convert", "f.toy")
+    assert (status, out) == (1, "") and "'toy': package tidu-toy 1.0 is broken (tidu_toy:TOY: ZeroDivisionError" in error
+    assert run("build", "x * x", "-i", "x:f64[]")[0] == 0

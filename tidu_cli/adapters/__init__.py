@@ -1,0 +1,30 @@
+"""The adapters that come with tidu: for each port by name, where it is. Nothing outside this folder names one."""
+
+FORMATS = {
+    "onnx": ("tidu_cli.adapters.onnx.port", "ONNX", (".onnx",)),
+    "mlir": ("tidu_cli.adapters.stablehlo.port", "TEXT", (".mlir",)),
+    "mlirbc": ("tidu_cli.adapters.stablehlo.port", "ARTIFACT", (".mlirbc",)),
+}
+"""Modules, names in them, and suffixes."""
+
+ENGINES = {
+    "native": ("tidu_cli.adapters.native.port", "NATIVE"),
+    "xla": ("tidu_cli.adapters.jax.port", "XLA"),
+}
+
+SOURCES = {
+    "formula": ("tidu_cli.adapters.numpy.port", "FORMULA"),
+    "function": ("tidu_cli.adapters.numpy.port", "FUNCTION"),
+    "jax": ("tidu_cli.adapters.jax.port", "JAX"),
+}
+
+SCHEDULERS = {"dask": ("tidu_cli.adapters.dask.port", "DASK")}
+
+FUNCTIONS = {
+    **dict.fromkeys(
+        ("cond", "formula", "fori_loop", "scan", "static", "switch", "trace", "while_loop"), "tidu_cli.adapters.numpy.api"
+    ),
+    **dict.fromkeys(("from_jax", "to_jax"), "tidu_cli.adapters.jax.api"),
+    "load_onnx": "tidu_cli.adapters.onnx.api",
+}
+"""The functions that adapters add to the API, and their modules."""

@@ -1,0 +1,136 @@
+"""Where values are: numbers in words of the machine's registers, everything else in a list of Python's.
+
+An array is an array of the numbers of the words that its elements are in, of its shape. So what only moves elements takes no
+instruction: its results are other arrays of the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidu_cli.adapters.native.machine import FIELDS
+from tidu_cli.adapters.native.selecting import is_native, width
+from tidu_cli.errors import LimitError
+from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.lax.arrays.structural import numpy_dtype
+
+Words = NDArray[np.int64]
+Rows = NDArray[np.int32]
+"""Instructions, one beside the other."""
+
+MOST_ELEMENTS = 2**24
+"""An array of more is kept as it is."""
+
+MOST_WORDS = 2**31 - 1
+"""Fields of instructions hold the numbers of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A value in the list."""
+
+    number: int
+
+
+Place = Words | Entry
+
+Lowered = tuple[Rows, Sequence[Place]]
+"""The instructions of a step, and where its results are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Escape:
+    """A step that the machine leaves to Python: a kernel, where its operands and its results are, and of which types."""
+
+    kernel: Callable[[], Callable[..., Any]]
+    reads: tuple[tuple[Type, Place], ...]
+    writes: tuple[tuple[Type, Place], ...]
+
+
+@dataclass(slots=True)
+class Layout:
+    """What is laid out so far: how many words and entries there are, what is constant among them, and what Python does."""
+
+    n_words: int = 1  # the first one is the machine's
+    n_entries: int = 0
+    constants: list[tuple[TensorType, Words, Any]] = field(default_factory=list)
+    escapes: list[Escape] = field(default_factory=list)
+    known: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    uniform: bool = True
+    """Whether all values of inputs go through the same instructions."""
+
+    def take(self, n: int) -> int:
+        """The first of so many new words. Raises LimitError."""
+        begin = self.n_words
+        self.n_words += n
+        if self.n_words > MOST_WORDS:
+            raise LimitError("the engine native has no room for so many numbers: choose the engine numpy, or xla")
+        return begin
+
+    def block(self, dtype: str, n: int) -> int:
+        """The first of the words of so many new numbers that lie side by side."""
+        return self.take(n * width(dtype))
+
+    def new(self, type_: Type) -> Place:
+        """A place for a value of a type."""
+        if not is_native(type_) or (isinstance(type_, TensorType) and type_.size > MOST_ELEMENTS):
+            self.n_entries += 1
+            return Entry(self.n_entries - 1)
+        assert isinstance(type_, TensorType)
+        step = width(type_.dtype)
+        begin = self.block(type_.dtype, type_.size)
+        return np.arange(begin, begin + type_.size * step, step).reshape(type_.shape)
+
+    def constant(self, type_: TensorType, value: Any) -> Place:
+        """The place of a constant; of numbers that are used again the one that there is."""
+        array = np.asarray(value, numpy_dtype(np, type_.dtype))
+        key = (str(type_), array.tobytes())
+        if key not in self.known:
+            place = self.new(type_)
+            assert not isinstance(place, Entry)
+            self.constants.append((type_, place, array))
+            self.known[key] = len(self.constants) - 1
+        return self.constants[self.known[key]][1]
+
+    def number(self, dtype: str, value: Any) -> int:
+        """The word of a constant number."""
+        place = self.constant(TensorType(dtype), value)
+        assert not isinstance(place, Entry)
+        return int(place)
+
+
+def index_of(words: Words) -> int | slice | Words:
+    """What picks these words: a number, a slice where they are evenly spaced, else all of their numbers in a row."""
+    if not words.ndim:
+        return int(words)
+    flat = words.reshape(-1)
+    step = int(flat[1] - flat[0]) if flat.size > 1 else 1
+    if flat.size and step > 0 and np.array_equal(flat, np.arange(flat[0], flat[0] + step * flat.size, step)):
+        return slice(int(flat[0]), int(flat[-1]) + 1, step)
+    return flat
+
+
+def rows(opcode: int | Any, left: Any = 0, right: Any = 0, target: Any = 0) -> Rows:
+    """Instructions of these opcodes and fields, arrays of numbers or numbers."""
+    fields = np.broadcast_arrays(*[np.asarray(x).reshape(-1) for x in (opcode, left, right, target)])
+    return np.stack(fields, axis=1).astype(np.int32)
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Instructions one after the other."""
+    return np.concatenate(parts) if parts else np.empty((0, FIELDS), np.int32)
+
+
+def computing(opcode: int, reads: Sequence[Words], target: Words) -> Rows:
+    """The instructions of an opcode for each element of operands of one shape."""
+    found = rows(opcode, reads[0], reads[1] if len(reads) > 1 else 0, target)
+    if len(reads) < 3:
+        return found
+    pairs = np.zeros((len(found), 2, FIELDS), np.int32)
+    pairs[:, 0], pairs[:, 1, 1] = found, reads[2].reshape(-1)
+    return pairs.reshape(-1, FIELDS)

@@ -1,0 +1,217 @@
+"""Loops and branches whose graphs the machine runs: jumps, and copies of what is carried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.native.layout import Entry, Layout, Lowered, Place, Rows, Words, joined, rows
+from tidu_cli.adapters.native.machine import COPY, JUMP, JUMP_BACK, JUMP_UNLESS, LOAD, OPCODES, STORE
+from tidu_cli.adapters.native.opcodes.table import Signature
+from tidu_cli.adapters.native.selecting import width
+from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
+
+LowerGraph = Callable[[Graph, Sequence[Place]], Lowered]
+"""From a closed graph and where its inputs are to its instructions, and where its outputs are."""
+
+Lower = Callable[[Layout, LowerGraph, Case, Sequence[Place]], Lowered | None]
+
+_ADD = OPCODES[Signature("add", ("i64", "i64"), "i64")]
+_LESS = OPCODES[Signature("lt", ("i64", "i64"), "bool")]
+
+
+def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
+    attrs: Any = case.attrs
+    n, end, length = attrs.num_consts, attrs.num_consts + attrs.num_carry, attrs.length
+    places = _words_of([*reads, *[layout.new(t) for t in case.results]])
+    if places is None:
+        return None
+    operands, results = places[: len(reads)], places[len(reads) :]
+    carry, stacks = results[: attrs.num_carry], results[attrs.num_carry :]
+    dtypes = _dtypes(case)
+    parts = [copies(layout, list(zip(dtypes[n:], operands[n:end], carry, strict=False)))]
+    if length == 0:
+        return joined(parts), results
+    counters = _Counters(layout, length, reverse=attrs.reverse)
+    body_types = attrs.body.input_types
+    slices, loads, stores = [], [], []
+    for k in range(end, len(operands)):
+        begun, stack = _side_by_side(layout, dtypes[k], operands[k])
+        parts.append(begun)
+        item = _words(layout.new(body_types[k]))
+        index, first = counters.index(stack, length), stack.reshape(length, -1)[0]
+        loads += [rows(LOAD, first + part, index, item.reshape(-1) + part) for part in range(width(dtypes[k]))]
+        slices.append(item)
+    inner, found = lower(attrs.body.graph, [*operands[:n], *carry, *slices])
+    values = _words_of(found)
+    if values is None:
+        return None
+    for stack, value, type_ in zip(stacks, values[attrs.num_carry :], case.results[attrs.num_carry :], strict=True):
+        assert isinstance(type_, TensorType)
+        index, first = counters.index(stack, length), stack.reshape(length, -1)[0]
+        stores += [rows(STORE, value.reshape(-1) + part, index, first + part) for part in range(width(type_.dtype))]
+    moves = copies(layout, list(zip(dtypes[n:], values, carry, strict=False)))
+    body = joined([*loads, inner, *stores, moves, counters.advance()])
+    return joined([*parts, counters.start(), body, counters.repeat(len(body))]), results
+
+
+def _while(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
+    attrs: Any = case.attrs
+    layout.uniform = False
+    places = _words_of([*reads, *[layout.new(t) for t in case.results]])
+    if places is None:
+        return None
+    of_condition, of_body, begin = attrs.split(places[: len(reads)])
+    carry = places[len(reads) :]
+    dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
+    test, (holds,) = lower(attrs.condition.graph, [*of_condition, *carry])
+    inner, found = lower(attrs.body.graph, [*of_body, *carry])
+    values = _words_of(found)
+    if values is None:
+        return None
+    start = copies(layout, list(zip(dtypes, begin, carry, strict=True)))
+    body = joined([inner, copies(layout, list(zip(dtypes, values, carry, strict=True)))])
+    leave = rows(JUMP_UNLESS, _words(holds), 0, len(body) + 2)
+    return joined([start, test, leave, body, rows(JUMP_BACK, 0, 0, -len(test) - 1 - len(body))]), carry
+
+
+def _cond(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
+    attrs: Any = case.attrs
+    layout.uniform = False
+    places = _words_of([*reads, *[layout.new(t) for t in case.results]])
+    if places is None:
+        return None
+    index, operands, results = places[0], places[1 : len(reads)], places[len(reads) :]
+    dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
+    bodies = []
+    for branch in attrs.branches[: _greatest(case.operands[0]) + 1]:
+        inner, found = lower(branch.graph, operands)
+        values = _words_of(found)
+        if values is None:
+            return None
+        bodies.append(joined([inner, copies(layout, list(zip(dtypes, values, results, strict=True)))]))
+    found_rows = bodies[-1]
+    for k in reversed(range(len(bodies) - 1)):
+        # Unless it is the branch of this number, or of one below, it is one of those that follow.
+        test, holds = _at_most(layout, case.operands[0], index, k)
+        own = joined([bodies[k], rows(JUMP, 0, 0, len(found_rows) + 1)])
+        found_rows = joined([test, rows(JUMP_UNLESS, holds, 0, len(own) + 1), own, found_rows])
+    return found_rows, results
+
+
+def _greatest(type_: Any) -> int:
+    """The greatest index of a type, of branches that may be more."""
+    return 1 if type_.dtype == "bool" else int(np.iinfo(numpy_dtype(np, type_.dtype)).max)
+
+
+def _at_most(layout: Layout, type_: Any, index: Words, number: int) -> tuple[Rows, int]:
+    """The instructions that find whether an index is at most a number, and the word of that."""
+    holds = layout.block("bool", 1)
+    if type_.dtype == "bool":
+        return rows(OPCODES[Signature("not", ("bool",), "bool")], index, 0, holds), holds
+    opcode = OPCODES[Signature("le", (type_.dtype,) * 2, "bool")]
+    return rows(opcode, index, layout.number(type_.dtype, number), holds), holds
+
+
+class _Counters:
+    """The words that a scan counts in: its steps, and for each size of a slice where that of the step begins."""
+
+    def __init__(self, layout: Layout, length: int, *, reverse: bool) -> None:
+        self.layout, self.length, self.reverse = layout, length, reverse
+        self.steps, self.goes_on = layout.block("i64", 1), layout.block("bool", 1)
+        self.indices: dict[int, int] = {}
+
+    def index(self, stack: Words, length: int) -> int:
+        """The word of where in a stack of slices that of the step begins, from where the first does."""
+        rows_of = stack.reshape(length, -1)
+        size = int(rows_of[1, 0] - rows_of[0, 0]) if length > 1 and rows_of.size else 0
+        if size not in self.indices:
+            self.indices[size] = self.layout.block("i64", 1)
+        return self.indices[size]
+
+    def _number(self, value: int) -> int:
+        return self.layout.number("i64", value)
+
+    def start(self) -> Rows:
+        """Instructions that set them to the first step."""
+        parts = [rows(COPY, self._number(1), 0, self.steps)]
+        for size, word in self.indices.items():
+            parts.append(rows(COPY, self._number(size * (self.length - 1) if self.reverse else 0), 0, word))
+        # The first step takes fuel as those do that are jumped back to, so that fuel counts all.
+        return joined([*parts, rows(JUMP_BACK, 0, 0, 1)])
+
+    def advance(self) -> Rows:
+        """Instructions that set them to the next one."""
+        parts = [
+            rows(_ADD, word, self._number(-size if self.reverse else size), word) for size, word in self.indices.items() if size
+        ]
+        return joined(parts)
+
+    def repeat(self, n_rows: int) -> Rows:
+        """Instructions that go back over so many, unless this was the last step."""
+        after = [
+            rows(_LESS, self.steps, self._number(self.length), self.goes_on),
+            rows(_ADD, self.steps, self._number(1), self.steps),
+            rows(JUMP_UNLESS, self.goes_on, 0, 2),
+            rows(JUMP_BACK, 0, 0, -n_rows - 3),
+        ]
+        return joined(after)
+
+
+def copies(layout: Layout, moves: Sequence[tuple[str, Words, Words]]) -> Rows:
+    """Instructions that copy numbers of a dtype from words to words, all at once: what is read may be written, too."""
+    before, after = [], []
+    written = np.concatenate([np.empty(0, np.int64), *[_parts(t, new) for t, _, new in moves]])
+    for dtype, old, new in moves:
+        old, new = _parts(dtype, old), _parts(dtype, new)
+        moving = old != new
+        old, new = old[moving], new[moving]
+        clashing = np.isin(old, written)
+        if clashing.any():
+            n = int(clashing.sum())
+            aside = layout.block("i64", n) + np.arange(n)
+            before.append(rows(COPY, old[clashing], 0, aside))
+            old = old.copy()
+            old[clashing] = aside
+        after.append(rows(COPY, old, 0, new))
+    return joined([*before, *after])
+
+
+def _parts(dtype: str, words: Words) -> Words:
+    """All words that numbers take."""
+    flat = words.reshape(-1)
+    return np.concatenate([flat, flat + 1]) if width(dtype) > 1 else flat
+
+
+def _side_by_side(layout: Layout, dtype: str, words: Words) -> tuple[Rows, Words]:
+    """The words of an array whose elements lie side by side, and the instructions that bring them there."""
+    step = width(dtype)
+    flat = words.reshape(-1)
+    if flat.size == 0 or np.array_equal(flat, flat[0] + step * np.arange(flat.size)):
+        return joined([]), words
+    begin = layout.block(dtype, words.size)
+    new = np.arange(begin, begin + step * words.size, step).reshape(words.shape)
+    return copies(layout, [(dtype, words, new)]), new
+
+
+def _dtypes(case: Case) -> list[str]:
+    return [t.dtype for t in case.operands if isinstance(t, TensorType)]
+
+
+def _words(place: Place) -> Words:
+    assert not isinstance(place, Entry)
+    return place
+
+
+def _words_of(places: Sequence[Place]) -> list[Words] | None:
+    """Places that are all words; None if some are not."""
+    found = [p for p in places if not isinstance(p, Entry)]
+    return found if len(found) == len(places) else None
+
+
+LOOPS: Mapping[str, Lower] = {"scan": _scan, "while": _while, "cond": _cond}
+"""How operations that hold graphs become instructions; None where some value in them is none of words."""

@@ -1,0 +1,151 @@
+"""Opcodes of floats: arithmetic, comparison, rounding, and functions of the C library.
+
+What they give is what NumPy's functions of the same names give, but for roundings of functions that are not rounded correctly.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tidu_cli.adapters.native.opcodes.table import (
+    FLOATS,
+    INTEGERS,
+    SIGNED,
+    TYPES,
+    Emit,
+    Emitter,
+    Signature,
+    Value,
+    over,
+    same,
+)
+
+
+def _extremum(relation: str) -> Emit:
+    def emit(e: Emitter, x: Value, y: Value) -> Value:
+        # NaN wins; of equal numbers, as zeros of two signs are, the second is taken.
+        taken = e.b.or_(e.b.fcmp_ordered(relation, x, y), e.b.fcmp_unordered("uno", x, x))
+        return e.b.select(taken, x, y)
+
+    return emit
+
+
+def _clamp(e: Emitter, low: Value, x: Value, high: Value) -> Value:
+    return _extremum("<")(e, _extremum(">")(e, x, low), high)
+
+
+def _sign(e: Emitter, x: Value) -> Value:
+    zero = e.constant(x, 0.0)
+    other = e.b.fcmp_unordered("ueq", x, zero)  # zeros, which keep their sign, and NaN
+    return e.b.select(other, x, e.intrinsic("llvm.copysign", e.constant(x, 1.0), x))
+
+
+def _logistic(e: Emitter, x: Value) -> Value:
+    one = e.constant(x, 1.0)
+    small = e.libm("exp", e.b.fneg(e.intrinsic("llvm.fabs", x)))
+    above = e.b.select(e.b.fcmp_ordered(">=", x, e.constant(x, 0.0)), one, small)
+    return e.b.fdiv(above, e.b.fadd(one, small))
+
+
+def _fourth_power(e: Emitter, x: Value) -> Value:
+    square = e.b.fmul(x, x)
+    return e.b.fmul(square, square)
+
+
+def _power(e: Emitter, x: Value, y: Value) -> Value:
+    """In double precision: a rounded exponent would lose its parity, and with it the sign."""
+    double = over(x.type, TYPES["f64"])
+    found = e.libm("pow", x if x.type == double else e.b.fpext(x, double), y)
+    return found if x.type == double else e.b.fptrunc(found, x.type)
+
+
+def _power_of_integer(signed: bool) -> Emit:
+    def emit(e: Emitter, x: Value, y: Value) -> Value:
+        double = over(x.type, TYPES["f64"])
+        return _power(e, x, e.b.sitofp(y, double) if signed else e.b.uitofp(y, double))
+
+    return emit
+
+
+def _round_half_up(e: Emitter, x: Value) -> Value:
+    whole = e.intrinsic("llvm.trunc", x)
+    far = e.b.fcmp_ordered(">=", e.intrinsic("llvm.fabs", e.b.fsub(x, whole)), e.constant(x, 0.5))
+    return e.b.select(far, e.b.fadd(whole, _sign(e, x)), whole)
+
+
+def _is_finite(e: Emitter, x: Value) -> Value:
+    return e.b.fcmp_ordered("<", e.intrinsic("llvm.fabs", x), e.constant(x, math.inf))
+
+
+def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
+    return e.b.select(which, if_true, if_false)
+
+
+def _strong(zero: int, emit: Emit) -> Emit:
+    """0 where the result is NaN and the operand of this number is 0."""
+
+    def strong(e: Emitter, *operands: Value) -> Value:
+        found, none = emit(e, *operands), e.constant(operands[0], 0.0)
+        is_weak = e.b.and_(e.b.fcmp_ordered("==", operands[zero], none), e.b.fcmp_unordered("uno", found, found))
+        return e.b.select(is_weak, none, found)
+
+    return strong
+
+
+_LIBM = (
+    "exp", "exp2", "expm1", "log", "log1p", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "asinh", "acosh", "atanh",
+)  # fmt: skip
+
+CALLING = frozenset({*_LIBM, "logistic", "integer_pow", "pow", "atan2", "rem", "nextafter"})
+"""The operations that call functions of the C library, of one number at a time."""
+
+_COMPARED = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def _function(name: str) -> Emit:
+    return lambda e, *x: e.libm(name, *x)
+
+
+def _compared(symbol: str) -> Emit:
+    return lambda e, x, y: e.b.fcmp_ordered(symbol, x, y)
+
+
+TABLE: dict[Signature, Emit] = {
+    **same("add", FLOATS, 2, lambda e, x, y: e.b.fadd(x, y)),
+    **same("sub", FLOATS, 2, lambda e, x, y: e.b.fsub(x, y)),
+    **same("mul", FLOATS, 2, lambda e, x, y: e.b.fmul(x, y)),
+    **same("div", FLOATS, 2, lambda e, x, y: e.b.fdiv(x, y)),
+    **same("strong_mul", FLOATS, 2, _strong(1, lambda e, x, y: e.b.fmul(x, y))),
+    **same("strong_div", FLOATS, 2, _strong(0, lambda e, x, y: e.b.fdiv(x, y))),
+    **same("neg", FLOATS, 1, lambda e, x: e.b.fneg(x)),
+    **same("abs", FLOATS, 1, lambda e, x: e.intrinsic("llvm.fabs", x)),
+    **same("sign", FLOATS, 1, _sign),
+    **same("max", FLOATS, 2, _extremum(">")),
+    **same("min", FLOATS, 2, _extremum("<")),
+    **same("clamp", FLOATS, 3, _clamp),
+    **same("square", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
+    **same("integer_pow 2", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
+    **same("integer_pow 1", FLOATS, 1, lambda e, x: x),
+    **same("integer_pow -1", FLOATS, 1, lambda e, x: e.b.fdiv(e.constant(x, 1.0), x)),
+    **same("integer_pow 3", FLOATS, 1, lambda e, x: e.b.fmul(e.b.fmul(x, x), x)),
+    **same("integer_pow 4", FLOATS, 1, _fourth_power),
+    **{Signature("integer_pow", (t, "f64"), t): _power for t in FLOATS},
+    **{Signature("pow", (t, i), t): _power_of_integer(i in SIGNED) for t in FLOATS for i in INTEGERS},
+    **same("pow", FLOATS, 2, _function("pow")),
+    **same("sqrt", FLOATS, 1, lambda e, x: e.intrinsic("llvm.sqrt", x)),
+    **same("rsqrt", FLOATS, 1, lambda e, x: e.b.fdiv(e.constant(x, 1.0), e.intrinsic("llvm.sqrt", x))),
+    **same("logistic", FLOATS, 1, _logistic),
+    **same("atan2", FLOATS, 2, _function("atan2")),
+    **same("rem", FLOATS, 2, _function("fmod")),
+    **same("nextafter", ("f64",), 2, _function("nextafter")),
+    **same("floor", FLOATS, 1, lambda e, x: e.intrinsic("llvm.floor", x)),
+    **same("ceil", FLOATS, 1, lambda e, x: e.intrinsic("llvm.ceil", x)),
+    **same("round TO_NEAREST_EVEN", FLOATS, 1, lambda e, x: e.intrinsic("llvm.rint", x)),
+    **same("round AWAY_FROM_ZERO", FLOATS, 1, _round_half_up),
+    **same("is_finite", FLOATS, 1, _is_finite, "bool"),
+    **same("ne", FLOATS, 2, lambda e, x, y: e.b.fcmp_unordered("!=", x, y), "bool"),
+    **{key: emit for op, symbol in _COMPARED.items() for key, emit in same(op, FLOATS, 2, _compared(symbol), "bool").items()},
+    **{key: emit for name in _LIBM for key, emit in same(name, FLOATS, 1, _function(name)).items()},
+    **{Signature("select_n", ("bool", t, t), t): _select for t in FLOATS},
+}

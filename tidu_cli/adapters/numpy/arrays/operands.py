@@ -1,0 +1,143 @@
+"""Operands: what NumPy's functions take beside traced arrays, and what NumPy makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, known, name_of
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.graph.types import real_dtype
+
+Operand = object
+"""What NumPy's functions take: an `Array`, a NumPy array or scalar, a number, or nested lists of these."""
+
+NUMBERS = (bool, int, float, complex)
+_EXAMPLE: dict[object, Any] = {int: 0, float: 0.0, complex: 0j}
+"""Python's numbers, whose classes give way to the dtypes of arrays (NEP 50)."""
+
+
+def arrays_in(values: Iterable[object]) -> list[Array]:
+    """The traced arrays among arguments, in lists, tuples and dicts, too."""
+    found: list[Array] = []
+    for value in values:
+        if isinstance(value, Array):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += arrays_in(value)
+        elif isinstance(value, dict):
+            found += arrays_in(value.values())
+    return found
+
+
+def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
+    """An operand as an Array: constants become constant nodes, lists of arrays are stacked, and both converted to `dtype`.
+
+    `dtype` is NumPy's or a name of tidu's. Raises OverflowError for a Python integer out of its range, as NumPy does.
+    """
+    if isinstance(value, Array):
+        return value if dtype is None else value.convert(dtype)
+    if value.__class__ in NUMBERS and value and dtype is not None:  # 0.0 == -0.0
+        numbers, number = like.recorder.numbers, (value.__class__, value, dtype)
+        found = numbers.get(number)
+        if found is None:
+            found = numbers[number] = _number(value, like, dtype)
+        return found
+    if isinstance(value, list | tuple) and arrays_in(value):
+        stacked: Array = like.recorder.numpy["stack"]([lift(x, like) for x in value])
+        return stacked if dtype is None else stacked.convert(dtype)
+    if dtype is None:
+        return like.recorder.constant(np.asarray(value))
+    if isinstance(value, NUMBERS):
+        return _number(value, like, dtype)
+    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    array = np.asarray(value)
+    return like.recorder.constant(array if array.dtype == wanted else array.astype(wanted))
+
+
+def _number(value: Any, like: Array, dtype: Any) -> Array:
+    wanted = dtype_of(dtype) if isinstance(dtype, str) else dtype
+    if isinstance(value, complex) and wanted.kind not in "bc":
+        raise BuildError(f"{value} is complex and does not become {name_of(wanted)}; write its real part")
+    if wanted.kind in "mM":  # a count of their unit, which NumPy takes whole
+        return like.recorder.constant(np.asarray(value, wanted))
+    with np.errstate(over="ignore"):
+        found = wanted.type(value)
+    if wanted.kind in "fcV" and np.isfinite(value) and not np.isfinite(found):
+        raise BuildError(f"the number {value} is out of the range of {name_of(wanted)}; convert to a wider dtype first")
+    return like.recorder.constant(found)
+
+
+def lifted(*values: Operand, dtype: Any = None) -> list[Array]:
+    """Operands as Arrays, of their own dtypes or of one. One of them is an Array, or holds one."""
+    like = arrays_in(values)[0]
+    return [lift(v, like, dtype) for v in values]
+
+
+def lifted_weak(*values: Operand) -> list[Array]:
+    """Operands as Arrays of one dtype, in which Python numbers give way, as in ufuncs."""
+    return lifted(*values, dtype=result_dtype(*values))
+
+
+def lifted_as_arrays(*values: Operand) -> list[Array]:
+    """Operands as Arrays of one dtype, in which Python numbers count as arrays: for what calls np.asarray of its operands first."""
+    return lifted(*values, dtype=array_dtype(*values))
+
+
+def an_array(x: Operand, *others: Operand) -> Array:
+    """x as an Array. Raises BuildError if neither x nor one of the other operands is one, or holds one."""
+    if isinstance(x, Array):
+        return x
+    held = arrays_in([x, *others])
+    if not held:
+        raise BuildError("what it is applied to is a constant, and the traced array is another argument; compute it beforehand")
+    return lift(x, held[0])
+
+
+def kind(value: Operand) -> Any:
+    """What decides the dtype of a result: tidu's name of a dtype, or for Python numbers, which give way (NEP 50), their class."""
+    if isinstance(value, Array):
+        return value.weak or value.type.dtype
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, np.generic | np.ndarray):
+        return known(value.dtype)
+    for number in (int, float, complex):
+        if isinstance(value, number):
+            return number
+    if isinstance(value, list | tuple) and arrays_in(value):
+        return name_of(array_dtype(*value))
+    return known(np.asarray(value).dtype)
+
+
+def result_dtype(*values: Operand) -> Any:
+    """np.result_type: what NumPy promotes these operands to, where Python numbers give way to the dtypes of arrays."""
+    kinds = [kind(v) for v in values]
+    strong = [k for k in kinds if k not in _EXAMPLE]
+    if "bf16" in strong and len(strong) < len(kinds) and complex not in kinds:
+        kinds = strong  # NumPy does not know how numbers give way to bf16
+    return promoted(kinds)
+
+
+def array_dtype(*values: Operand) -> Any:
+    """np.result_type of the operands as arrays: a Python number has the dtype that np.asarray gives it."""
+    strong = [
+        v.type.dtype if isinstance(v, Array) else known(np.asarray(v).dtype) if (k := kind(v)) in _EXAMPLE else k for v in values
+    ]
+    return promoted(strong)
+
+
+def promoted(kinds: Sequence[Any]) -> Any:
+    """The dtype that NumPy promotes operands of these kinds to. Raises BuildError if there is none."""
+    try:
+        return np.result_type(*(_EXAMPLE[k] if k in _EXAMPLE else dtype_of(k) for k in kinds))
+    except TypeError:  # of bf16 and f16, or integers of more than 8 bits
+        names = ", ".join(dict.fromkeys(k for k in kinds if isinstance(k, str)))
+        raise BuildError(f"NumPy has no common dtype of {names}; convert one of them, such as x.astype(np.float32)") from None
+
+
+def real_of(x: Array) -> Any:
+    """The NumPy dtype of the real part."""
+    return dtype_of(real_dtype(x.type.dtype))

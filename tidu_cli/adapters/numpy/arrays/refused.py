@@ -1,0 +1,111 @@
+"""What NumPy and SciPy have and graphs have not, and what to write instead: error messages and the documentation read it here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Functions that are refused for one reason. `names` are NumPy's, less `numpy.`, apart by blanks."""
+
+    what: str
+    names: str
+    instead: str
+
+
+REFUSALS = (
+    Refusal(
+        "Polynomials by their roots, or through points",
+        "roots poly polyfit",
+        "write np.linalg.eigvals of the companion matrix, np.convolve, or np.linalg.lstsq(np.vander(x, n), y)[0]",
+    ),
+    Refusal(
+        "Shapes that depend on values",
+        "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values union1d intersect1d setdiff1d "
+        "setxor1d compress extract trim_zeros bincount histogram histogram2d histogramdd histogram_bin_edges",
+        "the shape of the result depends on values; write np.where(mask, x, 0), and sums of masks for counts",
+    ),
+    Refusal(
+        "Partial sorting, sorting by several keys, medians without NaN",
+        "partition argpartition lexsort sort_complex nanmedian nanquantile nanpercentile",
+        "write np.sort or np.argsort",
+    ),
+    Refusal(
+        "Functions that call a function",
+        "apply_along_axis apply_over_axes piecewise fromfunction",
+        "write a loop, a formula of whole arrays, or np.select",
+    ),
+    Refusal(
+        "Choices and places",
+        "choose ix_ unravel_index ravel_multi_index",
+        "write np.select, np.take, or an index of constant or traced integers",
+    ),
+    Refusal(
+        "Polynomials as arrays of coefficients",
+        "polyadd polysub polymul polydiv polyder polyint",
+        "write sums of arrays, np.convolve, and products with np.arange",
+    ),
+    Refusal("Angles without jumps", "unwrap", "it depends on values which multiples are added; write np.arctan2 of what is smooth"),
+    Refusal(
+        "Bits, bytes and memory",
+        "packbits unpackbits frexp ldexp spacing gcd lcm may_share_memory shares_memory",
+        "graphs know values and not their bytes; write arithmetic, such as x * 2.0**n",
+    ),
+    Refusal("Sequences between traced ends", "logspace geomspace", "write np.exp(np.linspace(np.log(a), np.log(b), n))"),
+    Refusal(
+        "Text, files and dates",
+        "array2string array_repr array_str frombuffer fromfile fromiter fromstring genfromtxt loadtxt save savetxt savez "
+        "savez_compressed busday_count busday_offset datetime_as_string is_busday isnat",
+        "return what you would write, and look at its value",
+    ),
+    Refusal(
+        "Questions about types and costs",
+        "array_equiv common_type min_scalar_type real_if_close einsum_path",
+        "ask for x.dtype and x.shape, which are known while tracing",
+    ),
+)
+"""Everything of NumPy's that an array may meet and that cannot be traced."""
+
+FUNCTIONS: Mapping[str, str] = {name: refusal.instead for refusal in REFUSALS for name in refusal.names.split()}
+"""What to write instead of a function."""
+
+MODULES = ("char.", "lib.recfunctions.", "lib.scimath.", "ma.", "polynomial.", "rec.", "strings.")
+"""Modules of NumPy's that are refused as a whole: of text, records and masks, and some whose dtypes depend on values."""
+
+CHANGING: Mapping[str, str] = {
+    "byteswap": "graphs know values and not their bytes",
+    "itemset": "write x[k] = new",
+    "partition": "write x = np.sort(x)",
+    "resize": "write x = np.resize(x, shape)",
+    "setfield": "write x[...] = new",
+    "setflags": "leave it out",
+}
+"""Methods of NumPy's arrays that change them, and what to write instead."""
+
+
+OF_SCIPY: Mapping[str, str] = {
+    "scipy.cluster": "it chooses by values; make its result an input",
+    "scipy.constants": "it takes numbers; call it with constants",
+    "scipy.differentiate": "leave it out: linearize and grad give derivatives of what is built",
+    "scipy.fft": "write np.fft; for cosines and sines multiply by the constant matrix that it makes of np.eye(n)",
+    "scipy.integrate": "the steps depend on values; write a loop of a fixed number of steps, such as Runge-Kutta's, or a sum over "
+    "fixed nodes: np.sum(w * f(t)) with constant t and w, such as those of np.polynomial.legendre.leggauss",
+    "scipy.interpolate": "write np.interp, or the sum of constant basis functions",
+    "scipy.linalg": "write what np.linalg has of it, or make its result an input",
+    "scipy.ndimage": "write np.convolve, or sums of shifted slices",
+    "scipy.optimize": "the steps depend on values; write a fixed number of steps, such as Newton's, or make the solution an input",
+    "scipy.signal": "write scipy.signal.convolve, correlate or lfilter",
+    "scipy.sparse": "graphs have dense arrays only; write np.matmul",
+    "scipy.spatial": "write the distances: np.sum((x[:, None] - y[None]) ** 2, -1)",
+    "scipy.special": "write the formula, of functions that can",
+    "scipy.stats": "write the formula, with np.mean, np.var, and functions of scipy.special",
+}
+"""What to write instead of a function, by its module."""
+
+
+def refusal(name: str) -> str:
+    """Why a function of that name cannot be traced, and what to write instead."""
+    instead = OF_SCIPY.get(".".join(name.split(".")[:2]), "write it with functions of NumPy")
+    return f"{name} cannot be traced; {instead} (docs/build.md lists what can)"

@@ -1,0 +1,318 @@
+"""NumPy arrays that a traced function makes, which traced values may be written into.
+
+A buffer is the NumPy array that it is: NumPy, packages, and branches on its numbers do with it what they always do. Once a traced
+value is written into it, its memory is known in part only (`contents`), and whatever reads such a part has the traced values. NumPy
+still says what is a view of what, as views are views of the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.buffers import writing
+from tidu_cli.adapters.numpy.buffers.contents import Contents, mark_of, traced_in
+from tidu_cli.adapters.numpy.buffers.elements import STATIC
+from tidu_cli.adapters.numpy.buffers.memory import (
+    Memory,
+    array_of,
+    contents_of,
+    first_array,
+    holds_traced,
+    is_traced,
+    numbers_of,
+    plain,
+    require_here,
+    resolved,
+    root_of,
+    whole_of,
+    write,
+)  # fmt: skip
+from tidu_cli.adapters.numpy.buffers.running import buffers_wanted, innermost_running
+from tidu_cli.adapters.numpy.errors import UntraceableError
+
+
+class Buffer(Memory):
+    """An array of NumPy's that traced values may be written into."""
+
+    # Elements.
+
+    def __getitem__(self, index: Any) -> Any:
+        if holds_traced(index):
+            return _of(self)[resolved(index)]
+        index = plain(index)
+        found: Any = np.ndarray.__getitem__(self, index)
+        if isinstance(found, Buffer) and root_of(found) is root_of(self):
+            return found
+        contents = contents_of(self)
+        if contents is None:
+            return wrapped(plain(found))
+        numbers = contents.seen(self)[index]
+        if isinstance(numbers, np.ndarray):
+            return numbered(found, numbers, contents.table)
+        return found if numbers == STATIC else contents.table.one(int(numbers))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if self.dtype == object:
+            writing.set_objects(self, index, value)
+        elif holds_traced(index):
+            whole = whole_of(self, first_array(resolved(index)))
+            whole[resolved(index)] = resolved(value)
+            write(self, ..., whole)
+        elif isinstance(value, Memory):
+            write(self, plain(index), value)
+        else:
+            value = resolved(value)
+            if not isinstance(value, Array) and holds_traced(value):
+                value = first_array(value).recorder.numpy["stack"](value)
+            write(self, plain(index), value)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(len(self)))
+
+    @property
+    def flat(self) -> Any:
+        """The elements in a row."""
+        return writing.Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = value
+
+    # Protocols.
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        out = options.pop("out", ())
+        if holds_traced(inputs) or holds_traced(options) or (method == "at" and holds_traced(out)):
+            return writing.computed(ufunc, method, inputs, out, options)
+        for x in (*out, *(inputs[:1] if method == "at" else ())):
+            if isinstance(x, Memory):
+                require_here(x)
+        given = {"out": tuple(map(plain, out))} if out else {}
+        found = getattr(ufunc, method)(*map(plain, inputs), **given, **plain(options))
+        for x in out:
+            writing.overwritten(x, plain(options.get("where", True)) if method == "__call__" else True)
+        return (out[0] if len(out) == 1 else out) if out else wrapped(found, *inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        function = getattr(function, "numpys", function)
+        name = function.__name__
+        if name in writing.WRITERS:
+            return writing.WRITERS[name](*args, **options)
+        if isinstance(options.get("out"), Memory):
+            out = options["out"]
+            found = function(*args, **{k: v for k, v in options.items() if k != "out"})
+            return writing.into(out, found, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
+        if not holds_traced(args) and not holds_traced(options):
+            return wrapped(function(*plain(args), **plain(options)), *args, *options.values())
+        if name == "copy":
+            return args[0].copy()
+        if name in ("real", "imag"):
+            return getattr(args[0], name)
+        given = resolved(args), resolved(options)
+        like = first_array(*given)
+        if not any(isinstance(x, Array) for x in _flat(args)):
+            view = _view(name, lambda: function(*plain(args), **plain(options)))
+            if view is not None:
+                return view
+        return like.recorder.numpy["function"](function, *given, like)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else wrapped(array)
+
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        traced = is_traced(self)
+        return array_of(self).__array_namespace__() if traced else np.ndarray.__array_namespace__(self, api_version=api_version)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if is_traced(self):
+            raise UntraceableError(f"{array_of(self)!r} cannot be pickled; return it")
+        return np.array(np.ndarray.view(self, np.ndarray)).__reduce_ex__(protocol)
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self.copy()
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    def __repr__(self) -> str:
+        return repr(_now(self))
+
+    def __str__(self) -> str:
+        return str(_now(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(_now(self), spec)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("real", "imag") and (is_traced(self) or holds_traced(value)):
+            _set_part(self, name, value)
+        elif name in ("real", "imag"):
+            getattr(np.ndarray, name).__set__(self, plain(value))
+        elif name == "flat":
+            self.flat[:] = value
+        else:
+            super().__setattr__(name, value)
+
+
+def _set_part(x: Buffer, name: str, value: Any) -> None:
+    """x.real = value, or x.imag, of which one is traced."""
+    if x.dtype.kind == "c":
+        x[...] = value + 1j * x.imag if name == "real" else x.real + 1j * value
+    elif name == "real":
+        x[...] = np.real(value) if np.iscomplexobj(value) and not holds_traced(value) else value
+    else:
+        raise TypeError("array does not have imaginary part to set")
+
+
+def _now(x: Buffer) -> Any:
+    """What is known of it: NumPy's own array, or the traced one."""
+    return array_of(x) if numbers_of(x) is not None else np.ndarray.view(x, np.ndarray)
+
+
+def _of(x: Buffer, *others: Any) -> Array:
+    """A buffer as a traced array, also if all of it is known."""
+    if is_traced(x):
+        found: Array = resolved(x)
+        return found
+    recording = innermost_running()
+    if recording is None:
+        raise UntraceableError("a traced value is used after its function was traced")
+    constant: Array = recording.constant(np.ndarray.view(x, np.ndarray))
+    return constant
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    for x in values:
+        if isinstance(x, list | tuple):
+            yield from _flat(x)
+        else:
+            yield x
+
+
+def _view(name: str, function: Callable[[], Any]) -> Any:
+    """What a function of NumPy's gives, if that is a view of a buffer, or several; else None."""
+    if name not in VIEWS:
+        return None
+    found = function()
+    parts = list(found) if isinstance(found, list | tuple) else [found]
+    shared = all(type(p) is np.ndarray and isinstance(root_of(p), Memory) for p in parts)
+    return wrapped(found) if shared and parts else None
+
+
+VIEWS = frozenset(
+    {"T", "array_split", "asanyarray", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",
+     "diag", "diagonal", "diff", "dsplit", "einsum", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "mT", "matrix_power",
+     "matrix_transpose", "meshgrid", "moveaxis", "permute_dims", "ravel", "real", "reshape", "rollaxis", "rot90",
+     "sliding_window_view", "split", "squeeze", "swapaxes", "transpose", "unstack", "vsplit"}
+)  # fmt: skip
+"""What NumPy gives views of, or may."""
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A method of NumPy's arrays: with traced values the traced array's, but for views, which NumPy makes."""
+    numpys = getattr(np.ndarray, name)
+
+    def apply(self: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(options.get("out"), Memory):
+            out = options.pop("out")
+            return writing.into(out, apply(self, *args, **options), True, "same_kind", f" of .{name}()")
+        if not is_traced(self):
+            if not (holds_traced(args) or holds_traced(options)):
+                found = numpys(np.ndarray.view(self, np.ndarray), *plain(args), **plain(options))
+                return wrapped(found, self, *args)
+            return getattr(_of(self), name)(*resolved(args), **resolved(options))
+        view = _view(name, lambda: numpys(np.ndarray.view(self, np.ndarray), *args, **options))
+        return getattr(resolved(self), name)(*resolved(args), **resolved(options)) if view is None else view
+
+    apply.__name__ = name
+    return apply
+
+
+def _conversion(name: str) -> Callable[[Any], Any]:
+    return lambda self: getattr(_now(self), name)()
+
+
+def _attribute(name: str) -> Any:
+    def get(self: Any) -> Any:
+        view = np.ndarray.view(self, np.ndarray)
+        if not is_traced(self):
+            return wrapped(getattr(view, name), self)
+        contents = contents_of(self)
+        if self.dtype.kind == "c" and name in ("real", "imag") and contents is not None:
+            return contents.part(getattr(resolved(self), name))
+        found = _view(name, lambda: getattr(view, name))
+        return getattr(resolved(self), name) if found is None else found
+
+    return property(get)
+
+
+LAYOUT = frozenset({"setflags", "getfield", "to_device"})
+"""Methods that look at no values."""
+
+
+def _copied(self: Any, order: Any = "C") -> Any:
+    """A buffer of its own with the same elements."""
+    numbers, contents = numbers_of(self), contents_of(self)
+    found = np.ndarray.copy(np.ndarray.view(self, np.ndarray), order)
+    return owned(found) if numbers is None or contents is None else numbered(found, numbers, contents.table)
+
+
+def _flattened(self: Any, order: Any = "C") -> Any:
+    """The elements of a copy in a row."""
+    return self.copy().ravel(order)
+
+
+for _name in dir(np.ndarray):
+    if not _name.startswith("_") and callable(getattr(np.ndarray, _name)) and _name not in LAYOUT:
+        setattr(Buffer, _name, writing.METHODS.get(_name) or _method(_name))
+for _name in ("T", "mT", "real", "imag"):
+    setattr(Buffer, _name, _attribute(_name))
+for _name in ("__bool__", "__float__", "__int__", "__index__", "__complex__"):
+    setattr(Buffer, _name, _conversion(_name))
+Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
+
+
+# What NumPy gives.
+
+
+def wrapped(found: Any, *given: Any) -> Any:
+    """What a function of NumPy's made of what it was given as a buffer: a view of that, or an array of its own."""
+    if type(found) is np.ndarray:
+        owner = root_of(found)
+        if type(owner) is Buffer:
+            return found.view(Buffer)
+        if not buffers_wanted():
+            return found
+        new = owner.base is None and all(owner is not root_of(x) for x in _flat(given) if isinstance(x, np.ndarray))
+        return owned(found) if new else found.view(Buffer)
+    if isinstance(found, list | tuple):
+        parts = [wrapped(x, *given) for x in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
+    return found
+
+
+def owned(x: Any) -> Buffer:
+    """A buffer of its own with the numbers of an array."""
+    found: Buffer = np.ndarray.copy(x.view(Buffer), order="K")
+    return found
+
+
+def numbered(x: Any, numbers: Any, table: Any) -> Buffer:
+    """A buffer of its own that holds the elements of these numbers, and those of an array of NumPy's where they are known."""
+    found = owned(x)
+    if traced_in(numbers):
+        home = innermost_running()
+        assert home is not None
+        found.contents = Contents(found, home, table)
+        found.contents.seen(found)[...] = numbers
+        np.ndarray.__setitem__(found, numbers != STATIC, mark_of(found.dtype))
+    return found

@@ -1,0 +1,126 @@
+"""Loops as long as a condition holds: `while_loop` with JAX's signature, of traced arrays and of NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.control_flow.bodies import Body, named, operands_of, parameters, run
+from tidu_cli.adapters.numpy.control_flow.carrying import Carried, constant_of, plain, settled, type_of
+from tidu_cli.adapters.numpy.control_flow.trees import Leaf, leaves, leaves_as, rebuilt
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.recorder import Recorder, distinct
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.types import TensorType
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A while_loop; `carry` is what its parameter is called, and `name` is that of its function."""
+
+    condition: Callable[[Any], Any]
+    body: Callable[[Any], Any]
+    init: Any
+    carry: str
+    name: str
+
+    def run(self) -> Any:
+        """What it carries out."""
+        init = [x for _, x in leaves(self.init, self.carry)]
+        if not init:
+            raise BuildError("while_loop carries nothing, so that its condition could not change; give init_val arrays or numbers")
+        return rebuilt(self.init, run(init, self._staged, self._called))
+
+    def _step(self, carry: Sequence[Leaf]) -> list[Leaf]:
+        return list(leaves_as(self.init, self.body(rebuilt(self.init, carry)), self.carry, self.name))
+
+    def _goes_on(self, carry: Sequence[Leaf]) -> Any:
+        found = self.condition(rebuilt(self.init, carry))
+        type_ = type_of(found) if isinstance(found, Array | bool | np.bool_ | np.ndarray) else None
+        if type_ != TensorType("bool"):
+            told = type_ if type_ is not None else f"a {type(found).__name__}"
+            raise BuildError(f"{named(self.condition, 'cond_fun')} gives {told}, but the condition of a loop is one bool, bool[]")
+        return found
+
+    def _staged(self, recorder: Recorder) -> Sequence[Array]:
+        init = list(leaves(self.init, self.carry))
+
+        def record(carried: Sequence[Carried]) -> tuple[Body, Sequence[Leaf]]:
+            body, given = _begun(recorder, carried)
+            with body.going_on():
+                return body, self._step(given)
+
+        carried, body, after = settled(init, record)
+        with body.going_on():
+            fitted = [c.fitted(x, self.name) for c, x in zip(carried, after, strict=True)]
+            body.give(distinct([c.path for c in carried]), [body.array(x) for x in fitted])
+        condition, given = _begun(recorder, carried)
+        with condition.going_on():
+            condition.give(["goes_on"], [condition.array(self._goes_on(given))])
+        cond_consts, body_consts = condition.outside, body.outside
+        first = [constant_of(recorder, c, x) for c, (_, x) in zip(carried, init, strict=True)]
+        return recorder.emit_all(
+            "while",
+            [*operands_of(recorder, cond_consts), *operands_of(recorder, body_consts), *first],
+            cond_consts=len(cond_consts),
+            body_consts=len(body_consts),
+            condition=condition.closed(cond_consts),
+            body=body.closed(body_consts),
+        )
+
+    def _called(self) -> Sequence[Any]:
+        init = list(leaves(self.init, self.carry))
+        types = [type_of(x) for _, x in init]
+        carry = [plain(x, t) for (_, x), t in zip(init, types, strict=True)]
+        if not self._goes_on(carry):
+            with suppress(TiduError):  # what a step would make of numbers of Python's; it is not called where it may not be
+                types = [x.type for x in self._staged(Recorder())]
+            return [plain(x, t) for (_, x), t in zip(init, types, strict=True)]
+
+        def first(carried: Sequence[Carried]) -> tuple[None, Sequence[Leaf]]:
+            return None, self._step([x if c.weak else plain(x, c.type) for c, (_, x) in zip(carried, init, strict=True)])
+
+        carried, _, after = settled(init, first)
+        carry = [c.fitted(x, self.name) for c, x in zip(carried, after, strict=True)]
+        while self._goes_on(carry):
+            carry = [c.fitted(x, self.name) for c, x in zip(carried, self._step(carry), strict=True)]
+        return carry
+
+
+def _begun(recorder: Recorder, carried: Sequence[Carried]) -> tuple[Body, list[Array]]:
+    """The body of a function of what is carried, and its arguments."""
+    body, names = Body(recorder), distinct([c.path for c in carried])
+    with body.going_on():
+        return body, [body.argument(name, c.type, c.weak) for name, c in zip(names, carried, strict=True)]
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """The loop `val = body_fun(val)` while `cond_fun(val)`: the last val, an array or nested ones, which keeps its types.
+
+    It is differentiated in forward mode only, as how often it runs is not known before. Raises BuildError.
+    """
+    parameters(cond_fun, ("val",))
+    (carry,) = parameters(body_fun, ("val",))
+    return Loop(cond_fun, body_fun, init_val, carry, named(body_fun, "body_fun")).run()
+
+
+def counted(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
+    """fori_loop with traced bounds."""
+    i, carry = parameters(body_fun, ("i", "val"))
+
+    def step(carried: Any) -> Any:
+        number = carried[i]
+        return {i: number + 1, carry: body_fun(_weak(number), carried[carry])}
+
+    found = Loop(lambda carried: carried[i] < upper, step, {i: lower, carry: init_val}, "", named(body_fun, "body_fun")).run()
+    return found[carry]
+
+
+def _weak(x: Any) -> Any:
+    """An integer as one of Python's."""
+    return Array(x.recorder, x.value, x.type, int) if isinstance(x, Array) else int(x)

@@ -1,0 +1,204 @@
+"""Indexing as NumPy has it: integers, slices, None, Ellipsis, and arrays of integers, which become gathers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted
+from tidu_cli.adapters.numpy.errors import UntraceableError
+from tidu_cli.adapters.numpy.numpy.primitives import along, common_shape, filled, places, resized, select
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
+
+ALL_OF_IT = slice(None)
+
+
+def indexed(x: Array, index: Operand) -> Array:
+    """x[index]. Raises IndexError as NumPy does, UntraceableError for masks that are traced."""
+    if isinstance(index, bool | np.bool_):
+        x, index = x.reshaped((1, *x.shape)), np.zeros(int(index), np.int64)
+    entries = expanded(x, index)
+    advanced = [k for k, e in enumerate(entries) if isinstance(e, Array | np.ndarray)]
+    x = sliced(x, [e for e in entries if e is not None])
+    kept = [e for e in entries if advanced or not isinstance(e, int)]
+    if not advanced:
+        return x.reshaped(shown_shape(x.shape, entries))
+    at = picked(x, kept)
+    return _gathered(x, at).reshaped(at.shape)
+
+
+def shown_shape(sliced: Sequence[int], entries: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that basic indices show of what `sliced` gave of this shape: without the axes of integers, and with new ones."""
+    shape = iter([n for n, e in zip(sliced, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
+    return tuple(1 if e is None else next(shape) for e in entries if not isinstance(e, int))
+
+
+def part(x: Array, axis: int, entry: Any) -> Array:
+    """What an index takes along one axis."""
+    return indexed(x, (ALL_OF_IT,) * axis + (entry,))
+
+
+def expanded(x: Array, index: Operand) -> list[Any]:
+    """One entry per axis, and None for each new axis: integers from 0 up, slices, arrays of integers."""
+    entries: list[Any] = []
+    for e in index if isinstance(index, tuple) else (index,):
+        if isinstance(e, list | range):
+            e = lift(e, x) if any(isinstance(i, Array) for i in e) else np.asarray(e, None if len(e) else int)
+        if isinstance(e, Array) and e.type.dtype == "bool":
+            raise UntraceableError(
+                "indexing with a mask that is traced gives an unknown shape; write np.where(mask, x, 0), or use a constant mask"
+            )
+        if isinstance(e, bool | np.bool_) or (isinstance(e, np.ndarray) and e.dtype == bool):
+            mask = np.asarray(e)
+            at = sum(1 for d in entries if d is not None and d is not Ellipsis)
+            if not any(d is Ellipsis for d in entries) and mask.shape != x.shape[at : at + mask.ndim]:
+                raise IndexError(f"a mask of shape {list(mask.shape)} does not fit {x.type}")
+            if mask.ndim == 0:
+                raise UntraceableError("indexing with one bool cannot be traced; write np.where")
+            entries += list(np.nonzero(mask))
+            continue
+        if isinstance(e, Array | np.ndarray | np.generic) and not np.issubdtype(e.dtype, np.integer):
+            told = f"type {e.type}" if isinstance(e, Array) else f"dtype {e.dtype}"
+            raise IndexError(f"an index of {told}; indices are integers")
+        if isinstance(e, np.integer) or (isinstance(e, np.ndarray) and e.ndim == 0):
+            e = int(e)
+        if not (e is None or e is Ellipsis or isinstance(e, int | slice | Array | np.ndarray)):
+            raise IndexError(f"an index is an integer, a slice, None, ... or an array of integers, not {type(e).__name__}")
+        entries.append(e)
+    dots = [k for k, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index has at most one ...")
+    given = sum(1 for e in entries if e is not None and e is not Ellipsis)
+    if given > x.ndim:
+        raise IndexError(f"too many indices: {given} for {x.type}")
+    at = dots[0] if dots else len(entries)
+    entries[at : at + len(dots)] = [ALL_OF_IT] * (x.ndim - given)
+    sizes = iter(x.shape)
+    return [None if e is None else _normal(e, next(sizes), x) for e in entries]
+
+
+def _normal(e: Any, n: int, x: Array) -> Any:
+    """An index from 0 up for an axis of n elements."""
+    if isinstance(e, slice):
+        return e
+    if isinstance(e, int):
+        if not -n <= e < n:
+            raise IndexError(f"index {e} is out of range for an axis of {n} elements of {x.type}")
+        return e % n
+    if isinstance(e, np.ndarray):
+        if e.size and (e.min() < -n or e.max() >= n):
+            wrong = int(e.min() if e.min() < -n else e.max())
+            raise IndexError(f"index {wrong} is out of range for an axis of {n} elements of {x.type}")
+        return np.where(e < 0, e.astype(np.int64) + n, e.astype(np.int64))
+    e = e.convert("i64")
+    return select(e < 0, e + n, e)
+
+
+def sliced(x: Array, entries: list[Any]) -> Array:
+    """x with the slices taken; an integer leaves an axis of size 1, unless there are index arrays, which take it."""
+    arrays = any(isinstance(e, Array | np.ndarray) for e in entries)
+    starts, limits, strides, reverse = [], [], [], []
+    for axis, (n, e) in enumerate(zip(x.shape, entries, strict=True)):
+        entry = e if isinstance(e, slice) else slice(e, e + 1) if isinstance(e, int) and not arrays else ALL_OF_IT
+        taken = range(n)[entry]
+        strides.append(min(abs(taken.step), max(n, 1)))
+        if taken.step < 0:
+            reverse.append(axis)
+            taken = taken[::-1] or range(0)
+        starts.append(taken.start)
+        limits.append(taken[-1] + 1 if taken else taken.start)
+    if (starts, limits) != ([0] * x.ndim, list(x.shape)) or any(s != 1 for s in strides):
+        some = None if all(s == 1 for s in strides) else tuple(strides)
+        x = x.emit("slice", start_indices=tuple(starts), limit_indices=tuple(limits), strides=some)
+    return x.emit("rev", dimensions=tuple(reverse)) if reverse else x
+
+
+@dataclass(frozen=True)
+class Picked:
+    """What arrays of integers pick of an array: windows along the axes `offsets` of what they give, at the index `vectors`.
+
+    `axes` are those of the array that the vectors are about. `found` is the shape of the windows, and `shape` that with new axes.
+    `constant` are the places as NumPy's integers, an axis each, None if one of them is traced.
+    """
+
+    vectors: Array
+    axes: tuple[int, ...]
+    offsets: tuple[int, ...]
+    found: tuple[int, ...]
+    shape: tuple[int, ...]
+    constant: tuple[Any, ...] | None
+
+
+def picked(x: Array, entries: list[Any]) -> Picked:
+    """The axes of integers and index arrays become those of the arrays, broadcast: in their place if it is one, else in front."""
+    places = [k for k, e in enumerate(entries) if isinstance(e, int | Array | np.ndarray)]
+    axis_of = {k: sum(1 for e in entries[:k] if e is not None) for k in range(len(entries))}
+    axes = tuple(axis_of[k] for k in places)
+    constant = all(isinstance(entries[k], int | np.ndarray) for k in places)
+    batch = common_shape(*(np.shape(entries[k]) for k in places))
+    if constant:
+        constants = tuple(np.broadcast_to(entries[k], batch) for k in places)
+        vectors = x.constant(np.stack(constants, axis=-1), np.int64)
+    else:
+        columns = [lift(entries[k], x, np.dtype(np.int64)).broadcast(batch).reshaped((*batch, 1)) for k in places]
+        vectors = columns[0] if len(columns) == 1 else columns[0].emit("concatenate", *columns[1:], dimension=len(batch))
+    together = places[-1] - places[0] + 1 == len(places)
+    windows = [k for k, e in enumerate(entries) if e is not None and k not in places]
+    first = sum(1 for k in windows if k < places[0]) if together else 0
+    offsets = tuple(k if k < first else k + len(batch) for k in range(len(windows)))
+    sizes = [x.shape[axis_of[k]] for k in windows]
+    found = (*sizes[:first], *batch, *sizes[first:])
+    # New axes go where None stands among what is not an index array.
+    shape = [1 if e is None else x.shape[axis_of[k]] for k, e in enumerate(entries) if k not in places]
+    at = places[0] if together else 0
+    shape[at:at] = batch
+    return Picked(vectors, axes, offsets, found, tuple(shape), constants if constant else None)
+
+
+def _gathered(x: Array, at: Picked) -> Array:
+    """What is picked of x."""
+    if not math.prod(at.found) or not x.size:
+        return filled(x, 0, at.found)
+    return x.emit(
+        "gather",
+        at.vectors,
+        dimension_numbers=GatherDimensionNumbers(
+            offset_dims=at.offsets, collapsed_slice_dims=tuple(sorted(at.axes)), start_index_map=at.axes
+        ),
+        slice_sizes=tuple(1 if a in at.axes else n for a, n in enumerate(x.shape)),
+        mode="clip" if at.constant is None else "promise_in_bounds",
+    )
+
+
+def taken(x: Operand, indices: Operand, axis: int | None = None, out: object = None, mode: str = "raise") -> Array:
+    """np.take. With mode "raise" traced places that are out of range are clipped, as in indexing."""
+    x, axis = along(lift(x, arrays_in([x, indices])[0]), axis)
+    n = x.shape[axis]
+    at: Any = an_array(indices) if arrays_in([indices]) else np.asarray(indices)
+    if mode == "wrap":
+        at = at % n
+    elif mode == "clip":
+        low, high = at.dtype.type(0), at.dtype.type(n - 1)
+        at = np.minimum(np.maximum(at, low), high)
+    elif mode != "raise":
+        raise ValueError(f"mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+    return part(x, axis, at)
+
+
+def taken_along(x: Operand, indices: Operand, axis: int | None = -1) -> Array:
+    """np.take_along_axis: one index per element."""
+    x, at = lifted(x, indices)
+    x, axis = along(x, axis)
+    if at.ndim != x.ndim:
+        raise ValueError(f"take_along_axis takes as many axes of places as of elements, got {at.type} for {x.type}")
+    shape = resized(common_shape(resized(x.shape, axis), resized(at.shape, axis)), axis, at.shape[axis])
+    index = [
+        at.broadcast(shape) if k == axis else places(x, shape, k) if n != 1 else x.constant(0).broadcast(shape)
+        for k, n in enumerate(x.shape)
+    ]
+    return indexed(x, tuple(index))

@@ -1,0 +1,193 @@
+"""Reductions along axes, and cumulative ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, lift
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.numpy.elementwise.elementary import where as where_
+from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_ufunc
+from tidu_cli.adapters.numpy.numpy.primitives import (
+    along,
+    filled,
+    floating,
+    is_given,
+    is_nan,
+    normal_axes,
+    reduce,
+    resized,
+    select,
+    truth,
+)
+from tidu_cli.adapters.numpy.numpy.shaping import concatenate
+from tidu_cli.graph.types import FLOATS
+
+
+def _masked(x: Array, mask: Operand, neutral: Any) -> Array:
+    return x if not is_given(mask) or mask is True else where_(mask, x, x.dtype.type(neutral)).convert(x.dtype)
+
+
+def _summed_dtype(x: Array, dtype: Any) -> Any:
+    """What NumPy adds up in: integers of fewer bits than the machine's in the machine's."""
+    return np.dtype(dtype) if is_given(dtype) else np.sum(np.empty(0, x.dtype)).dtype
+
+
+def _accumulating(op: str, of_bools: str, ufunc: str, neutral: int) -> Callable[..., Array]:
+    """Reductions of numbers with an element that changes nothing."""
+
+    def reduced(
+        x: Operand, axis: Any = None, dtype: Any = None, out: object = None, keepdims: Any = False, initial: Any = None,
+        where: Any = None,
+    ) -> Array:  # fmt: skip
+        x = an_array(x, initial, where)
+        x = _masked(x.convert(_summed_dtype(x, dtype)), where, neutral)
+        found = reduce(x, of_bools if x.type.dtype == "bool" else op, axis, keepdims)
+        return apply_ufunc(ufunc, found, lift(initial, found, found.dtype)) if is_given(initial) else found
+
+    return reduced
+
+
+sum = _accumulating("reduce_sum", "reduce_or", "add", 0)
+prod = _accumulating("reduce_prod", "reduce_and", "multiply", 1)
+
+
+def _extremum(name: str) -> Callable[..., Array]:
+    def extremum(
+        x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        x = an_array(x, initial, where)
+        if is_given(where) and where is not True:
+            if not is_given(initial):
+                raise ValueError("where= needs initial=")
+            x = where_(where, x, lift(initial, x, x.dtype))
+        elif not is_given(initial) and not math.prod(x.shape[k] for k in normal_axes(axis, x.ndim)):
+            raise ValueError(f"the {name}imum of no elements ({x.type})")
+        if x.type.complex:
+            raise BuildError(f"{x.type} has no order; take the {name}imum of its magnitude, np.abs")
+        found = reduce(x, f"reduce_{name}", axis, keepdims)
+        return apply_ufunc(f"{name}imum", found, lift(initial, x, x.dtype)) if is_given(initial) else found
+
+    return extremum
+
+
+max, min = _extremum("max"), _extremum("min")
+
+
+def _logical(op: str, neutral: bool) -> Callable[..., Array]:
+    def reduced(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
+        return reduce(_masked(truth(an_array(x, where)), where, neutral), op, axis, keepdims)
+
+    return reduced
+
+
+all, any = _logical("reduce_and", True), _logical("reduce_or", False)
+
+
+def count_nonzero(x: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
+    return sum(truth(x), axis, keepdims=keepdims)
+
+
+def ptp(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False) -> Array:
+    return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
+
+
+def _position(op: str) -> Callable[..., Array]:
+    def position(x: Array, axis: int | None = None, out: object = None, *, keepdims: Any = False) -> Array:
+        if x.type.complex:
+            raise BuildError(f"{x.type} has no order; take the {op} of its magnitude, np.abs")
+        flat, k = along(x, axis)
+        if not flat.shape[k]:
+            raise ValueError(f"{op} of no elements ({x.type})")
+        found = flat.emit(op, axes=(k,), index_dtype="i64")
+        return found.reshaped(resized(x.shape, normal_axes(axis, x.ndim))) if keepdims is True else found
+
+    return position
+
+
+argmax, argmin = _position("argmax"), _position("argmin")
+
+
+def _cumulative(op: str) -> Callable[..., Array]:
+    def accumulate(
+        x: Array, axis: int | None = None, dtype: Any = None, out: object = None, *, include_initial: bool = False
+    ) -> Array:
+        x = x.convert(_summed_dtype(x, dtype)) if op in ("cumsum", "cumprod") else x
+        if axis is None and include_initial and x.ndim > 1:
+            raise ValueError("cumulative sums and products of several axes need axis=")
+        x, k = along(x, axis)
+        found = x.emit(op, axis=k)
+        if include_initial:
+            found = concatenate([filled(x, 0 if op == "cumsum" else 1, resized(x.shape, k)), found], k)
+        return found
+
+    return accumulate
+
+
+cumsum, cumprod, cummax, cummin = map(_cumulative, ("cumsum", "cumprod", "cummax", "cummin"))
+
+
+def logsumexp(x: Array, axis: Any = None, keepdims: Any = False) -> Array:
+    """log Σ exp x, without overflow (scipy.special.logsumexp)."""
+    x = floating(x)
+    real = x.emit("real") if x.type.complex else x
+    top = reduce(real, "reduce_max", axis, True).emit("stop_gradient")
+    top = select(apply_ufunc("isfinite", top), top, filled(top, 0))
+    found = sum((x - top).emit("exp"), axis, keepdims=True).emit("log") + top
+    return found if keepdims is True else sum(found, axis)
+
+
+def softmax(x: Array, axis: Any = None) -> Array:
+    """exp x / Σ exp x (scipy.special.softmax)."""
+    x = floating(x)
+    powers = (x - reduce(x, "reduce_max", axis, True).emit("stop_gradient")).emit("exp")
+    return powers / sum(powers, axis, keepdims=True)
+
+
+def log_softmax(x: Array, axis: Any = None) -> Array:
+    """log softmax x (scipy.special.log_softmax)."""
+    x = floating(x)
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+def _without_nan(reduction: Callable[..., Array], neutral: float) -> Callable[..., Array]:
+    def reduced(x: Operand, *args: Any, **options: Any) -> Array:
+        x = an_array(x, *args, *options.values())
+        return reduction(where_(is_nan(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
+
+    return reduced
+
+
+nansum, nanprod = _without_nan(sum, 0), _without_nan(prod, 1)
+nancumsum, nancumprod = _without_nan(cumsum, 0), _without_nan(cumprod, 1)
+nanargmax, nanargmin = _without_nan(argmax, -math.inf), _without_nan(argmin, math.inf)
+
+
+def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Callable[..., Array]:
+    def reduced(
+        x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        x = an_array(x, initial, where)
+        options = {"keepdims": keepdims, "initial": initial, "where": where}
+        if x.type.dtype not in FLOATS:
+            return extremum(x, axis, **options)
+        missing = is_nan(x)
+        found = extremum(where_(missing, x.dtype.type(neutral), x), axis, **options)
+        return found if is_given(initial) else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), found)
+
+    return reduced
+
+
+nanmax, nanmin = _extremum_without_nan(max, -math.inf), _extremum_without_nan(min, math.inf)
+
+COMPOSED: Mapping[str, Callable[..., Any]] = {
+    "amax": max,
+    "amin": min,
+    "cumulative_sum": lambda x, /, *, axis=None, **options: cumsum(an_array(x), axis, **options),
+    "cumulative_prod": lambda x, /, *, axis=None, **options: cumprod(an_array(x), axis, **options),
+}

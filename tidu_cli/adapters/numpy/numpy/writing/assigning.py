@@ -1,0 +1,149 @@
+"""Assignment to elements: an array as it is after `x[index] = value`, as a new one.
+
+Slices become updates of a block, or where they have steps a choice between the array and the padded value; masks become choices,
+and arrays of integers scatters, of which the last stays where places repeat, as in NumPy. Traced places beyond an end are the
+nearest, as in reading.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, Shape
+from tidu_cli.adapters.numpy.arrays.operands import arrays_in, lift
+from tidu_cli.adapters.numpy.arrays.selection import Selection, masked_axes
+from tidu_cli.adapters.numpy.errors import UntraceableError
+from tidu_cli.adapters.numpy.numpy.indexing import Picked, expanded, picked, shown_shape, sliced
+from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
+
+
+def updated(x: Array, index: Any, value: Any) -> Array:
+    """x with the elements x[index] replaced. Raises what NumPy does, and UntraceableError for what depends on traced masks."""
+    if isinstance(value, Selection):
+        return value.put(x, index)
+    masked = masked_axes(x, index)
+    if masked is not None:
+        mask, axis = masked
+        kept = _broadcast_along(x, mask.ndim, axis, converted(value, x), traced=isinstance(mask, Array))
+        if kept is not None:
+            return select(over(lift(mask, x), x.shape, axis), kept, x)
+    entries = expanded(x, index)
+    along = [e for e in entries if e is not None]
+    if any(isinstance(e, Array | np.ndarray) for e in entries):
+        part = sliced(x, along)
+        at = picked(part, entries)
+        if not math.prod(at.shape) and not np.size(value):
+            return x
+        new = fitted(
+            converted(value, x), at.shape, "shape mismatch: value array of shape {} could not be broadcast to indexing result"
+        )
+        part, along = _scattered(part, at, new), [e if isinstance(e, slice) else slice(None) for e in along]
+    else:
+        block = tuple(map(len, _taken(x.shape, along)))
+        part = fitted(converted(value, x), shown_shape(block, entries)).reshaped(block)
+    return _replaced(x, along, part)
+
+
+def converted(value: Any, x: Array) -> Array:
+    """A value in the dtype of x, as NumPy converts it in an assignment: floats lose what follows the point.
+
+    Warns of complex numbers that lose their imaginary part, and raises what NumPy does of constants.
+    """
+    if arrays_in([value]):
+        new = lift(value, x)
+        if new.type.complex and not x.type.complex and x.type.dtype != "bool":
+            warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=2)
+        return new.astype(x.dtype)
+    given = np.asarray(value) if isinstance(value, list | tuple) else value
+    if isinstance(given, np.ndarray) and given.dtype == x.dtype:
+        return x.constant(given)
+    room = np.empty(np.shape(given), x.dtype)
+    room[...] = given
+    return x.constant(room)
+
+
+def fitted(value: Array, shape: Shape, words: str = "could not broadcast input array from shape {} into shape") -> Array:
+    """A value as NumPy's assignment broadcasts it, which drops axes of one element in front. Raises ValueError as NumPy does."""
+    extra = max(value.ndim - len(shape), 0)
+    sizes = value.shape if set(value.shape[:extra]) - {1} else value.shape[extra:]
+    if len(sizes) > len(shape) or any(n not in (1, m) for n, m in zip(sizes[::-1], shape[::-1], strict=False)):
+        told = "(" + ",".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+        raise ValueError(f"{words.format('(' + ','.join(map(str, value.shape)) + (',' if value.ndim == 1 else '') + ')')} {told}")
+    return value.reshaped(sizes).broadcast(shape)
+
+
+def over(mask: Array, shape: Shape, axis: int) -> Array:
+    """A mask of the axes from `axis` on, for each element of an array of that shape."""
+    if mask.shape == shape:
+        return mask
+    return mask.emit("broadcast_in_dim", shape=shape, broadcast_dimensions=tuple(range(axis, axis + mask.ndim)))
+
+
+def _broadcast_along(x: Array, n_axes: int, axis: int, value: Array, *, traced: bool) -> Array | None:
+    """A value that is the same for all elements that a mask of these axes chooses, for each element of x; None for others."""
+    rest = x.shape[axis + n_axes :]
+    after = value.shape[max(value.ndim - len(rest), 0) :]
+    before = value.shape[: max(value.ndim - len(rest), 0)]
+    chosen = before[-1:]  # the axis of those that are chosen
+    if all(n == 1 for n in chosen) and len(before) <= axis + 1:
+        outer = before[:-1]
+        sizes = (*(1,) * (axis - len(outer)), *outer, *(1,) * n_axes, *(1,) * (len(rest) - len(after)), *after)
+        return fitted(value.reshaped(sizes), x.shape)
+    if not traced:
+        return None
+    raise UntraceableError(
+        f"NumPy assigns {value.type} to as many elements as the mask, which is traced, has True; write "
+        "x[...] = np.where(mask, new, x) of arrays of one shape, or one number"
+    )
+
+
+def _scattered(x: Array, at: Picked, new: Array) -> Array:
+    if not math.prod(at.found) or not x.size:
+        return x
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=at.offsets, inserted_window_dims=tuple(sorted(at.axes)), scatter_dims_to_operand_dims=at.axes
+    )
+    return x.emit(
+        "scatter",
+        at.vectors,
+        new.reshaped(at.found),
+        dimension_numbers=numbers,
+        mode="clip" if at.constant is None else "promise_in_bounds",
+        unique_indices=at.constant is not None and unique(x, at),
+    )
+
+
+def unique(x: Array, at: Picked) -> bool:
+    """Whether constant places are apart."""
+    assert at.constant is not None
+    flat = np.ravel_multi_index(at.constant, tuple(x.shape[a] for a in at.axes)).ravel()
+    return len(np.unique(flat)) == len(flat)
+
+
+def _taken(shape: Shape, entries: Sequence[Any]) -> list[range]:
+    """The places that integers and slices take of each axis."""
+    return [range(n)[e if isinstance(e, slice) else slice(e, e + 1)] for n, e in zip(shape, entries, strict=True)]
+
+
+def _replaced(x: Array, entries: Sequence[Any], part: Array) -> Array:
+    """x with what `sliced` gives of these entries replaced."""
+    if not part.size:
+        return x
+    taken = _taken(x.shape, entries)
+    back = tuple(axis for axis, r in enumerate(taken) if r.step < 0 and len(r) > 1)
+    part = part.emit("rev", dimensions=back) if back else part
+    taken = [r if r.step > 0 else r[::-1] for r in taken]
+    if part.shape == x.shape:
+        return part
+    if all(r.step == 1 or len(r) == 1 for r in taken):
+        return x.emit("dynamic_update_slice", part, *[x.constant(r.start, np.int64) for r in taken])
+    steps = [r.step if len(r) > 1 else 1 for r in taken]
+    around = tuple((r.start, n - 1 - r[-1], step - 1) for r, n, step in zip(taken, x.shape, steps, strict=True))
+    chosen = x.constant(True).broadcast(part.shape).emit("pad", x.constant(False), padding_config=around)
+    return select(chosen, part.emit("pad", filled(x, 0, ()), padding_config=around), x)

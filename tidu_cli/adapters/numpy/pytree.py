@@ -1,0 +1,116 @@
+"""Nested inputs and outputs: dicts, lists, tuples and dataclasses, whose keys are the path to them: `params.w`, `layers.0.b`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, Record
+from tidu_cli.adapters.numpy.arrays.selection import Selection
+from tidu_cli.adapters.numpy.arrays.storage import current
+from tidu_cli.adapters.numpy.buffers.memory import resolved
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.recorder import Recorder
+from tidu_cli.errors import TypeTextError
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.types import DTYPES, RecordType, TensorType, Type
+from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.port_data import Static
+
+MAX_LEVELS = 64
+"""How deep inputs and outputs may nest."""
+
+
+def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
+    """The structure of types `value` with Arrays in their place, declared in order. None, functions and constants stay."""
+    if level > MAX_LEVELS:
+        raise BuildError(f"input '{path[:60]}' nests deeper than {MAX_LEVELS} levels")
+    if isinstance(value, dict):
+        return {k: inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        names = getattr(value, "_fields", range(len(value)))
+        items = [inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in zip(names, value, strict=True)]
+        return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | TensorType | RecordType | Static):
+        fields = {
+            f.name: inputs_of(recorder, getattr(value, f.name), f"{path}.{f.name}", level + 1)
+            for f in dataclasses.fields(value)
+            if f.init
+        }
+        return dataclasses.replace(value, **fields)
+    if isinstance(value, Static):
+        return value.value
+    if value is None or (callable(value) and not hasattr(value, "dtype")):
+        return value
+    return recorder.input(Key(path), _type(value, path))
+
+
+def _type(value: Any, path: str) -> Type:
+    if isinstance(value, TensorType | RecordType):
+        return value
+    if isinstance(value, str):
+        try:
+            return parse_value_type(value)
+        except TypeTextError as error:
+            raise BuildError(f"input '{path}': {error}; tidu_cli.static({value[:40]!r}) is text") from None
+    if isinstance(value, bool | int | float | complex):
+        value = np.asarray(value)
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        dtype = dtype_name(np.dtype(value.dtype))
+        if dtype in DTYPES:
+            return TensorType(dtype, tuple(map(int, value.shape)))
+    raise BuildError(
+        f"input '{path}': {type(value).__name__} is no type; give text such as 'f64[3]', an array, a constant as "
+        "tidu_cli.static(value), or leave it out for its default"
+    )
+
+
+def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
+    """What a function returned, by the keys of outputs; one array is called `alone`. Raises BuildError for what is no array."""
+    found: dict[str, Array] = {}
+    for key, given in _leaves(result, "", alone, 0):
+        value = resolved(given)
+        if value is None:
+            raise BuildError(f"output '{key}' is None; write return, with what the function computes")
+        if isinstance(value, Record):
+            raise BuildError(f"output '{key}' is {value}")
+        if isinstance(value, Selection):
+            raise BuildError(f"{value.place}: {value.refusal()}")
+        if not isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex):
+            raise BuildError(
+                f"output '{key}' is a {type(value).__name__}; a function returns arrays, in dicts, lists, tuples or dataclasses"
+            )
+        if key in found:
+            raise BuildError(f"two outputs are called '{key}'")
+        found[key] = value if isinstance(value, Array) else recorder.constant(np.asarray(value))
+        if found[key].recorder is not recorder:
+            raise BuildError(f"output '{key}' is of another trace")
+        try:
+            current(found[key])
+        except BuildError as error:
+            raise BuildError(f"output '{key}': {error}") from None
+    if not found:
+        raise BuildError("the function returns nothing; it must return what it computes")
+    return found
+
+
+def _leaves(value: Any, path: str, alone: str, level: int) -> Iterator[tuple[str, Any]]:
+    if level > MAX_LEVELS:
+        raise BuildError(f"output '{path[:60]}' nests deeper than {MAX_LEVELS} levels")
+    if isinstance(value, dict):
+        members = [(str(k), v) for k, v in value.items()]
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        members = [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
+    elif isinstance(value, tuple | list):
+        names = getattr(value, "_fields", None)
+        members = [(str(k), v) for k, v in zip(names or range(len(value)), value, strict=True)]
+        path = path or ("" if names else alone)
+    else:
+        yield path or alone, value
+        return
+    for k, v in members:
+        yield from _leaves(v, f"{path}.{k}" if path else k, alone, level + 1)

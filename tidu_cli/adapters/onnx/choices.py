@@ -1,0 +1,51 @@
+"""What is chosen of a model when it is read: sizes, weights, floats and where it is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidu_cli.errors import ArgumentError, KeyTextError
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import FLOATS, TensorType, parse_type
+
+
+@dataclass(frozen=True)
+class Choices:
+    """`sizes` of symbolic dimensions by name, `types` of inputs by name, and `values` of inputs that are constants by name.
+
+    With `weights` the initializers of floats are inputs. `cast` is the dtype for all floats, None for their own. `cuts` are
+    names of values that become inputs.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    types: Mapping[str, TensorType] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    weights: bool = False
+    cast: str | None = None
+    cuts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        dims: Mapping[str, int] | None = None,
+        input_types: Mapping[str, str | TensorType] | None = None,
+        set: Mapping[str, Any] | None = None,
+        weights: bool = False,
+        cast: str | None = None,
+        cut: str | Sequence[str] = (),
+    ) -> Choices:
+        """What the options say. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
+        if cast is not None and cast not in FLOATS:
+            raise ArgumentError(f"argument 'cast' takes a dtype of floats ({', '.join(sorted(FLOATS))}), not {cast!r}")
+        types = {name: parse_type(t) if isinstance(t, str) else t for name, t in (input_types or {}).items()}
+        return cls(dict(dims or {}), types, dict(set or {}), bool(weights), cast, (cut,) if isinstance(cut, str) else tuple(cut))
+
+
+def as_key(name: str) -> Key:
+    """The key of a name: that of which it is the text, else of this name."""
+    try:
+        return parse_key(name)
+    except KeyTextError:
+        return Key(name)

@@ -1,0 +1,141 @@
+"""Bytes of a model as a ModelProto, whose data all stands in it: what lies in files beside the model is read from there only."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from tidu_cli.adapters.onnx.contents import require_sound, tensors
+from tidu_cli.adapters.onnx.package import package
+from tidu_cli.errors import DocumentError, counted
+from tidu_cli.formats.occupants import note_read
+from tidu_cli.limits import require
+
+_FIRST_TAGS = frozenset(b"\x08\x12\x1a\x3a\x42\x72")
+"""The tags of fields with which writers begin a ModelProto. Three of them are letters of text, too."""
+
+N_FIRST = 64
+"""So many bytes tell a model from text."""
+
+OLDEST = 7
+"""The oldest opset that is read."""
+
+
+def is_onnx(head: bytes) -> bool:
+    """Whether what begins with these bytes, `N_FIRST` if there are as many, is a model: by its first field.
+
+    One that begins like text, with :, B or r, has lengths or tags among them that no text has.
+    """
+    return bool(head) and head[0] in _FIRST_TAGS and (head[0] < 0x20 or any(b < 0x20 and b not in b"\t\n\r" for b in head))
+
+
+def loaded(data: bytes, path: str | None = None) -> Any:
+    """The model of these bytes. `path` is its file, beside which external data lies.
+
+    Raises DocumentError for bytes that are no model, and for external data that is missing or lies elsewhere.
+    """
+    onnx = package()
+    from google.protobuf.message import DecodeError
+
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except (DecodeError, ValueError, RecursionError) as error:
+        raise DocumentError(f"is no ONNX model, or a damaged one: {error}") from None
+    if not model.HasField("graph") or not model.opset_import:
+        missing = "graph" if not model.HasField("graph") else "opset_import"
+        raise DocumentError(f"is no ONNX model, or a damaged one: it has no {missing}")
+    require_sound(model)
+    _require_known(model)
+    version = min((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=OLDEST)
+    _read_external(model, path)
+    return model if version >= OLDEST else _converted(model, version)
+
+
+def _require_known(model: Any) -> None:
+    """Raises DocumentError for operator sets that there cannot be, or not yet."""
+    newest = package().defs.onnx_opset_version()
+    for opset in (*model.opset_import, *(o for function in model.functions for o in function.opset_import)):
+        if not 0 < opset.version < 2**31:
+            named = opset.domain or "ai.onnx"
+            raise DocumentError(f"imports version {opset.version} of the operator set '{named}', which cannot be")
+        if opset.domain in ("", "ai.onnx") and opset.version > newest:
+            raise DocumentError(
+                f"is a model of opset {opset.version}, but the onnx that is installed knows opsets up to {newest}; "
+                "pip install -U onnx, or export it at an older opset"
+            )
+
+
+def _converted(model: Any, version: int) -> Any:
+    """A model of an opset whose operators broadcast in other ways, at the oldest that is read. Raises DocumentError."""
+    from onnx.version_converter import ConvertError, convert_version
+
+    try:
+        return convert_version(model, OLDEST)
+    except (ConvertError, RuntimeError, ValueError) as error:
+        told = " ".join(str(error).split())
+        raise DocumentError(f"is a model of opset {version}, which cannot be converted to opset {OLDEST}: {told}") from None
+
+
+def _read_external(model: Any, path: str | None) -> None:
+    """Put the data of tensors that lies in other files into the model."""
+    onnx = package()
+    total = 0
+    for tensor in tensors(model):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        place = f"tensor '{tensor.name}': its data"
+        if path in (None, "-"):
+            raise DocumentError(
+                f"{place} lies in a file beside the model, and so it cannot be read from stdin: name the model's file"
+            )
+        told = {entry.key: entry.value for entry in tensor.external_data}
+        file = _beside(Path(str(path)).parent, told.get("location", ""), place)
+        offset, length = (_number(told, field, place) if field in told else None for field in ("offset", "length"))
+        data = _part(file, offset or 0, length, place, total)
+        total += len(data)
+        tensor.raw_data = data
+        tensor.ClearField("data_location")
+        del tensor.external_data[:]
+
+
+def _part(file: Path, offset: int, length: int | None, place: str, before: int) -> bytes:
+    """The bytes of a file from some place on, where `before` have been read of such files. Raises DocumentError, LimitError."""
+    never = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # whatever it has become since it was looked at
+    with open(os.open(file, os.O_RDONLY | never), "rb") as source:
+        note_read(source, "weights")
+        size = os.fstat(source.fileno()).st_size
+        length = size - offset if length is None else length
+        if offset + length > size or length < 0:
+            raise DocumentError(f"{place} ends at byte {offset + length} of '{file.name}', which has {counted(size, 'byte')}")
+        require("memory", before + length, f"external data in '{file.name}'")
+        source.seek(offset)
+        return source.read(length)
+
+
+def _number(told: dict[str, str], field: str, place: str) -> int:
+    text = told[field]
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise DocumentError(f"{place} has {field} '{text}', which is no number of bytes")
+    return int(text)
+
+
+def _beside(folder: Path, location: str, place: str) -> Path:
+    """The file of a location in the model's folder, or below it. Raises DocumentError for any other, and for links."""
+    parts = Path(location).parts
+    if not parts or os.path.isabs(location) or ".." in parts or "\0" in location or "\\" in location:
+        raise DocumentError(f"{place} lies in '{location}', but only files in the model's folder are read")
+    file = folder
+    for part in parts:
+        file = file / part
+        try:
+            mode = file.lstat().st_mode
+        except OSError:
+            raise DocumentError(f"{place} lies in '{location}', and there is no such file beside the model") from None
+        if stat.S_ISLNK(mode):
+            raise DocumentError(f"{place} lies in '{location}', which is a link; only files in the model's folder are read")
+    if not stat.S_ISREG(mode):
+        raise DocumentError(f"{place} lies in '{location}', which is no file")
+    return file

@@ -1,0 +1,115 @@
+"""Models that tidu wrote as the documents that they were.
+
+Each node of the model says in its `metadata_props` which node of a document it stands for, and the model which graphs there are.
+These are claims, which another program may have made wrong in changing the model: so the document is written anew, and if the model
+is another one, it is read as any other.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tidu_cli.adapters.onnx.tensors import DTYPES
+from tidu_cli.adapters.onnx.writing.model import MARK, onnx_model
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import key_from_json
+
+_MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError, StopIteration)
+"""What reading claims that nobody checked may raise."""
+
+
+def claims(model: Any) -> bool:
+    """Whether a model says which document it was written of."""
+    return _props(model.metadata_props) is not None
+
+
+def claimed(model: Any) -> dict[str, Any] | None:
+    """The plain data of the document that a model claims to be, None if it makes no claim, or none that can be followed."""
+    outline = _props(model.metadata_props)
+    if outline is None:
+        return None
+    try:
+        return _document(model, json.loads(outline))
+    except _MALFORMED:
+        return None
+
+
+def is_written(document: Document, model: Any, opset: int) -> bool:
+    """Whether a model is what is written of a document: its inputs, outputs, nodes, functions and claims."""
+    try:
+        written = onnx_model(document, opset)
+    except TiduError:
+        return False
+    for proto in (written, model):
+        for tensor in proto.graph.initializer:
+            tensor.ClearField("doc_string")
+            tensor.ClearField("data_location")  # of data that was beside the model, and is in it now
+    return bool(
+        written.graph.SerializeToString(deterministic=True) == model.graph.SerializeToString(deterministic=True)
+        and [f.SerializeToString(deterministic=True) for f in written.functions]
+        == [f.SerializeToString(deterministic=True) for f in model.functions]
+    )
+
+
+def _props(entries: Sequence[Any]) -> str | None:
+    return next((entry.value for entry in entries if entry.key == MARK), None)
+
+
+def _document(model: Any, outline: dict[str, Any]) -> dict[str, Any]:
+    claims = iter([(json.loads(text), node) for node in model.graph.node if (text := _props(node.metadata_props)) is not None])
+    initializers = {t.name: t for t in model.graph.initializer}
+    places: dict[str, tuple[int, int]] = {}
+    graphs = [_graph(number, told, claims, initializers, places) for number, told in enumerate(outline["graphs"])]
+    if next(claims, None) is not None:
+        raise ValueError("there are more nodes than graphs have")
+    return {**outline, "graphs": graphs}
+
+
+def _graph(
+    number: int,
+    told: dict[str, Any],
+    claims: Iterator[tuple[dict[str, Any], Any]],
+    initializers: Mapping[str, Any],
+    places: dict[str, tuple[int, int]],
+) -> dict[str, Any]:
+    """A graph as a document has it. `places` are the values of graphs by their names in the model."""
+    own: dict[str, int] = {}
+
+    def put(name: str, value: int) -> None:
+        own[name] = value
+        places.setdefault(name, (number, value))
+
+    constants, input_names, node_meta = told.pop("constants"), told.pop("names"), told.pop("node_meta", {})
+    for k, i in enumerate(told["inputs"]):
+        put(input_names.get(str(k)) or str(key_from_json(i["key"])), k)
+    nodes: list[dict[str, Any]] = []
+    n_values = len(told["inputs"])
+    for node in range(told["nodes"]):
+        if str(node) in constants:
+            tensor = initializers[constants[str(node)]]
+            data: dict[str, Any] = {"op": "constant", "inputs": [], "attrs": {"value": _literal(tensor)}}
+            names = [tensor.name]
+        else:
+            claim, proto = next(claims)
+            elsewhere = claim.pop("elsewhere", {})
+            names_read = [proto.input[at] for at in claim.pop("at")]
+            read = [
+                elsewhere.get(str(k)) or (own[name] if name in own else list(places[name])) for k, name in enumerate(names_read)
+            ]
+            data, names = {"op": claim.pop("op"), "inputs": read, **claim}, list(proto.output)
+        if str(node) in node_meta:
+            data["meta"] = node_meta[str(node)]
+        for k, name in enumerate(names):
+            put(name, n_values + k)
+        n_values += len(names)
+        nodes.append(data)
+    return {**told, "nodes": nodes}
+
+
+def _literal(tensor: Any) -> dict[str, Any]:
+    sizes = ",".join(map(str, tensor.dims))
+    return {"type": f"{DTYPES[tensor.data_type]}[{sizes}]", "base64": base64.b64encode(tensor.raw_data).decode()}

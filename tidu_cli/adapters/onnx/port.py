@@ -1,0 +1,161 @@
+"""ONNX behind the port of formats. The package onnx is imported where a model is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tidu_cli.adapters.onnx.choices import Choices, as_key
+from tidu_cli.arguments import CHECKS, named
+from tidu_cli.errors import KeyTextError, TypeTextError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.types import TensorType, parse_type
+from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
+from tidu_cli.ports import Readable
+
+
+def _size(setting: str) -> tuple[str, int]:
+    name, equals, size = setting.rpartition("=")
+    if not equals or not name or not (size.isascii() and size.isdigit()) or len(size) > 15:
+        raise KeyTextError(f"'{setting}' is not NAME=N, such as batch=8")
+    return name, int(size)
+
+
+def _type(setting: str) -> tuple[str, TensorType]:
+    # Types hold no =, so what stands before the last one is the key.
+    name, equals, type_ = setting.rpartition("=")
+    if not equals or not name:
+        raise TypeTextError(f"'{setting}' is not KEY=TYPE, such as image=f32[1,3,224,224]")
+    return name, parse_type(type_)
+
+
+def _value(setting: str) -> tuple[str, object]:
+    from tidu_cli.formats.values import parse_assignment
+
+    name, equals, text = setting.partition("=")
+    if not equals:
+        raise KeyTextError(f"'{setting}' is not KEY=VALUE, such as x=3 or x=[1,2]")
+    key = as_key(name)
+    value = parse_assignment(f"{key}={text}", [key])[1]
+    if isinstance(value, Literal):
+        import numpy as np
+
+        from tidu_cli.lax.arrays.structural import literal_array
+
+        value = literal_array(np, value)
+    return name, value
+
+
+def _npz(path: str) -> str:
+    if not path.lower().endswith(".npz"):
+        raise KeyTextError(f"'{path}' does not end in .npz, the format of the file that weights are written to")
+    return path
+
+
+def _opset(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 5):
+        raise KeyTextError(f"'{text}' is not the number of an operator set, such as 18")
+    return int(text)
+
+
+def _option(flag: str, name: str, metavar: str, parse: Callable[[str], Any], help: str, **more: Any) -> Option:
+    return Option(flag, name, help, metavar, parse, more.pop("check", CHECKS.get(name, named)), **more)
+
+
+class _Onnx:
+    """Models, of which `Choices` say what is left open."""
+
+    name, title, subject = "onnx", "ONNX", "models of ONNX"
+    suffixes = (".onnx",)
+    binary = True
+    runtimes = ("onnxruntime",)
+    reading = (
+        _option("--dim", "dims", "NAME=N", _size, "The size of a dimension that a model of ONNX leaves open; repeats.", pairs=True),
+        _option(
+            "--input-type",
+            "input_types",
+            "KEY=TYPE",
+            _type,
+            "The type of an input of a model of ONNX, such as image=f32[1,3,224,224]; repeats.",
+            pairs=True,
+        ),
+        _option(
+            "--set",
+            "set",
+            "KEY=VALUE",
+            _value,
+            "A constant for an input of a model of ONNX, such as one that sizes depend on; repeats.",
+            pairs=True,
+            check=named,
+        ),
+        _option(
+            "--weights",
+            "weights",
+            "FILE.npz",
+            _npz,
+            "Make inputs of the weights of a model of ONNX, and write their values to this file.",
+            of_result=True,
+            values_file=True,
+        ),
+        _option(
+            "--cast", "cast", "f64|f32", str, "Make all floats of a model of ONNX these.", of_result=True, choices=("f64", "f32")
+        ),
+        _option(
+            "--cut",
+            "cut",
+            "NAME",
+            str,
+            "Make an input of an inner value of a model of ONNX; repeats.",
+            of_result=True,
+            repeats=True,
+        ),
+    )
+    writing = (
+        _option(
+            "--opset", "opset", "N", _opset, "The operator set in which ONNX is written, 18 or newer. [default: 21]", of_result=True
+        ),
+    )
+
+    def sniff(self, source: Readable) -> bool:
+        """Whether these are the first bytes of a ModelProto."""
+        from tidu_cli.adapters.onnx.loading import N_FIRST, is_onnx
+
+        return is_onnx(source.head(N_FIRST))
+
+    def read(self, source: Readable, where: str, options: Mapping[str, Any], from_plain: FromPlain | None) -> Imported:
+        """As `read_onnx` does."""
+        from tidu_cli.adapters.onnx.read import read_onnx
+
+        return read_onnx(source.read(), where, source.path, Choices.of(**options), from_plain)
+
+    def write(self, document: Document, beside: str | None, options: Mapping[str, Any]) -> Written:
+        """As `onnx_bytes` and `onnx_files` do."""
+        from tidu_cli.adapters.onnx.writing.model import OPSET, onnx_bytes, onnx_files
+
+        opset = options.get("opset") or OPSET
+        if beside is None:
+            return Written((onnx_bytes(document, opset),))
+        model, data = onnx_files(document, beside, opset)
+        return Written((model,), (data,) if data else None)
+
+    def double(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """All floats, also those of the types of inputs, as f64."""
+        from tidu_cli.adapters.onnx.remarks import in_double
+
+        return in_double(options)
+
+    def remarks(self, source: Readable, where: str, imported: Imported, options: Mapping[str, Any], asked: Asked) -> Remarks:
+        """What the model holds, where derivatives end, and whether its values are those of onnxruntime."""
+        from tidu_cli.adapters.onnx.remarks import remarks
+
+        return remarks(source, where, imported, options, asked)
+
+    def outline(self, data: bytes) -> dict[str, Any]:
+        """The keys and types of inputs and outputs."""
+        from tidu_cli.adapters.onnx.holdings import as_plain
+
+        return as_plain(data)
+
+
+ONNX = _Onnx()

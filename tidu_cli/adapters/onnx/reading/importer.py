@@ -1,0 +1,357 @@
+"""A model as a document, by tracing: nodes in order, each a function of NumPy on the arrays of its operands.
+
+Values that depend on no input are NumPy's arrays, and are computed at once: so the arithmetic of shapes folds away. All others are
+traced arrays, which record what is done with them. Functions of the model, and operators that the specification defines by a
+function, are run likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, name_of
+from tidu_cli.adapters.numpy.recorder import Recorder, running
+from tidu_cli.adapters.onnx.choices import Choices, as_key
+from tidu_cli.adapters.onnx.contents import nodes_within
+from tidu_cli.adapters.onnx.holdings import operator_name
+from tidu_cli.adapters.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
+from tidu_cli.adapters.onnx.reading.cutting import leave_out_before
+from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types
+from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
+from tidu_cli.adapters.onnx.reading.scopes import Definition, Scope, domain_name
+from tidu_cli.adapters.onnx.tensors import array_of, dense
+from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean, worded
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.types import FLOATS, TensorType
+from tidu_cli.limits import require, written_out
+from tidu_cli.port_data import Imported
+
+MOST_LEVELS = 64
+"""How deep functions may call functions, and graphs stand within nodes."""
+
+LARGEST_FOLDED = 2**24
+"""Nodes whose known operands may make so many elements by broadcasting are not computed here."""
+
+
+def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorType] | None = None) -> Imported:
+    """The document of a model. Raises DocumentError, one line that names graph, node and operator.
+
+    Where types are chosen for all values at which it is cut, what is before them is not read. `cut_types` are these.
+    """
+    given = {name: choices.types[name] for name in choices.cuts if name in choices.types}
+    if given and len(given) == len(set(choices.cuts)):
+        leave_out_before(model, set(given))
+        types = {name: type_ for name, type_ in choices.types.items() if name not in given}
+        return import_model(model, replace(choices, types=types, cuts=()), given)
+    importer = Importer(model, choices, cut_types or {})
+    try:
+        found = importer.imported()
+    except UnreadError as error:
+        raise UnreadError(f"{error}{_also_unread(model, str(error))}") from error
+    if not choices.cuts:
+        return found
+    missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
+    if missing is not None:
+        if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
+            raise UnknownNameError(
+                f"'{missing}' is no inner value to cut at, but an input or initializer "
+                f"({worded('--weights', 'weights=True')} makes inputs of these)"
+            )
+        raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
+    return Importer(model, choices, importer.cut_types).imported()
+
+
+def _also_unread(model: Any, told: str) -> str:
+    """The operators of a model that are not read, besides the one that is told of."""
+    functions = {(domain_name(f.domain), f.name) for f in model.functions}
+    versions = {domain_name(o.domain): o.version for o in model.opset_import}
+    found: Counter[str] = Counter()
+    for node in nodes_within([*model.graph.node, *(node for f in model.functions for node in f.node)]):
+        domain = domain_name(node.domain)
+        if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
+            found[operator_name(domain, node.op_type)] += 1
+    others = [f"{name} ({counted(n, 'node')})" for name, n in found.items() if f"({name.rpartition('.')[2]}): " not in told]
+    return f"; nor are read {', '.join(others)}" if others else ""
+
+
+class Importer:
+    """A reading in progress. `cut_types` are the types of values that are inputs, or, where none are, of those that may be."""
+
+    def __init__(self, model: Any, choices: Choices, cut_types: Mapping[str, TensorType]) -> None:
+        self.model = model
+        self.graph = model.graph
+        self.choices = choices
+        self.cast = choices.cast
+        self.cut_types = dict(cut_types)
+        self.is_cut = bool(cut_types)
+        self.recorder = Recorder()
+        self.notes: dict[str, None] = {}
+        self.computed: list[str] = []
+        self.weights: dict[str, Any] = {}
+        self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
+        self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
+        self._expansion = Expansion()
+        self._level = 0
+
+    def imported(self) -> Imported:
+        """The document, its weights and notes."""
+        self._require_written_out()
+        scope = Scope(Definition.of(self.model.opset_import, {}))
+        place = f"graph '{self.graph.name}'"
+        with np.errstate(all="ignore"), running(self.recorder):
+            with placed(place):
+                self._declare(scope)
+            self._run_nodes(self.graph.node, scope, place)
+            with placed(place):
+                found = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
+        outputs = [(as_key(name), x.value, x.type) for name, x in found.items()]
+        needed = self.recorder.needed(outputs)
+        declared = [str(i.key) for i in self.recorder.inputs]
+        kept = [k for k, name in enumerate(declared) if needed[k] or not (self.is_cut or name in self.weights)]
+        inputs = [self.recorder.inputs[k] for k in kept]
+        graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
+        if self.choices.weights and not self.weights:
+            cut = worded("--cut NAME", "cut=NAME")
+            self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
+        weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
+        return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
+
+    def _require_written_out(self) -> None:
+        """Raises LimitError if the functions of the model, written out where they are called, have too many nodes."""
+        bodies = {name: [*nodes_within(f.node)] for name, f in self._functions.items()}
+        main = ("", "", "")
+        bodies[main] = [*nodes_within(self.graph.node)] if self._functions else []
+        calls = {name: [_called(node) for node in body] for name, body in bodies.items()}
+        n = written_out(main, {name: len(body) for name, body in bodies.items()}, calls) - len(bodies[main])
+        require("expansion", n, f"graph '{self.graph.name}': its functions, written out where they are called")
+
+    def _given(self, name: str, x: Value) -> Array:
+        if isinstance(x, list):
+            raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
+        return self.lifted(x)
+
+    def _meta(self) -> dict[str, object] | None:
+        text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
+        found = {name: value for name, value in text.items() if value}
+        return {"onnx": found} if found else None
+
+    # What is declared.
+
+    def _declare(self, scope: Scope) -> None:
+        initializers = {t.name: t for t in self.graph.initializer}
+        types = input_types([i for i in self.graph.input if i.name not in initializers], self.choices)
+        for name, type_ in types.items():
+            if name in self.choices.values:
+                scope.values[name] = fixed(name, self.choices.values[name], type_)
+            else:
+                self._declare_input(scope, name, type_)
+        for name, tensor in initializers.items():
+            with placed(f"initializer '{name}'"):
+                self._initialize(scope, name, array_of(tensor, self.cast))
+        for sparse in self.graph.sparse_initializer:
+            with placed(f"initializer '{sparse.values.name}'"):
+                scope.values[sparse.values.name] = dense(sparse, self.cast)
+        for name, type_ in self.cut_types.items():
+            self._declare_input(scope, name, type_)
+        for name, x in scope.values.items():  # after the inputs, which come first in a recording
+            scope.values[name] = self._settled(x)
+
+    def _declare_input(self, scope: Scope, name: str, type_: TensorType) -> Array:
+        x = self.recorder.input(as_key(name), type_)
+        assert isinstance(x, Array)
+        x.share = None  # operators change no array in place
+        scope.values[name] = x
+        return x
+
+    def _initialize(self, scope: Scope, name: str, value: Any) -> None:
+        dtype = name_of(value.dtype)
+        if not self.choices.weights or dtype not in FLOATS:
+            scope.values[name] = value
+            return
+        x = self._declare_input(scope, name, TensorType(dtype, value.shape))
+        self.weights[str(as_key(name))] = self._numbers[self.recorder, x.value] = value
+
+    # What operators ask for.
+
+    def known(self, x: Value) -> Any:
+        """The numbers of a value, None if they are not known."""
+        return self._numbers.get((x.recorder, x.value)) if isinstance(x, Array) else x
+
+    def sources(self, x: Value) -> list[str]:
+        """The inputs of the model that a value depends on, weights excepted."""
+        if not isinstance(x, Array):
+            return []
+        pending: list[tuple[Any, int]] = [(x.recorder, x.value)]
+        found: dict[str, None] = {}
+        while pending:
+            recorder, value = pending.pop()
+            needed = recorder.needed([("", value, x.type)])
+            if recorder is self.recorder:
+                found.update((str(i.key), None) for k, i in enumerate(recorder.inputs) if needed[k])
+            else:
+                pending += [(recorder.around[-1], outer) for outer, (here, _) in recorder.taken.items() if needed[here]]
+        return [name for name in found if name not in self.weights]
+
+    def lifted(self, x: Value) -> Array:
+        """A value as a traced array of the recording that goes on."""
+        if isinstance(x, Array):
+            return x
+        array = np.asarray(x)
+        found = self.recorder.constant(array)
+        self._numbers[found.recorder, found.value] = array
+        return found
+
+    def note(self, text: str) -> None:
+        """Something that the user should know, which is told once."""
+        self.notes[text] = None
+
+    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a graph within a node."""
+        initializers = {t.name: t for t in graph.initializer}
+        names = [i.name for i in graph.input if i.name not in initializers]
+        if len(inputs) != len(names):
+            raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
+        within = Scope(scope.definition, scope)
+        within.values.update(zip(names, inputs, strict=True))
+        within.values.update((name, self._settled(array_of(t, self.cast))) for name, t in initializers.items())
+        within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
+        self._expansion.add(len(graph.node))
+        with self._deeper():
+            self._run_nodes(graph.node, within, f"graph '{graph.name}'")
+        return [required(within, o.name) for o in graph.output]
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        if self._level >= MOST_LEVELS:
+            raise RefusedError(f"functions and graphs within nodes nest deeper than {MOST_LEVELS} levels")
+        self._level += 1
+        try:
+            yield
+        finally:
+            self._level -= 1
+
+    # Nodes.
+
+    def _run_nodes(self, nodes: Sequence[Any], scope: Scope, place: str) -> None:
+        """Compute the values of nodes. Raises DocumentError with the place of the one that is refused."""
+        for number, proto in enumerate(nodes):
+            try:
+                self._run_node(proto, scope)
+            except LimitError:
+                raise
+            except WRONG as error:
+                name = f" '{proto.name}'" if proto.name else ""
+                told = str(error) or type(error).__name__
+                message = f"{place}, node {number}{name} ({proto.op_type}): {told}"
+                raise _like(error)(message, *([error.inputs] if hasattr(error, "inputs") else [])) from error
+
+    def _run_node(self, proto: Any, scope: Scope) -> None:
+        domain = domain_name(proto.domain)
+        operands = operands_of(proto, scope)
+        attributes = self._attributes(proto, scope.definition)
+        function = self._functions.get(_called(proto))
+        if function is not None:
+            attributes = {**{a.name: attribute(a, self.cast) for a in function.attribute_proto}, **attributes}
+            found = self._call(function, attributes, operands, scope)
+        else:
+            version = scope.definition.versions.get(domain)
+            if version is None:
+                raise RefusedError(f"is of the domain '{domain}', which the model does not import")
+            node = Node(self, proto.op_type, domain, version, proto.name, attributes, len(proto.output), scope, proto.output)
+            run = operator_of(node, operands)
+            if run is None:
+                function, defaults = self._expansion.function(node, proto, operands)
+                found = self._call(function, {**defaults, **attributes}, operands, scope)
+            else:
+                found = results_of(run(node, *self._foldable(operands)), proto.op_type)
+        if len(found) < len(proto.output):
+            raise RefusedError(f"has {len(proto.output)} outputs, and {len(found)} are known")
+        for name, x in zip(proto.output, found, strict=False):
+            if name:
+                self._bind(name, self._settled(x), proto, scope)
+
+    def _attributes(self, proto: Any, definition: Definition) -> dict[str, Any]:
+        found = {}
+        for a in proto.attribute:
+            if not a.ref_attr_name:
+                found[a.name] = attribute(a, self.cast)
+            elif a.ref_attr_name in definition.attributes:
+                found[a.name] = definition.attributes[a.ref_attr_name]
+        return found
+
+    def _call(self, function: Any, attributes: Mapping[str, Any], operands: Sequence[Value], scope: Scope) -> list[Value]:
+        """The outputs of a function of the model, or of an operator's."""
+        imported = Definition.of(function.opset_import, attributes)
+        inner = Scope(Definition({**scope.definition.versions, **imported.versions}, attributes))
+        padded = [*operands, *[None] * (len(function.input) - len(operands))]
+        inner.values.update((name, x) for name, x in zip(function.input, padded, strict=False) if x is not None)
+        self._expansion.add(len(function.node))
+        with self._deeper():
+            self._run_nodes(function.node, inner, f"function '{function.name}'")
+        return [inner.get(name) for name in function.output]
+
+    def _foldable(self, operands: Sequence[Value]) -> list[Value]:
+        """The operands of a node, the greatest of them traced where, all known, they could make too much here."""
+        if any(isinstance(x, list) for x in operands):
+            return list(operands)
+        sizes = [x.size for x in operands if x is not None and not isinstance(x, Array)]
+        if len(sizes) < sum(x is not None for x in operands) or math.prod(sizes) <= LARGEST_FOLDED:
+            return list(operands)
+        return [x if x is None or x.size < max(sizes) else self.lifted(x) for x in operands]
+
+    def _settled(self, x: Value) -> Value:
+        """A value that is small enough to stay known, or else a constant of the graph."""
+        if x is None or isinstance(x, Array):
+            return x
+        if isinstance(x, list):  # which may be the one that stands for nothing
+            return [self._settled(part) for part in x] if x else x
+        array = np.asarray(x)
+        return self.lifted(array) if array.size > LARGEST_KNOWN else array
+
+    def _bind(self, name: str, x: Value, proto: Any, scope: Scope) -> None:
+        if name in scope.values and not (self.is_cut and name in self.cut_types):
+            raise RefusedError(f"computes '{name}', as an earlier node does or an input is; a name has one value")
+        if scope.around is None and self._level == 0:
+            if self.is_cut and name in self.cut_types:
+                return
+            self.computed.append(name)
+            if name in self.choices.cuts and x is not None and not isinstance(x, list):
+                self.cut_types[name] = self.lifted(x).type
+        scope.values[name] = x
+        if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
+            told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string}
+            self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})
+
+
+def required(scope: Scope, name: str) -> Value:
+    """The value of an output. Raises DocumentError if no node computes it."""
+    x = scope.get(name)
+    if x is None:
+        raise DocumentError(f"output '{name}' is computed by no node")
+    return x
+
+
+@contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Within the block, errors have this place before them."""
+    try:
+        yield
+    except WRONG as error:
+        raise _like(error)(f"{place}: {error}") from error
+
+
+def _called(node: Any) -> tuple[str, str, str]:
+    """The function that a node calls, if the model has it: its domain, name and overload."""
+    return domain_name(node.domain), node.op_type, node.overload
+
+
+def _like(error: BaseException) -> Any:
+    """The class of an error that is raised with a place in its stead."""
+    return type(error) if isinstance(error, RefusedError | UnknownNameError | LimitError) else DocumentError

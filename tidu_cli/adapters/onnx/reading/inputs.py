@@ -1,0 +1,115 @@
+"""The types of a model's inputs: sizes that a model leaves open are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.tensors import dtype_name
+from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean, worded
+from tidu_cli.graph.types import ITEMSIZE, TensorType
+
+
+def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorType]:
+    """The types of inputs by name.
+
+    Raises DocumentError, one for all inputs, where sizes are left open; UnknownNameError for a choice of what there is not.
+    """
+    names = [i.name for i in declared]
+    for name in (*choices.types, *choices.values):
+        if name not in names:
+            raise UnknownNameError(f"has no input '{name}'{did_you_mean(name, names)} (inputs: {', '.join(names) or 'none'})")
+    _require_dimensions(choices.sizes, {_name(d) for i in declared for d in i.type.tensor_type.shape.dim} - {""})
+    found: dict[str, TensorType] = {}
+    open_: dict[str, None] = {}
+    shapeless: dict[str, str] = {}
+    for i in declared:
+        kind = i.type.WhichOneof("value")
+        if kind != "tensor_type":
+            told = kind.removesuffix("_type").replace("_", " ") if kind else "value of no type"
+            raise DocumentError(f"input '{i.name}' is a {told}, but tidu computes with arrays only")
+        tensor = i.type.tensor_type
+        try:
+            dtype = dtype_name(tensor.elem_type, choices.cast)
+        except DocumentError as error:
+            raise DocumentError(f"input '{i.name}' has {error}") from None
+        if i.name in choices.values:
+            found[i.name] = TensorType(dtype, numbers(i.name, choices.values[i.name]).shape)
+        elif i.name in choices.types:
+            found[i.name] = _chosen(i.name, choices.types[i.name], dtype)
+        elif not tensor.HasField("shape"):
+            shapeless[i.name] = f"{dtype}[1,3]"
+        else:
+            sizes = [_size(d, choices.sizes) for d in tensor.shape.dim]
+            unknown = [_name(d) for d, n in zip(tensor.shape.dim, sizes, strict=True) if n is None]
+            if "" in unknown:  # of which some have no name
+                shapeless[i.name] = str(TensorType(dtype, tuple(8 if n is None else n for n in sizes)))
+            elif unknown:
+                open_.update(dict.fromkeys(unknown))
+            else:
+                found[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
+    _require_sizes(open_, shapeless)
+    return {name: found[name] for name in names}
+
+
+def _require_dimensions(sizes: Mapping[str, int], known: Collection[str]) -> None:
+    for name, size in sizes.items():
+        if size < 0:
+            raise DocumentError(f"dimension '{name}' cannot have the size {size}")
+        if name not in known:
+            told = ", ".join(sorted(known)) or "none"
+            hint = did_you_mean(name, sorted(known))
+            raise UnknownNameError(f"has no open dimension '{name}'{hint} (open dimensions: {told})")
+
+
+def _name(dimension: Any) -> str:
+    """The name of an open dimension, empty for one without: some exporters write "?" for several, or -1."""
+    return "" if dimension.dim_param == "?" else str(dimension.dim_param)
+
+
+def _size(dimension: Any, sizes: Mapping[str, int]) -> int | None:
+    name = _name(dimension)
+    if name:
+        return sizes.get(name)
+    return dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value >= 0 else None
+
+
+def _require_sizes(open_: Mapping[str, None], shapeless: Mapping[str, str]) -> None:
+    """Raises DocumentError if there are open dimensions, or inputs without a shape, which come with one for example."""
+    if open_ or shapeless:
+        what = [f"dimension{'s' if len(open_) > 1 else ''} {', '.join(open_)}"] if open_ else []
+        what += [f"the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}"] if shapeless else []
+        ways = [*[f"--dim {name}=8" for name in open_], *[f"--input-type {name}={type_}" for name, type_ in shapeless.items()]]
+        sizes = [f"dims={dict.fromkeys(open_, 8)}"] * bool(open_) + [f"input_types={dict(shapeless)}"] * bool(shapeless)
+        way = worded(f"tidu convert MODEL {' '.join(ways)}", f"load_onnx(MODEL, {', '.join(sizes)})")
+        raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: {way}")
+
+
+def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:
+    if chosen.dtype != dtype:
+        raise DocumentError(f"input '{name}' is of {dtype}, and cannot be {chosen}; its shape alone can be chosen")
+    return chosen
+
+
+def fixed(name: str, value: Any, type_: TensorType) -> Any:
+    """The array of a value that was chosen for an input. Raises DocumentError if it is not of its dtype."""
+    array = numbers(name, value)
+    found = array.astype(dtype_of(type_.dtype))
+    if name_of(array.dtype) != type_.dtype and not np.array_equal(found, array, equal_nan=array.dtype.kind == "f"):
+        raise DocumentError(f"input '{name}' is of {type_.dtype}, and its value {array.dtype} is none")
+    return found
+
+
+def numbers(name: str, value: Any) -> Any:
+    """The array of a value that was chosen for an input, of whatever dtype. Raises DocumentError if it is no array of numbers."""
+    try:
+        found = np.asarray(value)
+    except (ValueError, TypeError, OverflowError):
+        found = np.asarray(None)
+    if name_of(found.dtype) not in ITEMSIZE:
+        raise DocumentError(f"the value of input '{name}' is no array of numbers")
+    return found

@@ -1,0 +1,189 @@
+"""A node of a model as operators see it: its attributes, with the defaults of the specification, and what they may ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of
+from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.tensors import array_of, dtype_name
+from tidu_cli.errors import DocumentError, worded
+
+Value = Any
+"""An array of NumPy, whose numbers are known, or a traced one."""
+
+
+class RefusedError(DocumentError):
+    """An operator, or what is asked of one, has no place in a graph."""
+
+
+class UnreadError(RefusedError):
+    """An operator is not read here, whatever it is given."""
+
+
+class NeedsValueError(RefusedError):
+    """A size, say, is needed that depends on inputs of the model, those of these names."""
+
+    def __init__(self, text: str, inputs: Sequence[str]) -> None:
+        super().__init__(text)
+        self.inputs = tuple(inputs)
+
+
+class Importing(Protocol):
+    """What a node asks of those who read the model."""
+
+    cast: str | None
+
+    def known(self, x: Value) -> Any:
+        """The numbers of a value, None if they are not known."""
+
+    def sources(self, x: Value) -> list[str]:
+        """The inputs of the model that a value depends on."""
+
+    def lifted(self, x: Value) -> Array:
+        """A value as a traced array: a constant of the graph if its numbers are known."""
+
+    def run(self, graph: Any, scope: Any, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a graph within a node, which reads names of `scope`, for these inputs."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+@dataclass
+class Node:
+    """A node: `node["axis"]` is an attribute, with its default, None where there is none.
+
+    `version` is that of the operator set of its domain.
+    """
+
+    importing: Importing
+    op_type: str
+    domain: str
+    version: int
+    name: str
+    attributes: Mapping[str, Any]
+    n_outputs: int
+    scope: Any
+    outputs: Sequence[str] = ()
+    """Names of the outputs, empty for those that nobody wants."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.attributes:
+            return self.attributes[name]
+        return defaults(self.op_type, self.version, self.domain).get(name)
+
+    def has(self, name: str) -> bool:
+        """Whether an attribute is given."""
+        return name in self.attributes
+
+    def wants(self, k: int) -> bool:
+        """Whether output k has a name."""
+        return k < len(self.outputs) and bool(self.outputs[k])
+
+    def known(self, x: Value, what: str) -> Any:
+        """The numbers of a value as NumPy's array. Raises NeedsValueError if they depend on inputs."""
+        found = self.importing.known(x)
+        if found is None:
+            inputs = self.importing.sources(x)
+            told = " and ".join(f"'{name}'" for name in inputs)
+            way = ""
+            if inputs:
+                python = f"load_onnx(MODEL, set={{{inputs[0]!r}: ...}})"
+                way = f"; give them: {worded(f'tidu convert --set {inputs[0]}=VALUE', python)}"
+            raise NeedsValueError(f"needs the value of its {what}, which depends on {told or 'constants'}{way}", inputs)
+        return found
+
+    def ints(self, x: Value, what: str) -> list[int]:
+        """The numbers of a value as Python's integers, in a row."""
+        return [int(n) for n in np.ravel(self.known(x, what))]
+
+    def dtype(self, code: int) -> Any:
+        """The NumPy dtype of a code of ONNX, as floats are cast here."""
+        return dtype_of(dtype_name(code, self.importing.cast))
+
+    def sized(self, x: Value, shape: Sequence[int]) -> Value:
+        """x, as a traced array if a result of this shape is large: then nothing of that size is made here."""
+        return self.importing.lifted(x) if math.prod(shape) > LARGEST_KNOWN and not isinstance(x, Array) else x
+
+    def traced(self, x: Value) -> Array:
+        """x as a traced array, a constant of the graph if its numbers are known."""
+        return self.importing.lifted(x)
+
+    def emit(self, op: str, *operands: Value, **attrs: object) -> Any:
+        """The first result of a primitive of tidu's."""
+        return self.emit_all(op, *operands, **attrs)[0]
+
+    def emit_all(self, op: str, *operands: Value, **attrs: object) -> tuple[Any, ...]:
+        """All results of a primitive of tidu's."""
+        arrays = [self.importing.lifted(x) for x in operands]
+        return tuple(arrays[0].recorder.emit_all(op, arrays, **attrs))
+
+    def body(self, attribute: str) -> Callable[..., list[Value]]:
+        """The function of a graph that is an attribute, which may read what the node may. Raises RefusedError if there is none."""
+        graph = self[attribute]
+        if graph is None:
+            raise RefusedError(f"has no graph '{attribute}'")
+        return lambda *inputs: self.importing.run(graph, self.scope, inputs)
+
+    def note(self, text: str) -> None:
+        """Tell the user something."""
+        self.importing.note(f"{self.op_type}: {text}")
+
+
+LARGEST_KNOWN = 65536
+"""Values of more elements are not computed when a model is read, but stand in the graph."""
+
+Operator = Callable[..., Any]
+"""From a node and its operands, None for those left out, to its output, or a list of several."""
+
+
+@lru_cache(maxsize=1024)
+def schema(op_type: str, version: int, domain: str) -> Any:
+    """The operator's schema at a version of its domain, None if there is none."""
+    onnx = package()
+    try:
+        return onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def defaults(op_type: str, version: int, domain: str) -> Mapping[str, Any]:
+    """The defaults of attributes."""
+    found = schema(op_type, version, domain)
+    if found is None:
+        return {}
+    values = {name: a.default_value for name, a in found.attributes.items()}
+    return {name: attribute(value, None) for name, value in values.items() if value.type}
+
+
+def attribute(proto: Any, cast: str | None) -> Any:
+    """The value of an AttributeProto: numbers, texts, arrays (floats as `cast`), graph, or list of these. Raises DocumentError."""
+    kinds = package().AttributeProto
+    kind = proto.type
+    if kind == kinds.FLOAT:
+        return proto.f
+    if kind == kinds.INT:
+        return proto.i
+    if kind == kinds.STRING:
+        return proto.s.decode("utf-8", "replace")
+    if kind == kinds.TENSOR:
+        return array_of(proto.t, cast) if proto.t.data_type != package().TensorProto.STRING else proto.t
+    if kind == kinds.GRAPH:
+        return proto.g
+    if kind == kinds.FLOATS:
+        return list(proto.floats)
+    if kind == kinds.INTS:
+        return list(proto.ints)
+    if kind == kinds.STRINGS:
+        return [s.decode("utf-8", "replace") for s in proto.strings]
+    if kind == kinds.TENSORS:
+        return [array_of(t, cast) for t in proto.tensors]
+    return proto  # sparse tensors and types, which an operator reads or refuses

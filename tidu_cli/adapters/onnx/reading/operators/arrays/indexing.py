@@ -1,0 +1,184 @@
+"""Elements at computed places: gathers, extrema by their places, and places of what is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.numpy.primitives import normal_axis
+from tidu_cli.adapters.onnx.reading.folding import computed, computed_all, counted, integer
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
+
+
+def wrapped(indices: Value, sizes: int | Sequence[int]) -> Value:
+    """Indices from 0 up, as i64: negative ones count from the end of an axis, or of the axes that entries of the last axis are of.
+
+    Raises RefusedError for known ones that are out of range.
+    """
+    at, n = indices.astype(np.int64), np.asarray(sizes, np.int64)
+    if not isinstance(at, Array):
+        wrong = (at < -n) | (at >= n)
+        if np.any(wrong):
+            raise RefusedError(f"index {int(at[wrong].flat[0])} is out of range for axes of {np.ravel(n).tolist()} elements")
+    return np.where(at < 0, at + n, at)
+
+
+def gathered(node: Node, x: Value, vectors: Value, shape: Sequence[int], attrs: Mapping[str, Any]) -> Value:
+    """The primitive `gather`, whose result has this shape; traced places that are out of range are clipped."""
+    if not math.prod(shape):
+        return np.zeros(shape, x.dtype)
+    return computed(node, "gather", x, vectors, **{**attrs, "mode": "clip" if isinstance(vectors, Array) else "promise_in_bounds"})
+
+
+def _gather(node: Node, x: Value, indices: Value) -> Value:
+    axis = normal_axis(node["axis"], x.ndim)
+    wrapped(indices, x.shape[axis])
+    return np.take(node.traced(x) if isinstance(indices, Array) else x, indices, axis)
+
+
+def cropped(x: Value, shape: Sequence[int], axis: int) -> Value:
+    """The part of x that places of a shape reach along an axis. Raises RefusedError where they reach beyond x."""
+    if x.ndim != len(shape) or any(n > m for k, (n, m) in enumerate(zip(shape, x.shape, strict=True)) if k != axis):
+        raise RefusedError(f"indices of shape {list(shape)} do not fit an array of shape {list(x.shape)} along axis {axis}")
+    return x[tuple(slice(None) if k == axis else slice(n) for k, n in enumerate(shape))]
+
+
+def _gather_elements(node: Node, x: Value, indices: Value) -> Value:
+    axis = normal_axis(node["axis"], x.ndim)
+    places = wrapped(indices, x.shape[axis])
+    reached = cropped(x, indices.shape, axis)
+    attrs = taking(reached.shape, x.ndim, axis)
+    return gathered(node, reached, np.reshape(places, (*indices.shape, 1)), indices.shape, attrs)
+
+
+def _gather_nd(node: Node, x: Value, indices: Value) -> Value:
+    batch = node["batch_dims"] or 0
+    rank = indices.shape[-1] if indices.ndim else 0
+    if not (0 <= batch < indices.ndim and 1 <= rank <= x.ndim - batch) or indices.shape[:batch] != x.shape[:batch]:
+        raise RefusedError(
+            f"indices of shape {list(indices.shape)} with batch_dims {batch} do not fit an array of shape {list(x.shape)}"
+        )
+    axes = tuple(range(batch, batch + rank))
+    before, after = indices.shape[:-1], x.shape[batch + rank :]
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(len(before), len(before) + len(after))),
+        collapsed_slice_dims=axes,
+        start_index_map=axes,
+        operand_batching_dims=tuple(range(batch)),
+        start_indices_batching_dims=tuple(range(batch)),
+    )
+    attrs = {"dimension_numbers": numbers, "slice_sizes": (*[1] * (batch + rank), *after)}
+    return gathered(node, x, wrapped(indices, [x.shape[k] for k in axes]), (*before, *after), attrs)
+
+
+def _reverse_sequence(node: Node, x: Value, lengths: Value) -> Value:
+    """The first elements of each sequence of a batch in reverse order, the others as they are."""
+    time, batch = node["time_axis"], node["batch_axis"]
+    if sorted((time, batch)) != [0, 1] or x.ndim < 2 or lengths.shape != (x.shape[batch],):
+        raise RefusedError(
+            f"time_axis {time}, batch_axis {batch} and lengths of shape {list(lengths.shape)} do not fit an array of "
+            f"shape {list(x.shape)}"
+        )
+    known = node.importing.known(lengths)
+    if known is not None and known.size and (known.min() < 0 or known.max() > x.shape[time]):
+        raise RefusedError(f"a sequence of {known.max()} elements (or {known.min()}) does not fit an axis of {x.shape[time]}")
+    step = np.expand_dims(counted(node, x.shape[time]), batch)
+    n = np.expand_dims(lengths, time)
+    places = np.where(step < n, n - 1 - step, step)
+    return gathered(node, x, np.expand_dims(places, 2), x.shape, taking(x.shape, 2, time))
+
+
+def _arg(op: str) -> Operator:
+    def arg(node: Node, x: Value) -> Value:
+        axis = normal_axis(node["axis"], x.ndim)
+        if not x.shape[axis]:
+            raise RefusedError(f"axis {axis} has no elements, and so no extreme one")
+        found = extreme(node, op, x, axis, last=bool(node["select_last_index"]))
+        return np.expand_dims(found, axis) if node["keepdims"] else found
+
+    return arg
+
+
+def extreme(node: Node, op: str, x: Value, axis: int, last: bool = False) -> Value:
+    """The place of the extreme element along an axis, the first or the last of them. NaN wins."""
+    of = np.flip(x, axis) if last else x
+    found = computed(node, op, of, axes=(axis,), index_dtype="i64")
+    return np.int64(x.shape[axis] - 1) - found if last else found
+
+
+def _hardmax(node: Node, x: Value) -> Value:
+    """1 at the first of the greatest elements, 0 elsewhere. Before version 13 axes from one on are taken together."""
+    axis = normal_axis(node["axis"], x.ndim)
+    flat = np.reshape(x, (math.prod(x.shape[:axis]), -1 if x.size else 0)) if node.version < 13 else x
+    along = 1 if node.version < 13 else axis
+    if not flat.size:
+        return x
+    place = np.expand_dims(extreme(node, "argmax", flat, along), along)
+    steps = np.reshape(counted(node, flat.shape[along]), [-1 if k == along else 1 for k in range(flat.ndim)])
+    return np.reshape((place == steps).astype(x.dtype), x.shape)
+
+
+def _one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
+    """values[1] at the places, which count from the end if they are negative, values[0] elsewhere."""
+    n = integer(node, depth, "depth")
+    if n < 1 or values.shape != (2,):
+        raise RefusedError(f"its depth is {n} and its values have the shape {list(values.shape)}, not a number and [2]")
+    axis = normal_axis(node["axis"], indices.ndim + 1)
+    at = converted(node, indices, np.dtype(np.int64))
+    at = np.expand_dims(np.where(at < 0, at + np.int64(n), at), axis)
+    steps = np.reshape(counted(node, n), [-1 if k == axis else 1 for k in range(at.ndim)])
+    shape = [n if k == axis else m for k, m in enumerate(at.shape)]
+    return np.where(node.sized(at, shape) == steps, values[1], values[0])
+
+
+def _top_k(node: Node, x: Value, k: Value | None = None) -> list[Value]:
+    """The extreme elements along an axis, of ties the first ones, and their places."""
+    axis = normal_axis(node["axis"], x.ndim)
+    n = node["k"] if k is None else integer(node, k, "k")
+    if not 0 <= n <= x.shape[axis]:
+        raise RefusedError(f"takes {n} of {x.shape[axis]} elements")
+    if node["largest"] in (1, None):
+        values, places = computed_all(node, "top_k", x, k=n, axis=axis)
+        return [values, places.astype(np.int64)]
+    steps = np.reshape(counted(node, x.shape[axis]), [-1 if a == axis else 1 for a in range(x.ndim)])
+    keys = computed_all(node, "sort", x, np.broadcast_to(steps, x.shape), dimension=axis, num_keys=1, is_stable=True)
+    return [v[(slice(None),) * axis + (slice(n),)] for v in keys]
+
+
+def _non_zero(node: Node, x: Value) -> Any:
+    known = node.known(x, "input, which the shape of its result depends on")
+    return np.stack(np.nonzero(np.atleast_1d(known))).astype(np.int64)
+
+
+def _unique(node: Node, x: Value) -> list[Any]:
+    known, axis = node.known(x, "input, which the shape of its result depends on"), node["axis"]
+    if axis is not None:
+        axis = normal_axis(axis, x.ndim)
+    values, first, inverse, counts = np.unique(known, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    inverse = np.ravel(inverse)
+    if not node["sorted"]:
+        order = np.argsort(first)
+        values = np.take(values, order, axis or 0)
+        inverse, first, counts = np.argsort(order)[inverse], first[order], counts[order]
+    return [values, *(v.astype(np.int64) for v in (first, inverse, counts))]
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "ArgMax": _arg("argmax"),
+    "ArgMin": _arg("argmin"),
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "Hardmax": _hardmax,
+    "NonZero": _non_zero,
+    "OneHot": _one_hot,
+    "ReverseSequence": _reverse_sequence,
+    "TopK": _top_k,
+    "Unique": _unique,
+}

@@ -1,0 +1,143 @@
+"""Parts of arrays, and arrays put together, repeated and padded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.numpy.primitives import normal_axes, normal_axis
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+
+
+def _concat(node: Node, *arrays: Value) -> Value:
+    axis = normal_axis(node["axis"], arrays[0].ndim)
+    return np.concatenate(arrays, axis) if len(arrays) > 1 else arrays[0]
+
+
+def part(x: Value, axis: int, taken: slice) -> Value:
+    """What a slice takes along an axis."""
+    return x[(slice(None),) * axis + (taken,)]
+
+
+def _split(node: Node, x: Value, sizes: Value | None = None) -> list[Value]:
+    axis = normal_axis(node["axis"] or 0, x.ndim)
+    given = node["split"] if sizes is None else node.ints(sizes, "split")
+    parts = _sizes(node, x.shape[axis]) if given is None else given
+    if sum(parts) != x.shape[axis] or min(parts, default=0) < 0:
+        raise RefusedError(f"parts of {parts} elements do not make up axis {axis} of an array of shape {list(x.shape)}")
+    ends = np.cumsum([0, *parts]).tolist()
+    return [part(x, axis, slice(a, b)) for a, b in pairwise(ends)]
+
+
+def _sizes(node: Node, n: int) -> list[int]:
+    """Parts of one size, as many as there are outputs; the last ones are less where that does not come out even."""
+    count = node["num_outputs"] or node.n_outputs
+    if node["num_outputs"] is not None and count != node.n_outputs:
+        raise RefusedError(f"has num_outputs {count}, and {node.n_outputs} outputs")
+    if n % count and node.version < 18:
+        raise RefusedError(f"{n} elements do not split into {count} equal parts")
+    each = -(-n // count)
+    return [max(min(each, n - k * each), 0) for k in range(count)]
+
+
+def _slice(node: Node, x: Value, *inputs: Value) -> Value:
+    names = ("starts", "ends", "axes", "steps")
+    given = {name: node.ints(v, name) for name, v in zip(names, inputs, strict=False) if v is not None}
+    if not inputs:
+        given = {name: node[name] for name in names if node[name] is not None}
+    starts, ends = given["starts"], given["ends"]
+    axes, steps = given.get("axes", list(range(len(starts)))), given.get("steps", [1] * len(starts))
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise RefusedError(f"has {len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
+    if 0 in steps:
+        raise RefusedError("has a step of 0")
+    index = [slice(None)] * x.ndim
+    for axis, start, end, step in zip(normal_axes(axes, x.ndim), starts, ends, steps, strict=True):
+        index[axis] = _taken(x.shape[axis], start, end, step)
+    return x[tuple(index)]
+
+
+def _taken(n: int, start: int, end: int, step: int) -> slice:
+    """A slice of an axis of n elements. Unlike Python's, one that starts before the first element and goes back has that one."""
+    low, high = (0, n) if step > 0 else (-1, n - 1)
+    first, last = (max(min(k + n if k < 0 else k, high), low) for k in (start, end))
+    return slice(max(first, 0), last if last >= 0 else None, max(min(step, n + 1), -n - 1))
+
+
+def _tile(node: Node, x: Value, repeats: Value) -> Value:
+    counts = node.ints(repeats, "repeats")
+    if len(counts) != x.ndim or min(counts, default=0) < 0:
+        raise RefusedError(f"repeats {counts} are not a number for each of {x.ndim} axes")
+    return np.tile(node.sized(x, [n * c for n, c in zip(x.shape, counts, strict=True)]), counts)
+
+
+def _pad(node: Node, x: Value, pads: Value | None = None, value: Value | None = None, axes: Value | None = None) -> Value:
+    widths = node["pads"] if pads is None else node.ints(pads, "pads")
+    on = tuple(range(x.ndim)) if axes is None else normal_axes(node.ints(axes, "axes"), x.ndim)
+    if len(widths) != 2 * len(on):
+        raise RefusedError(f"has {len(widths)} pads for {len(on)} axes, of which each needs two")
+    sides = {axis: (widths[k], widths[k + len(on)]) for k, axis in enumerate(on)}
+    each = [sides.get(k, (0, 0)) for k in range(x.ndim)]
+    if pads is None and node["value"]:
+        value = np.asarray(node["value"], x.dtype)
+    return padded(node, x, each, node["mode"], value)
+
+
+def padded(node: Node, x: Value, widths: Sequence[tuple[int, int]], mode: str = "constant", value: Value | None = None) -> Value:
+    """x with so many elements before and after it on each axis; negative numbers take as many away."""
+    for axis, (before, after) in enumerate(widths):
+        n = x.shape[axis]
+        if min(before, 0) + min(after, 0) < -n:
+            raise RefusedError(f"pads of {before} and {after} take more than the {n} elements of axis {axis}")
+        if min(before, after) < 0:
+            x = part(x, axis, slice(max(-before, 0), n - max(-after, 0)))
+    more = [(max(a, 0), max(b, 0)) for a, b in widths]
+    if not any(a or b for a, b in more):
+        return x
+    x = node.sized(x, [n + a + b for n, (a, b) in zip(x.shape, more, strict=True)])
+    if mode != "constant":
+        if mode not in ("reflect", "edge", "wrap"):
+            raise RefusedError(f"pads by '{mode}' (modes: constant, edge, reflect, wrap)")
+        return np.pad(x, more, mode=mode)  # type: ignore[call-overload]
+    fill = x.dtype.type(0) if value is None else np.reshape(value, ())
+    if isinstance(fill, Array):
+        x = node.traced(x)
+    return np.pad(x, more, constant_values=fill)
+
+
+def _center_crop_pad(node: Node, x: Value, shape: Value) -> Value:
+    sizes = node.ints(shape, "shape")
+    axes = normal_axes(node["axes"], x.ndim)
+    if len(sizes) != len(axes) or min(sizes, default=0) < 0:
+        raise RefusedError(f"the shape {sizes} is not a size for each of {len(axes)} axes")
+    widths = [(0, 0)] * x.ndim
+    for axis, n in zip(axes, sizes, strict=True):
+        less = n - x.shape[axis]
+        before = less // 2 if less > 0 else -(-less // 2)
+        widths[axis] = (before, less - before)
+    return padded(node, x, widths)
+
+
+def _compress(node: Node, x: Value, condition: Value) -> Value:
+    kept = np.flatnonzero(node.known(condition, "condition"))
+    axis = node["axis"]
+    if axis is None:
+        x, axis = np.reshape(x, (-1,)), 0
+    axis = normal_axis(axis, x.ndim)
+    if kept.size and kept[-1] >= x.shape[axis]:
+        raise RefusedError(f"its condition is true at {kept[-1]}, and axis {axis} has {x.shape[axis]} elements")
+    return np.take(x, kept, axis)
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "CenterCropPad": _center_crop_pad,
+    "Compress": _compress,
+    "Concat": _concat,
+    "Pad": _pad,
+    "Slice": _slice,
+    "Split": _split,
+    "Tile": _tile,
+}

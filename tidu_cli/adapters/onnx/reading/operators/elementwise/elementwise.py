@@ -1,0 +1,168 @@
+"""Arithmetic, comparisons and functions of one operand, with NumPy's broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.onnx.reading.folding import computed, number
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+
+
+def _of(function: Callable[..., Any]) -> Operator:
+    """NumPy's function of the operands."""
+    return lambda node, *operands: function(*operands)
+
+
+def _primitive(op: str) -> Operator:
+    """A primitive of tidu's that has no name in NumPy."""
+    return lambda node, *operands: computed(node, op, *operands)
+
+
+def _folded(function: Callable[[Any, Any], Any]) -> Operator:
+    """A function of two operands, of any number of them from the left."""
+    return lambda node, *operands: reduce(function, operands)
+
+
+def _whole(x: Value) -> bool:
+    """Whether elements are integers."""
+    return np.dtype(x.dtype).kind in "iu"
+
+
+def _broadcast(x: Value, y: Value) -> tuple[Value, Value]:
+    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    return np.broadcast_to(x, shape), np.broadcast_to(y, shape)
+
+
+def _div(node: Node, x: Value, y: Value) -> Value:
+    """Integers are divided towards zero."""
+    return computed(node, "div", *_broadcast(x, y)) if _whole(x) else x / y
+
+
+def _mod(node: Node, x: Value, y: Value) -> Value:
+    """The remainder with the sign of the divisor, or with fmod that of the dividend."""
+    if node["fmod"]:
+        return computed(node, "rem", *_broadcast(x, y))
+    found = np.mod(x, y)
+    if _whole(x):
+        return found
+    zero = np.where(y < number(x, 0), number(x, -0.0), number(x, 0))  # a remainder of zero, too, has the divisor's sign
+    return np.where(found == number(x, 0), zero, found)
+
+
+_MANY = 64
+"""Known whole exponents up to this one, or down to its negative, are powers by multiplication."""
+
+
+def _pow(node: Node, x: Value, y: Value) -> Value:
+    """The power, of the base's dtype."""
+    dtype, known = x.dtype, node.importing.known(y)
+    if known is not None and np.size(known) == 1 and float(np.ravel(known)[0]).is_integer():
+        exponent = int(np.ravel(known)[0])
+        if 0 <= exponent <= _MANY or (exponent >= -_MANY and not _whole(x)):
+            shape = np.broadcast_shapes(x.shape, known.shape)
+            return np.broadcast_to(computed(node, "integer_pow", x, y=exponent), shape)
+    if known is not None and np.ndim(known) == 0 and known == 0.5 and not _whole(x):
+        return np.sqrt(x)
+    if not _whole(y) and y.dtype != dtype:
+        common = np.promote_types(np.float64 if _whole(x) else dtype, y.dtype)
+        x, y = converted(node, x, common), converted(node, y, common)
+    elif _whole(x):
+        if _whole(y) and not isinstance(x, Array) and not isinstance(y, Array) and np.min(y, initial=0) >= 0:
+            return np.power(x, y.astype(np.int64)).astype(dtype)
+        x = converted(node, x, np.dtype(np.float64))
+    return converted(node, computed(node, "pow", *_broadcast(x, y)), dtype)
+
+
+def _bit_shift(node: Node, x: Value, y: Value) -> Value:
+    direction = node["direction"]
+    if direction not in ("LEFT", "RIGHT"):
+        raise RefusedError(f"shifts in the direction '{direction}', which is neither LEFT nor RIGHT")
+    return np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y)
+
+
+def _mean(node: Node, *operands: Value) -> Value:
+    return reduce(np.add, operands) / number(operands[0], len(operands)) if len(operands) > 1 else operands[0]
+
+
+def _is_inf(node: Node, x: Value) -> Value:
+    signs = (node["detect_negative"], node["detect_positive"])
+    if all(signs):
+        return np.isinf(x)
+    if not any(signs):
+        return np.zeros_like(x, dtype=bool)
+    return x == number(x, -np.inf if signs[0] else np.inf)
+
+
+def _clip(node: Node, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
+    """x between bounds, those that there are; where they cross, the upper one. On a bound the derivative is 0."""
+    if node.version < 11:
+        low, high = (number(x, node[name]) for name in ("min", "max"))
+    if any(b is not None and b.size != 1 for b in (low, high)):
+        raise RefusedError("its bounds are one number each, and not arrays")
+    low, high = (b if b is None else np.reshape(b, ()) for b in (low, high))
+    if low is not None and high is not None:
+        return computed(node, "clamp", low, x, high)
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def _p_relu(node: Node, x: Value, slope: Value) -> Value:
+    return np.where(x < number(x, 0), x * slope, x)
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "Abs": _of(np.abs),
+    "Acos": _of(np.arccos),
+    "Acosh": _of(np.arccosh),
+    "Add": _of(np.add),
+    "And": _of(np.logical_and),
+    "Asin": _of(np.arcsin),
+    "Asinh": _of(np.arcsinh),
+    "Atan": _of(np.arctan),
+    "Atanh": _of(np.arctanh),
+    "BitShift": _bit_shift,
+    "Ceil": _of(np.ceil),
+    "Clip": _clip,
+    "Cos": _of(np.cos),
+    "Cosh": _of(np.cosh),
+    "Div": _div,
+    "Equal": _of(np.equal),
+    "Erf": _primitive("erf"),
+    "Exp": _of(np.exp),
+    "Floor": _of(np.floor),
+    "Greater": _of(np.greater),
+    "GreaterOrEqual": _of(np.greater_equal),
+    "IsInf": _is_inf,
+    "IsNaN": _of(np.isnan),
+    "Less": _of(np.less),
+    "LessOrEqual": _of(np.less_equal),
+    "Log": _of(np.log),
+    "Max": _folded(np.maximum),
+    "Mean": _mean,
+    "Min": _folded(np.minimum),
+    "Mod": _mod,
+    "Mul": _of(np.multiply),
+    "Neg": _of(np.negative),
+    "Not": _of(np.logical_not),
+    "Or": _of(np.logical_or),
+    "PRelu": _p_relu,
+    "Pow": _pow,
+    "Reciprocal": _of(np.reciprocal),
+    "Round": _of(np.rint),
+    "Sign": _of(np.sign),
+    "Sin": _of(np.sin),
+    "Sinh": _of(np.sinh),
+    "Sqrt": _of(np.sqrt),
+    "Sub": _of(np.subtract),
+    "Sum": _folded(np.add),
+    "Tan": _of(np.tan),
+    "Tanh": _of(np.tanh),
+    "Where": _of(np.where),
+    "Xor": _of(np.logical_xor),
+}

@@ -1,0 +1,176 @@
+"""What a lowering sees of a node: how one of tidu's primitives is written with operators of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from tidu_cli.adapters.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type
+from tidu_cli.errors import worded
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import Case, CaseTable
+from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.walk import forwards
+from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.terms import Term
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+WIDE_INTEGERS = {"i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}
+"""Integers in which sums and products are the same but for the high bits, and which runtimes have kernels for."""
+
+Rule = Callable[..., "str | Sequence[str]"]
+"""From a Lowering and the names of the operands to that of the result, or those of several."""
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """A case of nodes that is written into a body."""
+
+    body: Body
+    case: Case
+    rules: Mapping[str, Rule]
+    primitives: PrimitiveSet
+
+    @property
+    def attrs(self) -> Any:
+        """The attrs of the case."""
+        return self.case.attrs
+
+    @cached_property
+    def operands(self) -> list[TensorType]:
+        """The operands' types. Raises NoMeaningError for those that are not arrays of ONNX."""
+        return [_required(t) for t in self.case.operands]
+
+    @cached_property
+    def results(self) -> list[TensorType]:
+        """The results' types. Raises likewise."""
+        return [_required(t) for t in self.case.results]
+
+    @property
+    def operand(self) -> TensorType:
+        """The type of the first operand."""
+        return self.operands[0]
+
+    @property
+    def result(self) -> TensorType:
+        """The type of the first result."""
+        return self.results[0]
+
+    def emit(self, op_type: str, *inputs: str, **attrs: Any) -> str:
+        """A node of one output."""
+        return self.body.emit(op_type, *inputs, **attrs)
+
+    def emit_all(self, op_type: str, inputs: Sequence[str], n: int, **attrs: Any) -> list[str]:
+        """A node of n outputs."""
+        return self.body.emit_all(op_type, inputs, n, **attrs)
+
+    def ints(self, numbers: Sequence[int]) -> str:
+        """Numbers as an array of i64."""
+        return self.body.ints(numbers)
+
+    def number(self, value: Any, dtype: str | None = None) -> str:
+        """A scalar constant, by default in the dtype of operand 0."""
+        return self.body.constant(value, dtype or self.operand.dtype)
+
+    def filled(self, value: Any, type_: TensorType) -> str:
+        """An array of one value."""
+        return self.emit("Expand", self.number(value, type_.dtype), self.ints(type_.shape))
+
+    def reshape(self, x: str, shape: Sequence[int]) -> str:
+        """x in another shape."""
+        return self.emit("Reshape", x, self.ints(shape), allowzero=1 if 0 in shape else None)
+
+    def transpose(self, x: str, permutation: Sequence[int]) -> str:
+        """x with its axes in another order."""
+        axes = list(permutation)
+        return x if axes == sorted(axes) else self.emit("Transpose", x, perm=axes)
+
+    def cast(self, x: str, dtype: str) -> str:
+        """x as another dtype."""
+        return self.emit("Cast", x, to=CODES[dtype])
+
+    def where(self, condition: str, x: str, y: str, dtype: str) -> str:
+        """x where the condition holds, else y. Both are of this dtype, for which runtimes may have no Where."""
+        if dtype == "bool":
+            return self.emit("Or", self.emit("And", condition, x), self.emit("And", self.emit("Not", condition), y))
+        wider = {"i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}.get(dtype)
+        if wider is None:
+            return self.emit("Where", condition, x, y)
+        return self.cast(self.emit("Where", condition, self.cast(x, wider), self.cast(y, wider)), dtype)
+
+    def graph(self, body: Body, graph: ClosedGraph, inputs: Sequence[str]) -> list[str]:
+        """Write a closed graph into a body. Gives the names of its outputs."""
+        names, inner = list(inputs), graph.graph
+        for code, args, _, _ in forwards(inner, inner.args):
+            names += self._of(body, inner.cases[code]).written([names[a] for a in args])
+        return [names[_present(o.value)] for o in inner.outputs]
+
+    def written(self, inputs: Sequence[str]) -> list[str]:
+        """Write a node of the case. Gives the names of its results. Raises NoMeaningError."""
+        _ = self.operands, self.results  # which are arrays that ONNX has
+        rule = self.rules.get(self.case.op)
+        if rule is None:
+            return self._inlined(inputs)
+        if self.case.op == "constant":
+            return [str(rule(self))]
+        if all(t.size == 0 for t in self.results):
+            return [self.filled(0, t) for t in self.results]  # runtimes have not thought of them everywhere
+        found = rule(self, *inputs)
+        return [found] if isinstance(found, str) else list(found)
+
+    def _of(self, body: Body, case: Case) -> Lowering:
+        return Lowering(body, case, self.rules, self.primitives)
+
+    def _inlined(self, inputs: Sequence[str]) -> list[str]:
+        """What an operation of the document stands for."""
+        inlined = self.primitives[self.case.op].rules.inlined
+        if inlined is None:
+            raise self.refuse("has no operator in ONNX that computes it")
+        return self.defined(partial(inlined, self.attrs), inputs)
+
+    def defined(self, function: Callable[[Sequence[Term]], Sequence[Term]], inputs: Sequence[str]) -> list[str]:
+        """What a function of terms makes of the operands."""
+        trace = Trace(self.primitives, CaseTable(self.primitives))
+        terms = function([trace.source(t, linear=False) for t in self.case.operands])
+        names = list(inputs)
+        for node in trace.nodes:
+            names += self._of(self.body, trace.cases[node.code]).written([names[slot] for slot in node.reads])
+        return [names[t.slot] for t in terms]
+
+    def refuse(self, reason: str) -> NoMeaningError:
+        """The error of what has no meaning in ONNX."""
+        return NoMeaningError(f"{self.case.op} {reason}; write {worded('--format msgpack', 'a .msgpack file')}")
+
+
+def widened(rule: Rule, **wider: str) -> Rule:
+    """The rule on wider dtypes for operands of those that its operators do not take, or runtimes have no kernels for.
+
+    Results are converted back: integers modulo a power of two, floats rounded.
+    """
+
+    def through(low: Lowering, *operands: str) -> str | Sequence[str]:
+        types, due = [*low.operands, *low.results], [*low.results]
+        if not any(t.dtype in wider for t in types):
+            return rule(low, *operands)
+        wide = [t.with_dtype(wider.get(t.dtype, t.dtype)) for t in types]
+        n = len(low.operands)
+        inner = replace(low, case=replace(low.case, operands=tuple(wide[:n]), results=tuple(wide[n:])))
+        given = [low.cast(x, wider[t.dtype]) if t.dtype in wider else x for x, t in zip(operands, low.operands, strict=True)]
+        found = rule(inner, *given)
+        results = [found] if isinstance(found, str) else found
+        return [low.cast(y, t.dtype) if t.dtype in wider else y for y, t in zip(results, due, strict=True)]
+
+    return through
+
+
+def _required(type_: Any) -> TensorType:
+    if type_ is None:
+        raise NoMeaningError("an operand is detached, so its value is not in the document; resolve the document first")
+    return tensor_type(type_)
+
+
+def _present(value: int | None) -> int:
+    assert value is not None  # graphs within nodes have no null outputs
+    return value

@@ -1,0 +1,175 @@
+"""Shapes, slices and joining."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.lax.arrays.structural import literal_array
+
+LARGEST_IOTA = 4096
+"""Countings of more elements are computed, not stored."""
+
+
+def aligned_shape(shape: Sequence[int], axes: Sequence[int], operand: Sequence[int]) -> list[int]:
+    """The shape of an operand whose axes are these of a broadcast shape, so that it broadcasts as NumPy has it."""
+    found = [1] * len(shape)
+    for axis, n in zip(axes, operand, strict=True):
+        found[axis] = n
+    return found
+
+
+def _broadcast(low: Lowering, x: str) -> str:
+    shape, operand = low.result.shape, low.operand.shape
+    due = aligned_shape(shape, low.attrs.broadcast_dimensions, operand)
+    stripped = due[len(due) - len(operand) :] if len(due) >= len(operand) else due
+    if math.prod(shape) == math.prod(operand) and list(shape) == due:
+        return low.reshape(x, shape)
+    if stripped != list(operand):
+        x = low.reshape(x, due)
+    return low.emit("Expand", x, low.ints(shape))
+
+
+def aligned(low: Lowering, x: str) -> str:
+    """A broadcast of which only the axes are put in place: those who read it broadcast themselves."""
+    due = aligned_shape(low.result.shape, low.attrs.broadcast_dimensions, low.operand.shape)
+    if due[len(due) - low.operand.rank :] == list(low.operand.shape):
+        return low.emit("Identity", x)
+    return low.reshape(x, due)
+
+
+def _pad(low: Lowering, x: str, value: str) -> str:
+    config = low.attrs.padding_config
+    shape = list(low.operand.shape)
+    for axis, (_, _, interior) in enumerate(config):
+        if interior and shape[axis] > 1:
+            x = spread(low, x, shape, axis, interior, value)
+            shape[axis] = (shape[axis] - 1) * (interior + 1) + 1
+    low_, high = [c[0] for c in config], [c[1] for c in config]
+    if not any(low_) and not any(high):
+        return x if shape != list(low.operand.shape) else low.emit("Identity", x)
+    if min(*low_, *high) < 0:
+        starts, cuts = [max(-a, 0) for a in low_], [max(-b, 0) for b in high]
+        if any(a + b > n for a, b, n in zip(starts, cuts, shape, strict=True)):  # what comes in is cut, too
+            wide = [max(a, 0) + n + max(b, 0) for a, n, b in zip(low_, shape, high, strict=True)]
+            x = low.emit("Pad", x, low.ints([max(a, 0) for a in (*low_, *high)]), value)
+            return _sliced(low, x, starts, [n - b for n, b in zip(wide, cuts, strict=True)], [1] * len(shape))
+        ends = [n - b for n, b in zip(shape, cuts, strict=True)]
+        x = _sliced(low, x, starts, ends, [1] * len(shape))
+        low_, high = [max(a, 0) for a in low_], [max(b, 0) for b in high]
+        if not any(low_) and not any(high):
+            return x
+    return low.emit("Pad", x, low.ints([*low_, *high]), value)
+
+
+def spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, value: str) -> str:
+    """x with a value so many times between elements of an axis."""
+    split = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
+    rank = len(split)
+    pads = [0] * (2 * rank)
+    pads[rank + axis + 1] = interior
+    wide = low.emit("Pad", low.reshape(x, split), low.ints(pads), value)
+    n = shape[axis] * (interior + 1)
+    flat = low.reshape(wide, [*shape[:axis], n, *shape[axis + 1 :]])
+    return low.emit("Slice", flat, low.ints([0]), low.ints([n - interior]), low.ints([axis]))
+
+
+def _sliced(low: Lowering, x: str, starts: Sequence[int], ends: Sequence[int], steps: Sequence[int]) -> str:
+    return low.emit("Slice", x, low.ints(starts), low.ints(ends), low.ints(range(len(starts))), low.ints(steps))
+
+
+def _slice(low: Lowering, x: str) -> str:
+    attrs = low.attrs
+    if not low.operand.rank:
+        return low.emit("Identity", x)
+    return _sliced(low, x, attrs.start_indices, attrs.limit_indices, attrs.strides or [1] * low.operand.rank)
+
+
+def reversed_along(low: Lowering, x: str, axes: Sequence[int]) -> str:
+    """x with these axes turned round."""
+    if not axes:
+        return low.emit("Identity", x)
+    ends = [np.iinfo(np.int64).min] * len(axes)
+    return low.emit("Slice", x, low.ints([-1] * len(axes)), low.ints(ends), low.ints(axes), low.ints([-1] * len(axes)))
+
+
+def as_i64(low: Lowering, x: str, dtype: str) -> str:
+    """Indices as i64, where the largest of u64 would be negative."""
+    if dtype == "u64":
+        x = low.emit("Min", x, low.number(2**63 - 1, "u64"))
+    return x if dtype == "i64" else low.cast(x, "i64")
+
+
+def clamped_starts(low: Lowering, indices: Sequence[str], sizes: Sequence[int], shape: Sequence[int]) -> str:
+    """The starts of a slice, as one vector of i64 in which the slice fits."""
+    types = low.operands[-len(indices) :]
+    parts = [low.reshape(as_i64(low, i, t.dtype), [1]) for i, t in zip(indices, types, strict=True)]
+    starts = low.emit("Concat", *parts, axis=0)
+    most = low.ints([n - s for n, s in zip(shape, sizes, strict=True)])
+    return low.emit("Min", low.emit("Max", starts, low.ints([0])), most)
+
+
+def _dynamic_slice(low: Lowering, x: str, *indices: str) -> str:
+    sizes = low.attrs.slice_sizes
+    if not sizes:
+        return low.emit("Identity", x)
+    starts = clamped_starts(low, indices, sizes, low.operand.shape)
+    return low.emit("Slice", x, starts, low.emit("Add", starts, low.ints(sizes)), low.ints(range(len(sizes))))
+
+
+def _dynamic_update_slice(low: Lowering, x: str, update: str, *indices: str) -> str:
+    sizes = low.operands[1].shape
+    if not sizes or 0 in sizes:
+        return low.emit("Identity", x if sizes else update)
+    starts = clamped_starts(low, indices, sizes, low.operand.shape)
+    places = np.stack(np.meshgrid(*[np.arange(n) for n in sizes], indexing="ij"), -1).astype(np.int64)
+    return low.emit("ScatterND", x, low.emit("Add", low.body.constant(places), starts), update)
+
+
+def _iota(low: Lowering) -> str:
+    shape, axis, dtype = low.result.shape, low.attrs.dimension, low.result.dtype
+    n = shape[axis]
+    along = [n if k == axis else 1 for k in range(len(shape))]
+    if math.prod(shape) <= LARGEST_IOTA:
+        counted = np.broadcast_to(np.arange(n).reshape(along), shape)
+        return low.emit("Identity", low.body.constant(counted, dtype))
+    numbers = low.emit("Range", *[low.number(k, "i64") for k in (0, n, 1)])
+    return low.emit("Expand", low.reshape(low.cast(numbers, dtype), along), low.ints(shape))
+
+
+def _expand_dims(low: Lowering, x: str) -> str:
+    return low.emit("Unsqueeze", x, low.ints(low.attrs.dimensions)) if low.attrs.dimensions else low.emit("Identity", x)
+
+
+def _squeeze(low: Lowering, x: str) -> str:
+    return low.emit("Squeeze", x, low.ints(low.attrs.dimensions)) if low.attrs.dimensions else low.emit("Identity", x)
+
+
+def _split(low: Lowering, x: str) -> list[str]:
+    sizes = low.attrs.sizes
+    return low.emit_all("Split", [x, low.ints(sizes)], len(sizes), axis=low.attrs.axis)
+
+
+def _transpose(low: Lowering, x: str) -> str:
+    return low.emit("Transpose", x, perm=list(low.attrs.permutation)) if low.operand.rank else low.emit("Identity", x)
+
+
+LOWERINGS: Mapping[str, Rule] = {
+    "constant": lambda low: low.body.constant(literal_array(np, low.attrs.value)),
+    "broadcast_in_dim": _broadcast,
+    "concatenate": lambda low, *operands: low.emit("Concat", *operands, axis=low.attrs.dimension),
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "expand_dims": _expand_dims,
+    "iota": _iota,
+    "pad": widened(_pad, i16="i32", u16="i32"),
+    "reshape": lambda low, x: low.reshape(x, low.result.shape),
+    "rev": lambda low, x: reversed_along(low, x, low.attrs.dimensions),
+    "slice": _slice,
+    "split": _split,
+    "squeeze": _squeeze,
+    "transpose": _transpose,
+}

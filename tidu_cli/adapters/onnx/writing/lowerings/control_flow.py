@@ -1,0 +1,96 @@
+"""Loops and branches as Scan, Loop and If."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tidu_cli.adapters.onnx.writing.body import Body
+from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.types import TensorType, Type
+
+
+def _cond(low: Lowering, index: str, *operands: str) -> list[str]:
+    branches = low.attrs.branches
+    if low.operand.dtype == "bool":
+        return _if(low, low.body, index, branches[1], branches[0], operands)
+    return _choice(low, low.body, index, branches, operands)
+
+
+def _if(low: Lowering, body: Body, condition: str, then: ClosedGraph, other: ClosedGraph, operands: Sequence[str]) -> list[str]:
+    graphs = [body.subgraph([], _branch(low, graph, operands)) for graph in (then, other)]
+    return body.emit_all("If", [condition], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
+
+
+def _branch(low: Lowering, graph: ClosedGraph, operands: Sequence[str]):  # type: ignore[no-untyped-def]
+    return lambda inner: list(zip(low.graph(inner, graph, operands), low.results, strict=True))
+
+
+def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGraph], operands: Sequence[str]) -> list[str]:
+    """One branch of several by nested Ifs, which halve them."""
+    if len(branches) == 1:
+        return low.graph(body, branches[0], operands)
+    half = len(branches) // 2
+
+    def write(part: Sequence[ClosedGraph], moved: bool):  # type: ignore[no-untyped-def]
+        def inner(within: Body) -> list[tuple[str, TensorType]]:
+            at = within.emit("Sub", index, within.constant(half, low.operand.dtype)) if moved else index
+            return list(zip(_choice(low, within, at, part, operands), low.results, strict=True))
+
+        return inner
+
+    is_later = body.emit("GreaterOrEqual", index, body.constant(half, low.operand.dtype))
+    graphs = [body.subgraph([], write(part, moved)) for part, moved in ((branches[half:], True), (branches[:half], False))]
+    return body.emit_all("If", [is_later], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
+
+
+def _scan(low: Lowering, *operands: str) -> list[str]:
+    attrs = low.attrs
+    n_consts, n_carry = attrs.num_consts, attrs.num_carry
+    consts, init, rows = operands[:n_consts], operands[n_consts : n_consts + n_carry], operands[n_consts + n_carry :]
+    types: Sequence[Type] = attrs.body.input_types[n_consts:]
+    if not attrs.length:
+        return _without_steps(low, init)
+    if not rows:  # Scan counts its steps by what it takes slices of
+        steps = low.filled(0, TensorType("i64", (attrs.length,)))  # an array that is not in the file
+        rows, types = (steps,), [*types, TensorType("i64")]
+    turned = attrs.reverse
+
+    def write(body: Body, *names: str) -> list[tuple[str, Type]]:
+        given = names if len(names) == len(attrs.body.input_types) - n_consts else names[:-1]
+        return list(zip(low.graph(body, attrs.body, [*consts, *given]), attrs.body.output_types, strict=True))
+
+    n_rows = len(low.case.results) - n_carry
+    return low.emit_all(
+        "Scan",
+        [*init, *rows],
+        len(low.case.results),
+        body=low.body.subgraph(types, write),
+        num_scan_inputs=len(rows),
+        scan_input_directions=[1] * len(rows) if turned else None,
+        scan_output_directions=[1] * n_rows if turned and n_rows else None,
+    )
+
+
+def _without_steps(low: Lowering, init: Sequence[str]) -> list[str]:
+    empty = [low.emit("Expand", low.number(0, t.dtype), low.ints(t.shape)) for t in low.results[len(init) :]]
+    return [*[low.emit("Identity", x) for x in init], *empty]
+
+
+def _while(low: Lowering, *operands: str) -> list[str]:
+    attrs = low.attrs
+    n_cond, n_body = attrs.cond_consts, attrs.body_consts
+    of_condition, of_body, init = operands[:n_cond], operands[n_cond : n_cond + n_body], operands[n_cond + n_body :]
+    carried = attrs.body.output_types
+
+    def write(body: Body, step: str, going: str, *state: str) -> list[tuple[str, Type]]:
+        after = low.graph(body, attrs.body, [*of_body, *state])
+        (goes_on,) = low.graph(body, attrs.condition, [*of_condition, *after])
+        return [(goes_on, TensorType("bool")), *zip(after, carried, strict=True)]
+
+    (begins,) = low.graph(low.body, attrs.condition, [*of_condition, *init])
+    graph = low.body.subgraph([TensorType("i64"), TensorType("bool"), *carried], write)
+    return low.emit_all("Loop", ["", begins, *init], len(carried), body=graph)
+
+
+LOWERINGS: Mapping[str, Rule] = {"cond": _cond, "scan": _scan, "while": _while}

@@ -1,0 +1,41 @@
+"""The lowerings of all primitives, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidu_cli.adapters.onnx.writing.lowering import Rule
+from tidu_cli.adapters.onnx.writing.lowerings import (
+    arrays,
+    bits,
+    contraction,
+    control_flow,
+    convolution,
+    elementwise,
+    indexing,
+    linear_algebra,
+    motion,
+    reductions,
+    special,
+    windows,
+)
+
+LOWERINGS: Mapping[str, Rule] = {
+    name: rule
+    for family in (
+        arrays,
+        bits,
+        contraction,
+        control_flow,
+        convolution,
+        elementwise,
+        indexing,
+        linear_algebra,
+        motion,
+        reductions,
+        special,
+        windows,
+    )
+    for name, rule in family.LOWERINGS.items()
+}
+"""How primitives are written; `constant` is an initializer."""

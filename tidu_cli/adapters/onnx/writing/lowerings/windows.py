@@ -1,0 +1,212 @@
+"""Reductions of windows, and what chooses elements of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
+from tidu_cli.adapters.onnx.writing.lowerings.reductions import greatest, least
+from tidu_cli.graph.types import FLOATS, TensorType
+
+_HALF = {"bf16": "f32", "f16": "f32"}
+"""What is computed of halves, which the operators do not take, or runtimes have no kernels for."""
+
+
+_INTEGERS = {"bool": "i32", **WIDE_INTEGERS, "u64": "u64"}
+"""In which dtypes windows of integers are reduced."""
+
+
+class Flat:
+    """An array whose axes with windows are spatial ones, after one of channels and one for all others before it."""
+
+    def __init__(self, low: Lowering, operand: TensorType, attrs: Any) -> None:
+        self.low = low
+        rank = operand.rank
+        ones = (1,) * rank
+        base, dilation = attrs.base_dilation or ones, attrs.window_dilation or ones
+        moved = [
+            k
+            for k in range(rank)
+            if attrs.window_dimensions[k] > 1 or attrs.window_strides[k] > 1 or any(attrs.padding[k]) or base[k] > 1
+        ]
+        self.axes = moved or list(range(rank))[-1:]
+        self.others = [k for k in range(rank) if k not in self.axes]
+        self.shape = operand.shape
+        self.kernel, self.strides, self.pads = (
+            [given[k] for k in self.axes] for given in (attrs.window_dimensions, attrs.window_strides, attrs.padding)
+        )
+        self.dilations, self.base = [dilation[k] for k in self.axes], [base[k] for k in self.axes]
+        self.order = [*self.others, *self.axes]
+        self.channels = self.shape[self.others[-1]] if self.others else 1
+
+    def flat(self, x: str, shape: Sequence[int] | None = None) -> str:
+        """x, of the operand's shape or another one, in that form."""
+        sizes = [(self.shape if shape is None else shape)[k] for k in self.order]
+        n = len(self.others)
+        due = [math.prod(sizes[: max(n - 1, 0)]), self.channels, *sizes[n:]]
+        x = self.low.transpose(x, self.order)
+        return x if due == sizes else self.low.reshape(x, due)
+
+    def restored(self, y: str, shape: Sequence[int], is_vector: bool = False) -> str:
+        """A result of this shape from that form, or from a vector of its elements."""
+        back = sorted(range(len(self.order)), key=self.order.__getitem__)
+        is_whole = len(self.others) == 2 and not is_vector
+        return self.low.transpose(y if is_whole else self.low.reshape(y, [shape[k] for k in self.order]), back)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether runtimes have pooling of such windows: of floats, each with an element of the operand."""
+        plain = all(n > 0 for n in self.shape) and not any(d > 1 for d in self.base) and 0 < len(self.axes) <= 3
+        if not plain or self.low.operands[-1].dtype not in FLOATS:
+            return False
+        return all(
+            (d == 1 or not any(pads)) and all(0 <= p < n for p in pads)
+            for n, d, pads in zip(self.kernel, self.dilations, self.pads, strict=True)
+        )
+
+
+def _along_axes(op_type: str, nothing: Callable[[str], object]) -> Rule:
+    """Windows axis by axis: the elements of each as an axis, which is reduced."""
+
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+        value = nothing(low.operand.dtype)
+        return widened(lambda inner, wide: _reduced(inner, wide, op_type, value), **_INTEGERS)(low, x)
+
+    return rule
+
+
+def _reduced(low: Lowering, x: str, op_type: str, nothing: object) -> str:
+    attrs, shape, dtype = low.attrs, list(low.operand.shape), low.operand.dtype
+    rank = len(shape)
+    for axis in range(rank):
+        places, n = _elements(attrs, shape, axis)
+        if places.shape[1] == 1 and np.array_equal(places[:, 0], np.arange(n)):
+            continue
+        if np.any(places == n):  # an element after the last one
+            one = TensorType(dtype, tuple(1 if k == axis else m for k, m in enumerate(shape)))
+            x = low.emit("Concat", x, low.filled(nothing, one), axis=axis)
+        x = low.emit("Gather", x, low.body.constant(places), axis=axis)
+        x = low.emit(op_type, x, low.ints([axis + 1]), keepdims=0)
+        shape[axis] = len(places)
+    return low.emit("Identity", x)
+
+
+def _elements(attrs: Any, shape: Sequence[int], axis: int) -> tuple[Any, int]:
+    """For each window of an axis the numbers of its elements, [windows, size]; and how many there are, which counts as none."""
+    n, size, stride = shape[axis], attrs.window_dimensions[axis], attrs.window_strides[axis]
+    (before, after), base = attrs.padding[axis], attrs.base_dilation[axis] if attrs.base_dilation else 1
+    dilation = attrs.window_dilation[axis] if attrs.window_dilation else 1
+    width = (max(n - 1, 0) * base + 1 if n else 0) + before + after
+    count = max((width - (size - 1) * dilation - 1) // stride + 1, 0)
+    at = np.arange(count)[:, None] * stride + np.arange(size) * dilation - before
+    return np.where((at >= 0) & (at % base == 0) & (at // base < n), at // base, n).astype(np.int64), n
+
+
+def _sum(low: Lowering, x: str) -> str | Sequence[str]:
+    """A convolution by ones."""
+    flat, dtype = Flat(low, low.operand, low.attrs), low.operand.dtype
+    if not flat.is_pooled:
+        return _along_axes("ReduceSum", lambda _: 0)(low, x)
+    ones = low.body.constant(np.ones((flat.channels, 1, *flat.kernel)), dtype)
+    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
+    y = low.emit("Conv", flat.flat(x), ones, pads=pads, strides=flat.strides, dilations=flat.dilations, group=flat.channels)
+    return flat.restored(y, low.result.shape)
+
+
+def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
+    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
+    return low.emit_all("MaxPool", [x], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
+
+
+def _extreme(op_type: str, nothing: Callable[[str], object]) -> Rule:
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+        flat = Flat(low, low.operand, low.attrs)
+        if not flat.is_pooled:
+            return _along_axes(op_type, nothing)(low, x)
+        wide = low.emit("Neg", x) if op_type == "ReduceMin" else x
+        y = flat.restored(_pooled(low, flat, flat.flat(wide), 1)[0], low.result.shape)
+        return low.emit("Neg", y) if op_type == "ReduceMin" else y
+
+    return rule
+
+
+def _places(low: Lowering, flat: Flat, x: str) -> str:
+    """The numbers of the elements that windows choose, in the flat form of the operand."""
+    if low.operands[1].dtype in _HALF:
+        x = low.cast(x, "f32")
+    if not flat.is_pooled:
+        return _chosen(low, flat, x)
+    wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
+    numbers = _pooled(low, flat, flat.flat(wide), 2)[1]
+    # Runtimes count elements of the whole array, or of each image: so what is told of the image is taken off, and put on.
+    size = math.prod(flat.shape[k] for k in flat.axes)
+    local = low.emit("Mod", numbers, low.number(size, "i64"))
+    n = math.prod(flat.shape[k] for k in flat.others)
+    images = np.arange(n).reshape(-1, flat.channels, *[1] * len(flat.axes)) * size
+    return low.emit("Add", local, low.body.constant(images, "i64"))
+
+
+MOST_ELEMENTS = 2**22
+"""Windows of more elements are not written one by one."""
+
+
+def _chosen(low: Lowering, flat: Flat, x: str) -> str:
+    """Likewise, by the elements of each window one by one, of which the first is chosen among equals."""
+    operand = low.operands[1]
+    among: Any = np.zeros((1,) * (2 * operand.rank), np.int64)
+    is_there: Any = np.ones((1,) * (2 * operand.rank), bool)
+    for axis in range(operand.rank):
+        places, n = _elements(low.attrs, operand.shape, axis)
+        step = math.prod(operand.shape[k] for k in flat.order[flat.order.index(axis) + 1 :])
+        form = [m for k in range(operand.rank) for m in (places.shape if k == axis else (1, 1))]
+        among, is_there = among + places.reshape(form) * step, is_there & (places < n).reshape(form)
+        if among.size > MOST_ELEMENTS:
+            raise low.refuse(f"has windows of more than {MOST_ELEMENTS:,} elements, which ONNX has no operator for")
+    turned = [2 * k for k in flat.order] + [2 * k + 1 for k in flat.order]
+    among, is_there = (np.transpose(v, turned).reshape(-1, math.prod(low.attrs.window_dimensions)) for v in (among, is_there))
+    at = np.argsort(~is_there, 1, kind="stable")  # what is there comes first
+    among, is_there = (np.take_along_axis(v, at, 1) for v in (among, is_there))
+    if not operand.size or not is_there.any(1).all():
+        raise low.refuse("has windows without an element, which no element is chosen of")
+    wide = low.cast(x, "u8") if operand.dtype == "bool" else x
+    of_windows = low.emit("Gather", low.reshape(flat.flat(wide), [-1]), low.body.constant(np.where(is_there, among, 0)), axis=0)
+    is_greatest = low.attrs.select_prim != "le"
+    dtype = {"bool": "u8", **_HALF}.get(operand.dtype, operand.dtype)
+    nothing = low.number((least if is_greatest else greatest)(dtype), dtype)
+    if not is_there.all():
+        of_windows = low.emit("Where", low.body.constant(is_there), of_windows, nothing)
+    first = low.emit("ArgMax" if is_greatest else "ArgMin", of_windows, axis=1, keepdims=1)
+    return low.emit("GatherElements", low.body.constant(among), first, axis=1)
+
+
+def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
+    flat = Flat(low, low.operands[1], low.attrs)
+    if not flat.axes or not low.operand.size:
+        return low.emit("Identity", source) if not flat.axes else low.filled(0, low.result)
+    places = low.reshape(_places(low, flat, operand), [-1])
+    size = low.operands[1].size
+    blank = low.emit("Expand", low.number(0), low.ints([size]))
+    updates = low.reshape(flat.flat(source, low.operands[0].shape), [-1])
+    return flat.restored(low.emit("ScatterElements", blank, places, updates, axis=0, reduction="add"), low.result.shape, True)
+
+
+def _gather_selected(low: Lowering, source: str, operand: str) -> str:
+    flat = Flat(low, low.operands[1], low.attrs)
+    if not flat.axes:
+        return low.emit("Identity", source)
+    places = _places(low, flat, operand)
+    found = low.emit("Gather", low.reshape(flat.flat(source), [-1]), low.reshape(places, [-1]), axis=0)
+    return flat.restored(found, low.result.shape, True)
+
+
+LOWERINGS: Mapping[str, Rule] = {
+    "reduce_window_max": widened(_extreme("ReduceMax", least), **_HALF),
+    "reduce_window_min": widened(_extreme("ReduceMin", greatest), **_HALF),
+    "reduce_window_sum": widened(_sum, **_HALF),
+    "select_and_gather_add": _gather_selected,
+    "select_and_scatter_add": widened(_scatter_selected, **_HALF),
+}

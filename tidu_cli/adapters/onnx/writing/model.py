@@ -1,0 +1,295 @@
+"""A document as a model: all graphs in one, with what makes them a document in `metadata_props`.
+
+Inputs and outputs have the texts of their keys as names. Outputs of graphs before the head whose keys are taken have the name of
+their graph before them, and those whose keys are inputs', too, end in `:out`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.writing.body import Body, NoMeaningError, tensor, tensor_type, value_info
+from tidu_cli.adapters.onnx.writing.lowerings.elementwise import BROADCASTING
+from tidu_cli.adapters.onnx.writing.templates import DOMAIN, Template, Templates
+from tidu_cli.errors import TypeTextError
+from tidu_cli.formats.heading import bindings, heading
+from tidu_cli.formats.nodes.writer import GraphWriter
+from tidu_cli.graph.graph import Case, Document, Externals, Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.walk import forwards
+from tidu_cli.lax.arrays.structural import literal_array
+from tidu_cli.lax.builtin import vocabulary
+
+OPSET, OLDEST_OPSET, IR_VERSION = 21, 18, 10
+"""The operator set of models that are written, and the oldest one; the oldest version of the format that has `metadata_props`."""
+
+MARK = "tidu"
+"""Under which `metadata_props` have what makes a document of a model."""
+
+NAMELESS = "(nameless)"
+"""The name of an input or output whose key is empty."""
+
+MOST_BYTES = 2**31 - 2**20
+"""Models of more bytes than protobuf takes have their constants in another file."""
+
+
+def onnx_model(document: Document, opset: int = OPSET) -> Any:
+    """The ModelProto of a document. Raises NoMeaningError, which names graph and node, for what ONNX has not got."""
+    if opset < OLDEST_OPSET:
+        raise NoMeaningError(f"operator sets from {OLDEST_OPSET} on are written, and {opset} is older")
+    newest = package().defs.onnx_opset_version()
+    if opset > newest:
+        raise NoMeaningError(f"the onnx that is installed knows operator sets up to {newest}, and not {opset}")
+    return ModelWriter(document, opset).model()
+
+
+def onnx_bytes(document: Document, opset: int = OPSET) -> bytes:
+    """The bytes of that model, the same for the same document. Raises likewise, and for what is too large for one file."""
+    model = onnx_model(document, opset)
+    if sum(len(t.raw_data) for t in model.graph.initializer) > MOST_BYTES:
+        raise NoMeaningError("its constants have more than the 2 GiB that one file of ONNX can hold; give -o FILE.onnx")
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
+
+
+def onnx_files(document: Document, location: str, opset: int = OPSET, most: int = MOST_BYTES) -> tuple[bytes, bytes]:
+    """The bytes of the model, and those of the file `location` beside it, which has large constants, if need be."""
+    model = onnx_model(document, opset)
+    beside = bytearray()
+    if sum(len(t.raw_data) for t in model.graph.initializer) > most:
+        for t in model.graph.initializer:
+            if len(t.raw_data) >= 1024:
+                place = {"location": location, "offset": str(len(beside)), "length": str(len(t.raw_data))}
+                beside += t.raw_data
+                t.ClearField("raw_data")
+                t.data_location = package().TensorProto.EXTERNAL
+                for key, value in place.items():
+                    t.external_data.add(key=key, value=value)
+    return model.SerializeToString(deterministic=True), bytes(beside)
+
+
+class ModelWriter:
+    """A model in the making."""
+
+    def __init__(self, document: Document, opset: int) -> None:
+        self.document = document
+        self.opset = opset
+        self.templates = Templates(opset, vocabulary(document.cases))
+        self.inputs = {i.key: str(i.key) or NAMELESS for i in document.free_inputs}
+        self.output_names = list(_output_names(document, set(self.inputs.values())))
+        prefix = "tidu/"
+        while any(name.startswith(prefix) for name in (*self.inputs.values(), *self.output_names)):
+            prefix = f"_{prefix}"
+        self.body = Body(opset, prefix)
+        self.initializers: dict[str, Any] = {}
+        self.names: list[list[str]] = []
+        """The names of the values of each graph."""
+        self.claims: dict[int, str] = {}
+        self.places: dict[str, tuple[int, int]] = {}
+        """Where the first value of each name is, by which readers find it again."""
+
+    def model(self) -> Any:
+        """The ModelProto."""
+        names = iter(self.output_names)
+        outline, outputs = [], []
+        for number, graph in enumerate(self.document.graphs):
+            own = [next(names) for _ in graph.outputs]
+            try:
+                outline.append(self._graph(number, graph, own))
+            except NoMeaningError as error:
+                raise NoMeaningError(f"graph '{graph.name}'{error}") from None
+            outputs += [value_info(name, o.type) for name, o in zip(own, graph.outputs, strict=True)]
+        helper = package().helper
+        constants = {**self.initializers, **self.body.constants}
+        model = helper.make_model(
+            helper.make_graph(
+                self.body.nodes,
+                self.document.head.name or "graph",
+                [value_info(name, self.document.inputs[key].type) for key, name in self.inputs.items()],
+                outputs,
+                [tensor(name, array) for name, array in constants.items()],
+            ),
+            producer_name="tidu",
+            functions=self.templates.functions,
+            opset_imports=[
+                helper.make_opsetid("", self.opset),
+                *([helper.make_opsetid(DOMAIN, 1)] if self.templates.functions else []),
+            ],
+            ir_version=max(IR_VERSION, helper.find_min_ir_version_for([helper.make_opsetid("", self.opset)])),
+        )
+        told = {**heading(self.document), "graphs": outline, **bindings(self.document)}
+        model.metadata_props.add(key=MARK, value=_text(told))
+        return model
+
+    def _graph(self, number: int, graph: Graph, outputs: Sequence[str]) -> dict[str, object]:
+        """Write the nodes of a graph. Gives what else makes the graph, its inputs and outputs as in a document."""
+        values = [self.inputs.get(i.key) or self._bound(i.key) for i in graph.inputs]
+        self.names.append(values)
+        given = set(values)
+        due: dict[int, str] = {}
+        for name, output in zip(outputs, graph.outputs, strict=True):
+            if output.value is not None and output.value >= len(graph.inputs):
+                due.setdefault(output.value, name)
+        lazy = _aligned(self.document, number)
+        constants: dict[str, str] = {}
+        for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
+            case = graph.cases[code]
+            try:
+                if case.op == "constant":
+                    constants[str(node)] = self._constant(case)
+                    values.append(constants[str(node)])
+                    continue
+                template = self.templates.of(code, case, node in lazy)
+                operands = [self._name(graph, number, a) for a in args]
+            except NoMeaningError as error:
+                raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
+            results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
+            proto = template.add(self.body, operands, results)
+            elsewhere = {
+                str(k): place
+                for k, a in enumerate(args)
+                if a < 0 and ((place := graph.place(number, a)) != self.places[operands[k]] or operands[k] in given)
+            }
+            claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
+            proto.metadata_props.add(key=MARK, value=claim)
+            values += results
+        for v, name in enumerate(values):
+            self.places.setdefault(name, (number, v))
+        for name, output in zip(outputs, graph.outputs, strict=True):
+            try:
+                self._put_out(name, graph, number, output)
+            except NoMeaningError as error:
+                raise NoMeaningError(f", output '{output.key}': {error}") from None
+        writer = GraphWriter(self.document, graph, binary=False, types=False, listed=True)
+        found = {**writer.head(), "inputs": writer.inputs(), "outputs": writer.outputs(), "nodes": graph.n_nodes}
+        found["constants"] = constants
+        found["names"] = {str(k): values[k] for k, i in enumerate(graph.inputs) if values[k] != str(i.key)}
+        if graph.node_meta:
+            found["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
+        return found
+
+    def _claim(self, case: Case, template: Template) -> str:
+        """What nodes of a template claim, which is the same for most."""
+        key = id(template)  # which is kept for as long as this
+        if key not in self.claims:
+            self.claims[key] = _claim(case, template.places, {})
+        return self.claims[key]
+
+    def _bound(self, key: Key) -> str:
+        """A name of its own for the value that an input is bound to."""
+        graph, value = self.document.bound[key]
+        return self._identity(self.names[graph][value], self.body.name())
+
+    def _constant(self, case: Case) -> str:
+        literal = case.attrs.value  # type: ignore[attr-defined]
+        tensor_type(literal.type)
+        name = self.body.name()
+        try:
+            self.initializers[name] = literal_array(np, literal)
+        except TypeTextError as error:
+            raise NoMeaningError(str(error)) from None
+        return name
+
+    def _name(self, graph: Graph, number: int, argument: int) -> str:
+        if argument >= 0:
+            return self.names[number][argument]
+        g, v = graph.place(number, argument)
+        if g == Externals.DETACHED:
+            raise NoMeaningError("reads a detached value, which the document does not define; resolve it first")
+        return self.names[g][v]
+
+    def _put_out(self, name: str, graph: Graph, number: int, output: Any) -> None:
+        if output.value is None:
+            type_ = tensor_type(output.type)
+            operands = [self.body.constant(0, type_.dtype), self.body.ints(type_.shape)]
+            self.body.nodes.append(package().helper.make_node("Expand", operands, [name]))
+            return
+        found = self._name(graph, number, output.value)
+        if found != name:
+            self._identity(found, name)
+
+    def _identity(self, name: str, copy: str) -> str:
+        self.body.nodes.append(package().helper.make_node("Identity", [name], [copy]))
+        return copy
+
+
+def _output_names(document: Document, inputs: set[str]) -> Iterator[str]:
+    """The names of all outputs, graph by graph; those of the head are chosen first."""
+    taken = set(inputs)
+    found: dict[int, list[str]] = {}
+    last = len(document.graphs) - 1
+    for number in (last, *range(last)):
+        graph, names = document.graphs[number], []
+        for output in graph.outputs:
+            text = str(output.key) or NAMELESS
+            name = f"{text}:out" if text in inputs else text
+            if name in taken:
+                name = f"{graph.name}:{text}"
+            while name in taken:
+                name = f"{name}'"
+            taken.add(name)
+            names.append(name)
+        found[number] = names
+    for number in range(last + 1):
+        yield from found[number]
+
+
+def _claim(case: Case, places: Sequence[int], elsewhere: Mapping[str, Any]) -> str:
+    """What node a node of ONNX stands for, and where among its inputs the operands are.
+
+    `elsewhere` are operands that the node has of another graph, though its own has them, too: inputs.
+    """
+    attrs = case.attrs.to_data(binary=False)
+    role = {} if case.mask is None else {"role": {"linearized": {"active_mask": list(case.mask)}}}
+    return _text(
+        {
+            "op": case.op,
+            **({"attrs": attrs} if attrs else {}),
+            **role,
+            "at": places,
+            **({"elsewhere": elsewhere} if elsewhere else {}),
+        }
+    )
+
+
+def _text(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _aligned(document: Document, number: int) -> set[int]:
+    """The broadcasts that need not be written, as all who read them broadcast, beside a value of the full shape."""
+    graph = document.graphs[number]
+    made: dict[int, int] = {}
+    reads: list[tuple[Case, Sequence[int]]] = []
+    lazy: set[int] = set()
+    for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
+        case = graph.cases[code]
+        reads.append((case, args))
+        if case.op == "broadcast_in_dim":
+            made[first] = node
+            lazy.add(node)
+    for case, operands in reads:
+        at = [made[a] for a in operands if a in made]
+        whole = any(a not in made for a in (operands[1:] if case.op == "select_n" else operands))
+        if at and not (case.op in BROADCASTING and whole and _is_one_operator(case)):
+            lazy.difference_update(at)
+    elsewhere = {v for other in document.graphs for g, v in other.external if g == number}
+    kept = (
+        elsewhere
+        | {o.value for o in graph.outputs if o.value is not None}
+        | {b.value for b in document.bindings if b.graph == number}
+    )
+    return lazy - {made[v] for v in kept if v in made}
+
+
+def _is_one_operator(case: Case) -> bool:
+    """Whether a broadcasting primitive is one operator for operands of these types."""
+    types = [str(getattr(t, "dtype", "")) for t in case.operands]
+    if case.op == "select_n":
+        return types[0] == "bool" and len(types) == 3
+    return types[0] != "bool" or case.op in ("and", "or", "xor", "eq")

@@ -1,0 +1,106 @@
+"""How the nodes of a case are written: as one operator, or as the call of a function of the model's."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.writing.body import Body, constant_nodes
+from tidu_cli.adapters.onnx.writing.lowering import Lowering
+from tidu_cli.adapters.onnx.writing.lowerings.arrays import aligned
+from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
+from tidu_cli.graph.graph import Case
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+DOMAIN = "tidu"
+"""The domain of the model's functions."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A node that is copied, with other names; and the constants that it reads, by its names for them."""
+
+    node: Any
+    inputs: tuple[str, ...]
+    constants: dict[str, Any]
+
+    @cached_property
+    def places(self) -> list[int]:
+        """For each operand its place among the inputs of the node."""
+        names = list(self.node.input)
+        return [names.index(name) for name in self.inputs]
+
+    def add(self, body: Body, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
+        """Add the node with these names to a body, and give it."""
+        names = dict(zip(self.inputs, inputs, strict=True))
+        names.update((name, body.constant(array)) for name, array in self.constants.items())
+        node = package().NodeProto()
+        node.CopyFrom(self.node)
+        del node.input[:], node.output[:]
+        node.input.extend([names[name] if name else "" for name in self.node.input])
+        node.output.extend(outputs)
+        body.nodes.append(node)
+        return node
+
+
+class Templates:
+    """The templates of cases, and the functions that they call."""
+
+    def __init__(self, opset: int, primitives: PrimitiveSet) -> None:
+        self.opset = opset
+        self.primitives = primitives
+        self.functions: list[Any] = []
+        self._made: dict[tuple[int, bool], Template] = {}
+        self._numbers: Counter[str] = Counter()
+
+    def of(self, number: int, case: Case, is_aligned: bool) -> Template:
+        """The template of a case, by its number. Of an aligned broadcast only the axes are put in place. Raises NoMeaningError."""
+        key = number, is_aligned
+        if key not in self._made:
+            self._made[key] = self._template(case, is_aligned)
+        return self._made[key]
+
+    def _template(self, case: Case, is_aligned: bool) -> Template:
+        body, inputs = Body(self.opset, "t"), [f"i{k}" for k in range(len(case.operands))]
+        low = Lowering(body, case, LOWERINGS, self.primitives)
+        results = [aligned(low, *inputs)] if is_aligned else low.written(inputs)
+        made = {name for node in body.nodes for name in node.output}
+        if len(body.nodes) == 1 and _stands_alone(body.nodes[0], inputs, results):
+            return Template(body.nodes[0], tuple(inputs), body.constants)
+        results = [
+            body.emit("Identity", name) if name not in made or name in results[:k] else name for k, name in enumerate(results)
+        ]
+        return self._call(case, body, inputs, results)
+
+    def _call(self, case: Case, body: Body, inputs: list[str], results: list[str]) -> Template:
+        helper, op = package().helper, re.sub(r"\W", "_", case.op)
+        name = f"{op}_{self._numbers[op]}"
+        self._numbers[op] += 1
+        nodes = [*constant_nodes(body.constants), *body.nodes]
+        opsets = [helper.make_opsetid("", self.opset)]
+        self.functions.append(helper.make_function(DOMAIN, name, inputs, results, nodes, opsets))
+        node = helper.make_node(name, inputs, results, domain=DOMAIN)
+        return Template(node, tuple(inputs), {})
+
+
+def operators(case: Case, opset: int, primitives: PrimitiveSet) -> list[str]:
+    """The operators that a node of a case is written with, one if it stands for itself. Raises NoMeaningError, which says why not.
+
+    A constant is an initializer, and has none.
+    """
+    if case.op == "constant":
+        return []
+    templates = Templates(opset, primitives)
+    node = templates.of(0, case, False).node
+    written = templates.functions[0].node if templates.functions else [node]
+    return [n.op_type for n in written if n.op_type != "Constant"]
+
+
+def _stands_alone(node: Any, inputs: Sequence[str], results: Sequence[str]) -> bool:
+    """Whether a node can be copied: it reads all operands, gives the results, and has no graph, which has names, too."""
+    return list(node.output) == results and set(inputs) <= set(node.input) and not any(a.HasField("g") for a in node.attribute)

@@ -1,0 +1,66 @@
+"""Modules of StableHLO as documents: those that tidu wrote as they were, others operation by operation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tidu_cli.adapters.stablehlo.child import parsed
+from tidu_cli.adapters.stablehlo.module import Module
+from tidu_cli.adapters.stablehlo.own import claimed, claims_document
+from tidu_cli.adapters.stablehlo.reading.importer import import_module
+from tidu_cli.errors import DocumentError, LimitError, TiduError, worded
+from tidu_cli.formats.messages import one_line
+from tidu_cli.graph.graph import Document
+from tidu_cli.port_data import FromPlain, Imported
+
+_LINE = re.compile(r"\d+:\d+: ")
+_NO_LINE = "0:0: "  # MLIR's, of bytecode
+
+
+CHANGED = "it has been changed since tidu wrote it, so it is read by what it runs, without roles and passes"
+
+
+def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | None = None) -> Imported:
+    """The document of a module, text, bytecode or a file of jax.export, as `child.kind_of` tells.
+
+    With `from_plain` a module that tidu wrote is the document that it was, by its own word. Raises DocumentError, one line that
+    begins with `where` and the line in it, and names the operation; LimitError.
+    """
+    with _errors_of(where):
+        module = parsed(data, kind)
+        if from_plain is None or not claims_document(module):
+            return Imported(import_module(module), {})
+        if own := _own(module, from_plain):
+            way = worded("tidu check compares them, and --plain reads what it runs", "load(file, plain=True) reads what it runs")
+            note = f"it is read as the document that it claims to be, which was not compared with what it runs; {way}"
+            return Imported(own, {}, (note,), "unverified")
+        return Imported(import_module(module), {}, (CHANGED,), "changed")
+
+
+def opened(data: bytes, kind: str, where: str) -> Module:
+    """The module of a file. Raises as `read_stablehlo` does."""
+    with _errors_of(where):
+        return parsed(data, kind)
+
+
+@contextmanager
+def _errors_of(where: str) -> Iterator[None]:
+    try:
+        yield
+    except TiduError as error:
+        raise (type(error) if isinstance(error, LimitError) else DocumentError)(_placed(where, str(error))) from None
+
+
+def _own(module: Module, from_plain: FromPlain) -> Document | None:
+    plain = claimed(module)
+    try:
+        return None if plain is None else from_plain(plain)
+    except TiduError:
+        return None
+
+
+def _placed(where: str, message: str) -> str:
+    message = message.removeprefix(_NO_LINE)
+    return one_line(f"{where}:{message}" if _LINE.match(message) else f"{where}: {message}")

@@ -1,0 +1,185 @@
+"""A module as a document: each operation emits nodes, functions are inlined where they are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
+from tidu_cli.adapters.stablehlo.own import claims_document
+from tidu_cli.adapters.stablehlo.reading.expansion import require_written_out
+from tidu_cli.adapters.stablehlo.reading.guards import guarded
+from tidu_cli.adapters.stablehlo.reading.library import bounded, bounds_of
+from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of
+from tidu_cli.adapters.stablehlo.reading.recording import Recording
+from tidu_cli.adapters.stablehlo.reading.site import RefusedError, Site, array_type, placed_error
+from tidu_cli.custom.packages import KNOWN
+from tidu_cli.errors import DocumentError, LimitError, TiduError
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import Document, Input
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import TensorType
+from tidu_cli.limits import require
+from tidu_cli.rules.terms import Term
+
+MOST_CALLS = 64
+"""How deep calls of functions may stand within functions that are called."""
+
+
+def import_module(module: Module) -> Document:
+    """The document of a module's public function. Raises DocumentError with the place, LimitError."""
+    function = _main(module)
+    require_written_out(module, function)
+    importer = _Importer(module)
+    types = [_port_type(t, f"argument {k} of @{function.name}") for k, t in enumerate(function.body.arguments)]
+    recording = Recording(KNOWN, types)
+    results = importer.function(function, recording, recording.sources)
+    inputs = [Input(key, t) for key, t in zip(_input_keys(module, function), types, strict=True)]
+    graph = recording.graph(_graph_name(module.name), inputs, list(zip(_output_keys(function), results, strict=True)))
+    if not claims_document(module):  # what tidu wrote has rules of its own behind it
+        graph = guarded(graph, KNOWN)
+    return Document((graph,), graph.cases)
+
+
+class _Importer:
+    """Reads blocks into recordings; `around` are the names of the functions that are being inlined."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.around: list[str] = []
+        self.n_nodes = 0
+
+    def function(self, function: Function, recording: Recording, operands: Sequence[Term]) -> list[Term]:
+        """The results of a function for these operands."""
+        if function.name in self.around:
+            raise RefusedError(f"function @{function.name} calls itself, which has no end here")
+        if len(self.around) > MOST_CALLS:
+            raise RefusedError(f"functions call one another deeper than {MOST_CALLS} levels")
+        self.around.append(function.name)
+        found = self.block(function.body, recording, dict(enumerate(operands, function.body.first)))
+        self.around.pop()
+        return found
+
+    def called(self, name: str, recording: Recording, operands: Sequence[Term]) -> list[Term]:
+        """Likewise, by name. Raises RefusedError if the module has no such function."""
+        function = self.module.functions.get(name)
+        if function is None:
+            raise RefusedError(f"the module has no function @{name}")
+        bounds = bounds_of(function)
+        if bounds:
+            return [bounded(recording, operands[0], bounds)]
+        return self.function(function, recording, operands)
+
+    def block(self, block: Block, recording: Recording, values: dict[int, Term]) -> list[Term]:
+        """The results of a block, of whose values those that it takes are there."""
+        for operation in block.operations:
+            results = self.operation(operation, recording, values)
+            values.update(enumerate(results, operation.first))
+        return [values[v] for v in block.results]
+
+    def operation(self, operation: Operation, recording: Recording, values: dict[int, Term]) -> Sequence[Term]:
+        """The results of an operation. Raises DocumentError with its place."""
+        operands = [values[v] for v in operation.operands]
+
+        def called(name: str, given: Sequence[Term]) -> list[Term]:
+            return self.called(name, recording, given)
+
+        site = Site(operation, recording, operands, values, self.region, called)
+        before = len(recording.nodes)
+        try:
+            found = reader_of(operation.name)(site, *operands)
+            results = [found] if isinstance(found, Term) else list(found)
+            _check(site, results)
+        except (DocumentError, LimitError):
+            raise
+        except TiduError as error:
+            raise placed_error(operation, error) from None
+        self.n_nodes += len(recording.nodes) - before if operation.name != "func.call" else 0
+        require("nodes", self.n_nodes, "the module, its functions written out where they are called")
+        return results
+
+    def region(self, site: Site, block: Block, types: Sequence[TensorType]) -> tuple[ClosedGraph, list[Term]]:
+        """The graph of a region, and the values from around that it takes before its arguments. What is known becomes constant."""
+        numbers = sorted(_free(block))
+        known = {n: site.known(site.values[n]) for n in numbers}
+        read = [n for n in numbers if known[n] is None]
+        recording = Recording(site.recording.primitives, [*[site.values[n].type for n in read], *types])
+        values = dict(zip(read, recording.sources, strict=False))
+        values |= {n: recording.constant(known[n], site.values[n].type) for n in numbers if known[n] is not None}
+        values |= dict(enumerate(recording.sources[len(read) :], block.first))
+        return recording.closed(self.block(block, recording, values)), [site.values[n] for n in read]
+
+
+def _free(block: Block) -> set[int]:
+    """The values from around that a block reads, also within regions: those of lower numbers than its own."""
+    found, todo = {v for v in block.results if v < block.first}, list(block.operations)
+    while todo:
+        operation = todo.pop()
+        found.update(v for v in operation.operands if v < block.first)
+        for inner in operation.regions:
+            found.update(v for v in inner.results if v < block.first)
+            todo += inner.operations
+    return found
+
+
+def _check(site: Site, results: Sequence[Term]) -> None:
+    """What was emitted has the types that the module says."""
+    due = site.operation.results
+    given = [str(t.value_type) for t in results]
+    if given != list(due):
+        raise RefusedError(f"is read as {', '.join(given) or 'nothing'}, where the module says {', '.join(due) or 'nothing'}")
+
+
+def _main(module: Module) -> Function:
+    found = module.functions.get("main") or next((f for f in module.functions.values() if f.public), None)
+    if found is None:
+        raise DocumentError("the module has no public function")
+    return found
+
+
+def _port_type(text: str, what: str) -> TensorType:
+    try:
+        return array_type(text)
+    except RefusedError as error:
+        raise DocumentError(f"{what} {error}") from None
+
+
+def _input_keys(module: Module, function: Function) -> list[Key]:
+    """Keys that the module has for arguments; else the names of an exported function's, and else 0, 1, 2, ...."""
+    attributes = function.argument_attributes
+    names = module.names if len(module.names) == len(attributes) else [str(k) for k in range(len(attributes))]
+    return _keys([_key(a) or Key(name) for a, name in zip(attributes, names, strict=True)], "argument")
+
+
+def _output_keys(function: Function) -> list[Key]:
+    """Keys that the module has for results; else names that JAX wrote, and else y, or y0, y1, .... of several."""
+    n = len(function.result_attributes)
+    names = [_result_name(str(attributes.get("jax.result_info", ""))) for attributes in function.result_attributes]
+    if not all(names) or len(set(names)) < n:
+        names = ["y"] if n == 1 else [f"y{k}" for k in range(n)]
+    return _keys([_key(a) or Key(name) for a, name in zip(function.result_attributes, names, strict=True)], "result")
+
+
+def _keys(keys: list[Key], what: str) -> list[Key]:
+    repeated = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else None
+    if repeated:
+        raise DocumentError(f"two {what}s have the key '{min(map(str, repeated))}' (tidu.key)")
+    return keys
+
+
+def _key(attributes: Mapping[str, object]) -> Key | None:
+    """The key that an argument or result says it has, and of a record which field of it: p.x."""
+    found, field = attributes.get("tidu.key"), attributes.get("tidu.field")
+    key = parse_key(found) if isinstance(found, str) else None
+    return Key(f"{key.name}.{field}", key.path) if key and field else key
+
+
+def _result_name(info: str) -> str:
+    """loss of result['loss'], and y0.loss of result[0]['loss']; empty for what has no names."""
+    parts = re.findall(r"\['?([^\]']+)'?\]|\.(\w+)", info)
+    words = [a or b for a, b in parts]
+    return "" if not words or all(w.isdigit() for w in words) else ".".join(words)
+
+
+def _graph_name(name: str) -> str:
+    return name.removeprefix("jit_").strip("_<>") or "f"

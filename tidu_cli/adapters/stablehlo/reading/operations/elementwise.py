@@ -1,0 +1,211 @@
+"""Operations on elements, of StableHLO and of chlo, which has more functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
+from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE, TensorType
+from tidu_cli.rules.terms import Term
+
+
+def _named(op: str, **attrs: object) -> Reader:
+    return lambda site, *operands: site.emit(op, *operands, **attrs)
+
+
+def _spread(site: Site, x: Term, shape: tuple[int, ...]) -> Term:
+    """A scalar as an array of this shape; any other as it is."""
+    if x.type.shape == shape:
+        return x
+    return site.emit("broadcast_in_dim", x, shape=shape, broadcast_dimensions=())
+
+
+def _compare(site: Site, x: Term, y: Term) -> Term:
+    op = site.attribute("comparison_direction").lower()
+    if site.attribute("compare_type") == "TOTALORDER" and x.type.dtype in FLOATS:
+        x, y = _ranks(site, x), _ranks(site, y)
+    return site.emit(op, x, y)
+
+
+def _ranks(site: Site, x: Term) -> Term:
+    """Integers in the total order of floats: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN.
+
+    They are the bits of a float, of which a negative one has all turned round but that of the sign.
+    """
+    n = 8 * ITEMSIZE[x.type.dtype]
+    bits = site.emit("bitcast_convert_type", x, new_dtype=f"i{n}")
+    turned = site.emit("xor", bits, 2 ** (n - 1) - 1)
+    return site.emit("select_n", site.emit("lt", bits, 0), bits, turned)
+
+
+def _convert(site: Site, x: Term) -> Term:
+    due = site.result.dtype
+    if x.type.dtype == due:
+        return x
+    if due == "bool":  # of complex numbers XLA takes the real part
+        return site.emit("ne", site.emit("real", x) if x.type.dtype in COMPLEXES else x, 0)
+    return site.emit("convert_element_type", x, new_dtype=due)
+
+
+def _select(site: Site, which: Term, x: Term, y: Term) -> Term:
+    return site.emit("select_n", _spread(site, which, x.type.shape), y, x)
+
+
+def _clamp(site: Site, low: Term, x: Term, high: Term) -> Term:
+    return site.emit("clamp", _spread(site, low, x.type.shape), x, _spread(site, high, x.type.shape))
+
+
+def _abs(site: Site, x: Term) -> Term:
+    return x if x.type.dtype.startswith("u") else site.emit("abs", x)
+
+
+def _real(op: str) -> Reader:
+    """Of real numbers themselves, or zeros."""
+
+    def read(site: Site, x: Term) -> Term:
+        if x.type.dtype in COMPLEXES:
+            return site.emit(op, x)
+        return x if op == "real" else site.recording.full(0, x.type)
+
+    return read
+
+
+def _round(method: str) -> Reader:
+    return lambda site, x: site.emit("round", x, rounding_method=method)
+
+
+def _precision(site: Site, x: Term) -> Term:
+    return site.emit(
+        "reduce_precision", x, exponent_bits=site.attribute("exponent_bits"), mantissa_bits=site.attribute("mantissa_bits")
+    )
+
+
+def _is(test: Callable[[Site, Term], Term]) -> Reader:
+    return lambda site, x: test(site, x)
+
+
+def _is_inf(site: Site, x: Term) -> Term:
+    return site.emit("eq", site.emit("abs", x), float("inf"))
+
+
+def _is_pos_inf(site: Site, x: Term) -> Term:
+    return site.emit("eq", x, float("inf"))
+
+
+def _is_neg_inf(site: Site, x: Term) -> Term:
+    return site.emit("eq", x, -float("inf"))
+
+
+def _bitcast(site: Site, x: Term) -> Term:
+    due = site.result
+    if due.dtype == x.type.dtype:
+        return x
+    if due.shape != x.type.shape:
+        raise RefusedError(f"takes the bits of {x.type} for those of {due}, which have another size")
+    return site.emit("bitcast_convert_type", x, new_dtype=due.dtype)
+
+
+def _same(site: Site, x: Term) -> Term:
+    return x
+
+
+def _power(site: Site, x: Term, y: Term) -> Term:
+    """A power whose exponent is known and a small integer is one of our own kind, with better derivatives at 0."""
+    if x.type.dtype not in FLOATS | COMPLEXES:
+        return _power_of_integers(site, x, y)
+    known = site.known(y)
+    if known is not None and known.size and (known == known.flat[0]).all():
+        n = known.flat[0]
+        if n.imag == 0 and n.real == int(n.real if abs(n.real) < 64 else 0.5) and abs(n.real) < 64:
+            return site.emit("integer_pow", x, y=int(n.real))
+    return site.emit("pow", x, y)
+
+
+def _power_of_integers(site: Site, x: Term, y: Term) -> Term:
+    """Products by the bits of the exponent, as many as there are; a negative one leaves 0 but of 1 and -1."""
+    full, type_ = site.recording.full, x.type
+    known = site.known(y)
+    n_bits = 8 * ITEMSIZE[type_.dtype] if known is None else max(1, max((int(k).bit_length() for k in known.flat), default=1))
+    found, square = full(1, type_), x
+    for k in range(n_bits):
+        odd = site.emit("and", site.emit("shift_right_logical", y, full(k, type_)) if k else y, full(1, type_))
+        found = site.emit("select_n", site.emit("ne", odd, 0), found, site.emit("mul", found, square))
+        square = site.emit("mul", square, square) if k + 1 < n_bits else square
+    if type_.dtype.startswith("u") or (known is not None and (known >= 0).all()):
+        return found
+    sign = site.emit("select_n", site.emit("ne", site.emit("and", y, full(1, type_)), 0), full(1, type_), x)
+    inverse = site.emit("select_n", site.emit("eq", site.emit("mul", x, x), 1), full(0, type_), sign)
+    inverse = site.emit("select_n", site.emit("le", site.emit("abs", x), 1), full(0, type_), inverse)
+    return site.emit("select_n", site.emit("lt", y, 0), found, inverse)
+
+
+def _constant_like(site: Site, x: Term) -> Term:
+    value = site.attribute("value")
+    return site.recording.full(value if not isinstance(value, dict) else 0, TensorType(x.type.dtype, x.type.shape))
+
+
+STABLEHLO: dict[str, Reader] = {
+    "abs": _abs,
+    "add": lambda site, x, y: site.emit("or" if x.type.dtype == "bool" else "add", x, y),
+    "and": _named("and"),
+    "atan2": _named("atan2"),
+    "bitcast_convert": _bitcast,
+    "cbrt": _named("cbrt"),
+    "ceil": _named("ceil"),
+    "clamp": _clamp,
+    "compare": _compare,
+    "complex": _named("complex"),
+    "convert": _convert,
+    "cosine": _named("cos"),
+    "count_leading_zeros": _named("clz"),
+    "divide": _named("div"),
+    "exponential": _named("exp"),
+    "exponential_minus_one": _named("expm1"),
+    "floor": _named("floor"),
+    "imag": _real("imag"),
+    "is_finite": _named("is_finite"),
+    "log": _named("log"),
+    "log_plus_one": _named("log1p"),
+    "logistic": _named("logistic"),
+    "maximum": lambda site, x, y: site.emit("or" if x.type.dtype == "bool" else "max", x, y),
+    "minimum": lambda site, x, y: site.emit("and" if x.type.dtype == "bool" else "min", x, y),
+    "multiply": lambda site, x, y: site.emit("and" if x.type.dtype == "bool" else "mul", x, y),
+    "negate": _named("neg"),
+    "not": _named("not"),
+    "optimization_barrier": lambda site, *xs: site.emit_all("optimization_barrier", *xs),
+    "or": _named("or"),
+    "popcnt": _named("population_count"),
+    "power": _power,
+    "real": _real("real"),
+    "reduce_precision": _precision,
+    "remainder": _named("rem"),
+    "round_nearest_afz": _round("AWAY_FROM_ZERO"),
+    "round_nearest_even": _round("TO_NEAREST_EVEN"),
+    "rsqrt": _named("rsqrt"),
+    "select": _select,
+    "shift_left": _named("shift_left"),
+    "shift_right_arithmetic": _named("shift_right_arithmetic"),
+    "shift_right_logical": _named("shift_right_logical"),
+    "sign": _named("sign"),
+    "sine": _named("sin"),
+    "sqrt": _named("sqrt"),
+    "subtract": _named("sub"),
+    "tan": _named("tan"),
+    "tanh": _named("tanh"),
+    "xor": _named("xor"),
+}
+
+CHLO: dict[str, Reader] = {
+    **{name: _named(name) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh", "digamma")},
+    **{name: _named(name) for name in ("erf", "erfc", "erf_inv", "lgamma", "polygamma", "sinh", "square", "tan", "zeta")},
+    "constant_like": _constant_like,
+    "is_inf": _is_inf,
+    "is_neg_inf": _is_neg_inf,
+    "is_pos_inf": _is_pos_inf,
+    "next_after": _named("nextafter"),
+}
+
+OPERATIONS: dict[str, Reader] = {
+    **{f"stablehlo.{name}": reader for name, reader in STABLEHLO.items()},
+    **{f"chlo.{name}": reader for name, reader in CHLO.items()},
+}

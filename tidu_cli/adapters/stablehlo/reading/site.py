@@ -1,0 +1,123 @@
+"""What an operation's reader sees of it: operands, attributes, regions, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from tidu_cli.adapters.stablehlo.module import Block, Operation
+from tidu_cli.adapters.stablehlo.reading.recording import Recording
+from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.types import TensorType
+from tidu_cli.rules.terms import Number, Term
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Reader = Callable[..., "Term | Sequence[Term]"]
+"""From a Site and the operands to the result, or the results."""
+
+RegionReader = Callable[["Site", Block, Sequence[TensorType]], tuple[ClosedGraph, list[Term]]]
+"""From a block and the types of its arguments to its graph, and the values around it that the graph takes before these."""
+
+
+class RefusedError(TiduError):
+    """Why an operation has no meaning here; the place comes before it later."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """An operation where it stands. `called` gives the results of a function of the module by its name."""
+
+    operation: Operation
+    recording: Recording
+    operands: Sequence[Term]
+    values: dict[int, Term]
+    region_reader: RegionReader
+    called: Callable[[str, Sequence[Term]], list[Term]]
+
+    @property
+    def results(self) -> list[TensorType]:
+        """The types of the results. Raises RefusedError for those that are no arrays of known shape."""
+        return [array_type(t) for t in self.operation.results]
+
+    @property
+    def result(self) -> TensorType:
+        """The type of the first result."""
+        return self.results[0]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute as plain data."""
+        return self.operation.attributes.get(name, default)
+
+    def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
+        """An attribute that is a list of integers, which older modules have as an array."""
+        found = self.attribute(name)
+        if found is None:
+            return list(default)
+        if not isinstance(found, dict):
+            return [int(x) for x in found]
+        array, type_ = array_of(found)
+        return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
+
+    def pairs(self, name: str, n: int) -> list[tuple[int, int]]:
+        """An attribute of n pairs, such as padding; zeros where it is left out."""
+        flat = self.ints(name, [0] * 2 * n)
+        return list(zip(flat[::2], flat[1::2], strict=True))
+
+    def emit(self, op: str, /, *operands: Term | Number, **attrs: object) -> Term:
+        """Record a node, and give its first result."""
+        return self.recording.emit(op, *operands, **attrs)
+
+    def emit_all(self, op: str, /, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
+        """Likewise, all results."""
+        return self.recording.emit_all(op, *operands, **attrs)
+
+    def known(self, term: Term) -> NDArray[Any] | None:
+        """The value of an operand, if it is small and depends on constants alone."""
+        return self.recording.known(term)
+
+    def region(self, number: int, types: Sequence[TensorType] | None = None) -> tuple[ClosedGraph, list[Term]]:
+        """The graph of a region, and the values around it that it takes before its arguments."""
+        block = self.operation.regions[number]
+        return self.region_reader(self, block, [array_type(t) for t in block.arguments] if types is None else types)
+
+
+def array_type(text: str) -> TensorType:
+    """The type of an array from what the parser gives. Raises RefusedError for what is no array of a known shape."""
+    if text.startswith("tensor<") and "?" in text:
+        raise RefusedError(f"has the type {text}, whose shape is not known; export the module with fixed shapes")
+    if text.startswith(("tensor<", "!", "tuple<", "complex<")):
+        raise RefusedError(f"has the type {text}, for which tidu has no type")
+    try:
+        return cast(TensorType, parse_value_type(text))
+    except TiduError:
+        raise RefusedError(f"has the type {text}, for which tidu has no type") from None
+
+
+def array_of(data: Any) -> tuple[NDArray[Any], TensorType]:
+    """The array of an attribute, of one element if it is that one again and again, and its type. Raises RefusedError."""
+    import numpy as np
+
+    from tidu_cli.lax.arrays.structural import numpy_dtype
+
+    if not isinstance(data, dict):  # such as dense_resource<NAME>, whose numbers stand elsewhere in the file
+        raise RefusedError(f"has an array in a form that is not read, {str(data)[:60]}; write its numbers as dense<...>")
+    type_ = array_type(data["type"])
+    if "text" in data:
+        raise RefusedError(f"has numbers that are not read: {data['text']}")
+    dtype = numpy_dtype(np, type_.dtype)
+    if "splat" in data:
+        return np.frombuffer(data["splat"], dtype)[:1].reshape(()), type_
+    return np.frombuffer(data["data"], dtype).reshape(type_.shape), type_
+
+
+def placed_error(operation: Operation, error: TiduError) -> DocumentError:
+    """What is wrong with an operation, after where it stands."""
+    place = operation.place
+    if place[:1].isdigit():
+        return DocumentError(f"{place}: {operation.name}: {error}")
+    return DocumentError(f"{operation.name}{f' ({place})' if place else ''}: {error}")
