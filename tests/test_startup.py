@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import needs
+
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
 THIRD_PARTY = {"click", "msgpack"}
@@ -94,3 +96,63 @@ def test_a_broken_document_is_judged_by_the_models() -> None:
     assert done.returncode == 1
     assert done.stderr.decode().splitlines()[-1] == "tidu materialize: error: stdin: graph 0: 'name' must be a string"
     assert "tidu_cli.formats.shape.complaints" in done.stderr.decode()
+
+
+LOADED = {
+    ("linearize", "samples/f.json", "--wrt", "x"): (108, 13_000),
+    ("eval", "samples/f.json", "--set", "x=3"): (133, 16_800),
+}
+"""Commands, and how many modules of tidu's, rooms left out, and lines of them they load at most."""
+
+
+@pytest.mark.parametrize("command", LOADED, ids=lambda command: command[0])
+def test_little_is_loaded(command: tuple[str, ...]) -> None:
+    """Counted, and not timed: most of what a command does with a small file is to import what does it."""
+    found = loaded(*command)
+    assert found[0] <= LOADED[command][0] and found[1] <= LOADED[command][1], found
+
+
+@needs("onnx")
+def test_little_is_loaded_for_a_model(tmp_path: Path) -> None:
+    model = tmp_path / "f.onnx"
+    run("convert", "samples/f.json", "-o", model)
+    found = loaded("grad", model, "--wrt", "x", "--format", "json")
+    assert found[0] <= 220 and found[1] <= 29_000, found
+
+
+def loaded(*command: str | Path) -> tuple[int, int]:
+    """How many modules of tidu's a command imports, rooms left out, and how many lines they have."""
+    _, modules = run(*command)
+    names = [name.replace(".", "/") for name in modules if name.partition(".")[0] == "tidu_cli"]
+    files = [file for name in names if (file := ROOT / f"{name}.py").is_file()]
+    lines = sum(len(file.read_text().splitlines()) for file in files)
+    return len(files), lines
+
+
+DEFINED = """
+import dataclasses, sys
+
+defined = []
+original = dataclasses.dataclass
+
+def spied(cls=None, **how):
+    def make(one):
+        defined.append(f"{one.__module__}.{one.__qualname__}")
+        return original(one, **how)
+    return make if cls is None else make(cls)
+
+dataclasses.dataclass = spied
+sys.argv = ["tidu", "linearize", "samples/f.json", "--wrt", "x", "-o", sys.argv[1]]
+from tidu_cli.__main__ import main
+try:
+    main()
+finally:
+    print(*defined)
+"""
+
+
+def test_no_class_is_compiled_to_linearize_a_small_file(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DEFINED, tmp_path / "g.json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["tidu_cli.rules.attrs.fields.Layout"]

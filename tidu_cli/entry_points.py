@@ -10,16 +10,16 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
+
+from tidu_cli.frozen import Frozen
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
 
-@dataclass(frozen=True)
-class Package:
+class Package(Frozen, slots=False):
     """An installed package. `version` is empty where its metadata do not tell."""
 
     name: str

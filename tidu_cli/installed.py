@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from tidu_cli import adapters
 from tidu_cli.entry_points import Package, entry_points
 from tidu_cli.errors import PluginError
-from tidu_cli.port_data import Option
-from tidu_cli.ports import Engine, Format, Readable, Scheduler, Source
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from tidu_cli.port_data import Option
+    from tidu_cli.ports import Engine, Format, Readable, Scheduler, Source
 
 OWN_FORMATS = tuple(adapters.FORMATS)
 """The names of the formats of other systems that come with tidu."""
@@ -138,9 +139,9 @@ def engine_named(name: str) -> Engine | None:
 
 def source_named(name: str) -> Source:
     """The source of graphs of this name."""
-    return cast(Source, _own(adapters.SOURCES[name]))
+    return cast("Source", _own(adapters.SOURCES[name]))
 
 
 def scheduler() -> Scheduler:
     """What spreads work over machines."""
-    return cast(Scheduler, _own(adapters.SCHEDULERS["dask"]))
+    return cast("Scheduler", _own(adapters.SCHEDULERS["dask"]))

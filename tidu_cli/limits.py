@@ -14,7 +14,6 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import chain, islice, repeat
 from operator import length_hint
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from tidu_cli.errors import EvaluationError, LimitError, StepsError, worded
+from tidu_cli.frozen import Frozen, replace
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
 H = TypeVar("H", bound=Hashable)
@@ -30,8 +30,7 @@ ENDLESS = 2**62
 _NAMES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Frozen):
     """How much a command may read and make. `memory` is in bytes, None for the machine's.
 
     `nodes` are those of a document, custom operations written out; `expansion` those that one thing may stand for, beyond what is
@@ -76,7 +75,7 @@ _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def _of_environment() -> Limits:
-    given = {f.name: os.environ[variable(f.name)] for f in fields(Limits) if os.environ.get(variable(f.name))}
+    given = {name: os.environ[variable(name)] for name in Limits._fields if os.environ.get(variable(name))}
     return Limits(**{name: parse_size(text) if name == "memory" else parse_count(text) for name, text in given.items()})
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
@@ -21,7 +21,7 @@ Claim = Literal["verified", "unverified", "changed"]
 nobody compared them, "changed" if they differ, so that the file is read by what it runs."""
 
 
-class Option(NamedTuple):
+class Option(Frozen):
     """An option of a format, from which the command line makes a flag, and Python an argument.
 
     `flag` is its name on the command line, `name` in Python. `parse` makes a value of the text of a command line and `check` of an
@@ -43,8 +43,7 @@ class Option(NamedTuple):
     """Whether the command line gives the file to which `Imported.weights` go, where Python gives True."""
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(Frozen):
     """What was read: the document, values of weights that are its inputs, by name, and notes that the user should see.
 
     `claim` is None for a file that does not claim to be a document.
@@ -56,14 +55,14 @@ class Imported:
     claim: Claim | None = None
 
 
-class Written(NamedTuple):
+class Written(Frozen):
     """The pieces of a file, and those of a second file beside it, if it needs one."""
 
     pieces: Iterable[Piece]
     beside: Iterable[Piece] | None = None
 
 
-class Asked(NamedTuple):
+class Asked(Frozen):
     """What `check` is asked of a file: `parts` of its report, a runtime to compare values with, and a seed of random inputs.
 
     `given` are, by key, the values of a document's inputs at which it is tried.
@@ -75,21 +74,20 @@ class Asked(NamedTuple):
     seed: int
 
 
-class Remarks(NamedTuple):
+class Remarks(Frozen):
     """What a format adds to the report on a file: facts by name, failures, and in a few words what the file itself holds.
 
     Where its values were compared with those of another program, `runtime` is that and `agreements` how its outputs agree.
     """
 
-    facts: Mapping[str, str] = {}
+    facts: Mapping[str, str] = field(default_factory=dict)
     failures: Sequence[str] = ()
     holds: str = ""
     runtime: str = ""
     agreements: Sequence[Any] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Static:
+class Static(Frozen, eq=False):
     """An argument that is no input of the graph: the function is called with this value."""
 
     value: Any
@@ -99,8 +97,7 @@ Given = Type | Static
 """What is said of an argument, or of a part of one."""
 
 
-@dataclass
-class Data:
+class Data(Frozen):
     """Values that names and types are taken from, by key. Those that are `asked` for must have a parameter.
 
     A builder fills in what became of them: names that it has no place for, and integers that became constants, as a default is one.
@@ -112,7 +109,7 @@ class Data:
     constants: dict[str, int] = field(default_factory=dict)
 
 
-class Worker(NamedTuple):
+class Worker(Frozen):
     """A machine of a scheduler: its address, and the bytes that one of its tasks may take, None for any number."""
 
     address: str

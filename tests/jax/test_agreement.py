@@ -18,6 +18,7 @@ from tests import tiers
 from tests.jax.derivatives import KINDS, Problem, all_of_jax, of_jax, of_tidu, problem
 from tests.jax.differences import COMPARED_WITH, DIFFERENCES, Difference
 from tests.jax.edges import edges, elementwise
+from tests.tiers import few
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, ITEMSIZE, TensorType
@@ -117,7 +118,7 @@ def kinds_of_jax(p: Problem, rows: list[Difference], used: set[Difference]) -> l
     return [kind for kind in KINDS if kind not in refused]
 
 
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("op", few(OPS, 16))
 def test_agrees_with_jax(op: str, jax: Any) -> None:
     rows = [row for row in DIFFERENCES if op in row.ops]
     used: set[Difference] = set()

@@ -6,18 +6,17 @@ Nodes that were read from another format are told by what their meta says of the
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.types import TensorType, leaves
 from tidu_cli.rules.recording.templates import jvp_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-@dataclass(frozen=True)
-class Activity:
+class Activity(Frozen, slots=False):
     """Operators at which derivatives are zero from there on, and those without a rule, with how many nodes; why those have none.
 
     `moving` says whether some output has a derivative by some input of floats.

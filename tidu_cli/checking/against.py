@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INTEGERS, TensorType
@@ -24,8 +24,7 @@ TOLERANCE = {"f64": 1e-10, "f32": 1e-4, "f16": 1e-2, "bf16": 1e-1}
 """Relative to the greatest value of an output; other dtypes must be equal."""
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(Frozen, slots=False):
     """How far an output is from that of another runtime: the relative error, infinite where shape or type differ."""
 
     output: Key

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.checking.closure import Emissions, emissions
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import DTYPES
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.attrs.models import json_schema
@@ -14,8 +14,7 @@ from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Frozen, slots=False):
     """A primitive as its users see it. `attrs` are the types of its attrs by name, and `attrs_text` what they mean."""
 
     primitive: Primitive

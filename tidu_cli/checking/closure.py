@@ -18,6 +18,7 @@ from itertools import product
 
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import cases_within, closed_graphs
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.types import INEXACT, TensorType, Type, leaves, moves
@@ -44,8 +45,7 @@ class Closure:
     missing: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Emissions:
+class Emissions(Frozen, slots=False):
     """The ops that a primitive's rules emit, over all examples, dtypes and active masks."""
 
     jvp: tuple[str, ...]

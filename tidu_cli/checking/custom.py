@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from tidu_cli.custom.definitions import KINDS, OpDefinition
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import ANY_AXES, ANY_DTYPE, instance, variables_of
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.link import link
 from tidu_cli.graph.types import Type
@@ -36,8 +36,7 @@ _DTYPES = ("f64", "c128")
 """What T is in trials."""
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(Frozen, slots=False):
     """An custom operation with attrs, at operand types."""
 
     definition: OpDefinition

@@ -7,9 +7,9 @@ masks outside of linear graphs that do not follow the tangents, linear nodes wit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph
 from tidu_cli.graph.link import LogicalGraph, link
@@ -19,8 +19,7 @@ from tidu_cli.rules.recording.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Frozen, slots=False):
     """Something that is wrong (`serious`), or only useless, and where."""
 
     serious: bool

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from tidu_cli import __version__
 from tidu_cli.cluster.items.plan import Items
 from tidu_cli.errors import worded
 from tidu_cli.formats.write import format_document
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import limits
@@ -19,8 +19,7 @@ from tidu_cli.runtime.engines.choosing import PLAIN, Choice
 from tidu_cli.watching import listening
 
 
-@dataclass(frozen=True)
-class Parcel:
+class Parcel(Frozen, slots=False):
     """A self-contained document of one graph as bytes, by a name that follows from them."""
 
     name: str
@@ -29,8 +28,7 @@ class Parcel:
     version: str = __version__
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(Frozen, slots=False):
     """How the document of a parcel is run: the inputs that have items, and the values of all others.
 
     `items` are those that every worker can read by itself; others come with the tasks. `memory` and `steps` are the limits that the

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from tidu_cli.cluster.items.held import tensor_at
 from tidu_cli.cluster.items.plan import Items, Plan
 from tidu_cli.cluster.work import Values
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
@@ -18,8 +18,7 @@ from tidu_cli.limits import require
 from tidu_cli.runtime.plans.program import needed_inputs
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(Frozen):
     """The unit tangents of one input, as items: of `size` in all, those from `first` on are its own, and the others are zero."""
 
     type: Type
@@ -49,8 +48,7 @@ class Units:
         return units.reshape(stop - start, *type_.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class _Array:
+class _Array(Frozen):
     """An array of an input or output of a linear graph; its units are those from `first` on, None where nothing reads it."""
 
     key: Key
@@ -59,8 +57,7 @@ class _Array:
     first: int | None = None
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Blocks(Frozen, slots=False):
     """The blocks of a matrix, `types` by key, and the arrays of inputs and outputs of the linear map that each is of."""
 
     types: Mapping[Key, Type]

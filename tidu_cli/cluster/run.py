@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.cluster.items.filed import filed, is_place
@@ -13,6 +12,7 @@ from tidu_cli.cluster.job import Job, Parcel, parcel_of
 from tidu_cli.cluster.tasks import GROUP, Tasks, chunk_tasks, fan_in, run_here, sum_tasks
 from tidu_cli.cluster.work import Failure, Values, forget, keep
 from tidu_cli.errors import EvaluationError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
@@ -29,8 +29,7 @@ AHEAD = 4
 """So many chunks are under way for each thread: one at work, and others on their way there and back."""
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(Frozen, slots=False):
     """A graph, the items that it is to be evaluated for, and their chunks."""
 
     graph: Graph

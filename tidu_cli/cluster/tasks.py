@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.cluster.items.plan import Items, Plan
 from tidu_cli.cluster.work import add_up, run_chunk
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.keys import Key
 
 FAN_IN = 8
@@ -24,8 +24,7 @@ to its end.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Frozen):
     """A call: `chunk` is the index of the one that it computes; a result that is `wanted` comes home, as that of this index."""
 
     function: Callable[..., Any]

@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli import __version__
@@ -16,6 +15,7 @@ from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import DocumentError, TiduError, called_in_python
 from tidu_cli.formats.read import parse_document
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.installed import scheduler
@@ -26,8 +26,7 @@ from tidu_cli.transforms.batch import vectorized
 from tidu_cli.watching import listening
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Frozen, slots=False):
     """Why a chunk cannot be done, however often one tries: a line that names it."""
 
     reason: str

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import chain, count
 from typing import cast
 
 from tidu_cli.errors import LimitError, MissingRuleError, TypeRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Externals, Graph, Input, Output, Place, column
 from tidu_cli.graph.keys import Key

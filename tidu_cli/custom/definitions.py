@@ -10,12 +10,12 @@ Graphs of definitions have types only once the op is applied: they are typed ane
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from tidu_cli.custom.attrs import REQUIRED, AttrValues
 from tidu_cli.custom.patterns import Pattern
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Graph, Meta
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.rules.contract import Attrs
@@ -32,8 +32,7 @@ AttrsReader = Callable[[PrimitiveSet, str, Mapping[str, Any]], Attrs]
 """From a set of primitives, an op and attrs in their file form to the attrs, with the graphs in them. Raises TiduError."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceNode:
+class SourceNode(Frozen):
     """A node of a definition's graph: attrs in their file form, and local ids."""
 
     op: str
@@ -46,8 +45,7 @@ class SourceNode:
         return [self.op, *(_ops_within(self.attrs) if self.attrs else ())]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceGraph:
+class SourceGraph(Frozen):
     """A graph of a definition, without types. Local ids: the inputs first, then results of nodes. An output of None is zero."""
 
     inputs: tuple[Key, ...]
@@ -63,8 +61,7 @@ class SourceGraph:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class OpDefinition:
+class OpDefinition(Frozen, slots=False, eq=False):
     """A custom operation: patterns of its inputs and outputs, in order, defaults of attrs (`REQUIRED` for none), graphs by kind.
 
     `read_attrs` reads those of its graphs' nodes. `origin` names the library that it comes from; it is empty for what stands in the

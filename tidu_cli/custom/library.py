@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
@@ -15,6 +14,7 @@ from tidu_cli.custom.patterns import instance, variables_of
 from tidu_cli.custom.rules import JVP_SUFFIX, Sets, custom_primitives
 from tidu_cli.custom.sizes import require_written_out, sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.frozen import replace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 MAX_NESTING = 64

@@ -12,12 +12,12 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from tidu_cli.entry_points import Package, entry_points, normalized
 from tidu_cli.errors import PluginError, UnknownNameError, did_you_mean, worded
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -35,8 +35,7 @@ Named = frozenset[str]
 """The packages that may be imported, by their normalized names."""
 
 
-@dataclass(frozen=True)
-class Announced:
+class Announced(Frozen, slots=False):
     """An op that packages announce, each by its entry point. More than one that are named clash."""
 
     by: tuple[tuple[Package, EntryPoint], ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, MAX_RANK, TIMES, RecordType, TensorType, Type, parse_type
 
@@ -22,8 +22,7 @@ ANY_DTYPE = "T"
 ANY_AXES = "..."
 
 
-@dataclass(frozen=True, slots=True)
-class TensorPattern:
+class TensorPattern(Frozen):
     """A dtype or `T`, and sizes: numbers, names, or once `...`."""
 
     dtype: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,6 +12,7 @@ from tidu_cli.custom.definitions import PASS, OpDefinition
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import TensorPattern, completed
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import CaseTable, Graph, Input
 from tidu_cli.graph.types import TensorType, Type, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, Transposition, Types, ValueTypes

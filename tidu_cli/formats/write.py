@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.heading import bindings, heading
@@ -15,10 +15,12 @@ from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, graphs_of, nodes_
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import format_named
 from tidu_cli.limits import require
-from tidu_cli.port_data import Piece
-from tidu_cli.ports import Format
 from tidu_cli.streams import is_stdout
 from tidu_cli.watching import watch
+
+if TYPE_CHECKING:
+    from tidu_cli.port_data import Piece
+    from tidu_cli.ports import Format
 
 
 def format_document(document: Document, format: str, **how: Any) -> bytes:

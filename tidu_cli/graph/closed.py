@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import Type

@@ -11,11 +11,11 @@ import struct
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Protocol
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
@@ -71,8 +71,7 @@ class Vocabulary(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Frozen):
     """Everything that distinguishes nodes, but for which values they read.
 
     `mask` is the active mask of a linearized node, and None for a primary one. An operand's type is None only
@@ -123,8 +122,7 @@ class CaseTable:
         return len(self.cases)
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Frozen):
     """An input of a graph. Inputs are global: one key is one input in the whole document."""
 
     key: Key
@@ -132,8 +130,7 @@ class Input:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Frozen):
     """An output: `value` is an argument as in `Graph.args`, or None for a structural zero."""
 
     key: Key
@@ -142,8 +139,7 @@ class Output:
     meta: Meta = None
 
 
-@dataclass(frozen=True, slots=True)
-class Externals:
+class Externals(Frozen):
     """The values of other graphs that a graph reads: value `value[k]` of graph `graph[k]`.
 
     Where `graph[k]` is `DETACHED`, `value[k]` numbers an entry of the document's `detached`.
@@ -161,8 +157,7 @@ class Externals:
         return zip(self.graph, self.value, strict=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Frozen, slots=False, eq=False):
     """A graph fragment. Local value ids: the inputs first, then the results of the nodes in order.
 
     An argument (in `args`, or an output's value) is a local id, or -1-k for entry k of `external`.
@@ -246,16 +241,14 @@ def starts(sizes: Sequence[int], code: Column[int], first: int = 0) -> Column[in
     return column([*accumulate(map(sizes.__getitem__, code), initial=first)])
 
 
-@dataclass(frozen=True, slots=True)
-class Detached:
+class Detached(Frozen):
     """A value that the document refers to by digest ("sha256:HEX") and does not define; its type if it is known."""
 
     digest: str
     type: Type | None
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Frozen):
     """The input `key` is value `value` of graph number `graph`."""
 
     key: Key
@@ -272,8 +265,7 @@ def _ports(ports: Sequence[Input] | Sequence[Output]) -> str:
     return ", ".join(shown + [f"… {len(ports) - _PORTS} more"] * (len(ports) > _PORTS))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Document:
+class Document(Frozen, slots=False, eq=False):
     """What a file or pipe holds: graphs, of which the last is the head, over one table of cases.
 
     `passes` says of pass numbers in use which call of linearize each is (see `graph/passes.py`), where that is known.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tidu_cli.errors import KeyTextError
+from tidu_cli.frozen import Frozen
 
 MAX_NESTING = 64
 """How many tangents and cotangents one key may nest."""
@@ -23,8 +23,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,15}")
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Frozen):
     """A user's `name`, under a `path` of passes: +p is *tangent in pass p*, -p *cotangent in pass p*.
 
     The innermost step comes first: the text form `x@-1@2` is `Key("x", (-1, 2))`, the tangent in pass 2

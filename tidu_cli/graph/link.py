@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Case, Column, Detached, Document, Externals, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from tidu_cli.graph.columns.dataflow import Flow
 
 
-@dataclass(frozen=True, eq=False)
-class LogicalGraph:
+class LogicalGraph(Frozen, slots=False, eq=False):
     """A document with its references followed.
 
     `base[g]` is the flat id of graph g's first value, `base[-1]` that of the first detached value.
@@ -151,8 +150,7 @@ def externals_in_flat_ids(
     return column([outside[g][v] if v < n_inputs[g] else base[g] + v for g, v in external])
 
 
-@dataclass(frozen=True, slots=True)
-class Application:
+class Application(Frozen):
     """Result `slot` of node number `node` of graph number `graph`: its case applied to the values at `operands`."""
 
     graph: int
@@ -165,8 +163,7 @@ class Application:
 Definition = Application | Input | Detached
 
 
-@dataclass(frozen=True, eq=False)
-class Definitions:
+class Definitions(Frozen, slots=False, eq=False):
     """Looks up what the values of a document are."""
 
     document: Document

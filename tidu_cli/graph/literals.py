@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from typing import cast
 
 from tidu_cli.errors import TypeTextError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.text.decimals import to_be_shortened
 from tidu_cli.graph.types import COMPLEXES, DATETIMES, FLOATS, ITEMSIZE, TensorType, real_dtype, storage_dtype, unit_of
 
@@ -25,8 +25,7 @@ NONFINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """How files spell the floats that JSON has no number for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Frozen):
     """An array of `type`, row-major in `data`, little-endian; complex numbers as re, im; times as the numbers that hold them."""
 
     type: TensorType

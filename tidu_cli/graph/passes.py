@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from tidu_cli.errors import TransformError, worded
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Column, Document, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from tidu_cli.graph.columns.blocks import Ints
 
 
-@dataclass(frozen=True, eq=False)
-class Call:
+class Call(Frozen, slots=False, eq=False):
     """A call of linearize on a linked document: of these outputs, given with their flat ids, by inputs `wrt`, in a pass."""
 
     logical: LogicalGraph

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Container, Hashable, Iterator
-from dataclasses import dataclass
 from dataclasses import field as stored
 from functools import lru_cache
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
+from tidu_cli.frozen import Frozen
 
 ITEMSIZE = {
     "bool": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
@@ -72,8 +72,7 @@ MAX_RANK = 64
 _TEXT = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])(\[(?:(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*)?\])?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(Frozen):
     """A dtype (a name of `ITEMSIZE` or of `TIMES`) and a shape, row-major."""
 
     dtype: str
@@ -184,8 +183,7 @@ Path = tuple[str, ...]
 """Where a tensor is within a type: names of fields, from the outermost record inwards; of a tensor itself, ()."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Frozen):
     """Properties by which tangents of a record type may be given instead of by its fields. No field is called as a property is.
 
     `maps` are the linear maps from and to the fields, `tidu_cli.rules.tangents.views.Maps`: graphs, which are made of types.
@@ -196,8 +194,7 @@ class View:
     maps: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class RecordType:
+class RecordType(Frozen):
     """A record: fields in order, each a tensor or a record.
 
     `name` is that under which a document declares it, and "" for a type that is spelled out; one whose fields are called "0", "1",

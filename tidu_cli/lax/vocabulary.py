@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import reduce
 from itertools import chain
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.lax.builtin import used_definitions, vocabulary

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.lax.builtin import vocabulary
@@ -20,8 +20,7 @@ APART = 500
 """Likewise where each has a picture of its own."""
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(Frozen, slots=False, eq=False):
     """A graph of the document; or one within the node `owner`, of which `part` says what it is for."""
 
     graph: Graph

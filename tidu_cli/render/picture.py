@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, compress, groupby, pairwise
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.kind import MEANING, kind_of
@@ -43,8 +43,7 @@ class Kind(StrEnum):
     DETACHED = "detached"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Frozen):
     """One thing drawn: input, node, output or detached value number `index`; or several `nodes` as one, the last being `index`."""
 
     id: str
@@ -56,8 +55,7 @@ class Item:
     nodes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Frozen):
     """`target` reads `value`. `active` is what flows along it if it carries the derivative.
 
     `slot` is the operand's number, or the field of a record that it becomes, where there is need to tell. What goes `around` is
@@ -74,8 +72,7 @@ class Edge:
     around: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
+class Picture(Frozen, slots=False, eq=False):
     """A document's items, frame by frame, and edges; `faded` are the ids of items that a highlight leaves out.
 
     `graph` of an item and `value` of an edge number `frames`: the document's graphs, then those within nodes. What is within the

@@ -10,12 +10,12 @@ import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
 from tidu_cli.errors import UnknownNameError, counted, printable
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Meta, Place
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.groups.forest import forest, named
@@ -34,8 +34,7 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", flags=re.S)
 _UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-@dataclass(frozen=True)
-class _Told:
+class _Told(Frozen, slots=False):
     """What a page says: of items by id, in captions, and by whose numbers."""
 
     words: Words

@@ -9,15 +9,14 @@ the axes of a reduction, unless these are all, and {end} that an accumulation is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 
 
-@dataclass(frozen=True, slots=True)
-class Caption:
+class Caption(Frozen):
     """An application: as a formula of its operands, and what it `does`, `the product` or, of arrays, a participle.
 
     Where that does not say it, `way` is how a derivative goes through it, and `label` what a picture has room to say of its attrs.
@@ -39,8 +38,7 @@ class Caption:
         return f" {self.way}" if self.way else f" through {self.does}" if self.does.startswith("the ") else f", {self.does}"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Frozen):
     """What a graph in a node's attrs is for: what it is called, and where values come from and go.
 
     `inputs` are, of each of its inputs, the number of the node's operand that it takes, and in a word what that is (`carry`).
@@ -56,8 +54,7 @@ CaptionRule = Callable[[Case, Sequence[str]], Caption]
 """From a case and its operands' names to a caption."""
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Frozen):
     """A typical application of a primitive, on which `tidu check --ops` tries its rules.
 
     `operands` are types in which the letter T stands for each dtype of the primitive in turn, such as `T[2,3]` or `i32[2]`.
@@ -73,8 +70,7 @@ class Example:
     diagonals: tuple[float, ...] = (0.0,)
 
 
-@dataclass(frozen=True)
-class Catalogue:
+class Catalogue(Frozen, slots=False):
     """What people are told of an operation, and what it is tried on."""
 
     formula: str = ""

@@ -7,11 +7,12 @@ have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recordin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any, Protocol
 from typing import Literal as OneOf
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
@@ -30,8 +31,7 @@ Inlining = Callable[[Any, Sequence["Term"]], Sequence["Term"]]
 """From (attrs, operands) to results, in terms of other primitives. Where operands are linear, so are the nodes that read them."""
 
 
-@dataclass(frozen=True, slots=True)
-class JVP:
+class JVP(Frozen):
     """What a JVP rule sees of a node. `tangents` has None where an operand is inactive; at least one is not None."""
 
     attrs: Any
@@ -46,8 +46,7 @@ class JVP:
         return self.tangents[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Transposition:
+class Transposition(Frozen):
     """What a transpose rule sees of a linear node.
 
     `operands` has None where the operand is active (the rule may not read it), `cotangents` None where an output's
@@ -68,8 +67,7 @@ class Transposition:
         return ct
 
 
-@dataclass(frozen=True, slots=True)
-class Batching:
+class Batching(Frozen):
     """What a batch rule sees of a node: many applications of it at once.
 
     Operands that are `batched` have the batch as their first axis, of `size`; the others are shared by all applications; at least
@@ -83,8 +81,7 @@ class Batching:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
+class Narrowing(Frozen):
     """What a rule sees of a node of which not all results are needed: `needed` says which.
 
     `literals` has the values of operands that are constant scalars, and None for others.
@@ -180,8 +177,7 @@ which tangents there are, of results of integers also those that come from float
 """
 
 
-@dataclass(frozen=True)
-class Domain:
+class Domain(Frozen, slots=False):
     """What an operation takes and gives, as far as types and attrs tell."""
 
     arity: int | None
@@ -215,8 +211,7 @@ class Domain:
         return in_span(self.indices, operand)
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Frozen, slots=False):
     """How an operation is computed, and what that costs."""
 
     kernel: KernelRule
@@ -234,8 +229,7 @@ class Evaluation:
     """The bytes that the kernel holds at most beside operands and results, where they may be many times as many as these."""
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(Frozen, slots=False):
     """What is derived from an operation: its derivatives, batches of it, and what else stands for it."""
 
     jvp: JVPRule | None = None
@@ -282,8 +276,7 @@ class Rules:
     """In which of n operands an operation of a document is declared linear, in these together."""
 
 
-@dataclass(frozen=True)
-class Primitive:
+class Primitive(Frozen, slots=False):
     """One operation: its name, and its facets. `tidu_cli.rules.families` makes one in a few words."""
 
     name: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
 from functools import partial
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, TIMES, RecordType, TensorType, dtype_class, real_dtype
 from tidu_cli.rules.batching import AttrShift, itself
 from tidu_cli.rules.contract import (
@@ -197,8 +197,8 @@ def minus(x: Term | None, y: Term | None) -> Term | None:
     return -y if x is None else x - y
 
 
-_FACETS = {"domain": Domain, "evaluation": Evaluation, "rules": Rules, "catalogue": Catalogue}
-_FACET_OF = {part.name: facet for facet, kind in _FACETS.items() for part in fields(kind)}
+_FACETS: dict[str, type[Frozen]] = {"domain": Domain, "evaluation": Evaluation, "rules": Rules, "catalogue": Catalogue}
+_FACET_OF = {part: facet for facet, kind in _FACETS.items() for part in kind._fields}
 
 
 def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -216,7 +216,8 @@ def primitive(
     if adjoint is not None:
         rest |= {"jvp": linear_jvp(name), "transpose": linear_transpose(adjoint)}
     told = _by_facet({"arity": arity, "types": types, "kernel": kernel, **rest})
-    return Primitive(name, **{facet: _FACETS[facet](**fields) for facet, fields in told.items()})
+    facets: dict[str, Any] = {facet: _FACETS[facet](**fields) for facet, fields in told.items()}
+    return Primitive(name, **facets)
 
 
 def changed(old: Primitive, **told: Any) -> Primitive:

@@ -7,13 +7,13 @@ equals, in terms of these, or None. What it sees is the same for all nodes of on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import copysign
 from typing import Any, get_args
 from typing import Literal as OneOf
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.types import COMPLEXES, INEXACT, RecordType, TensorType, Type
 from tidu_cli.rules.terms import Term
@@ -24,8 +24,7 @@ Assumption = OneOf["no-signed-zeros", "finite"]
 ASSUMPTIONS: tuple[Assumption, ...] = get_args(Assumption)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Frozen):
     """What is known of a constant array.
 
     `kind` "uniform": all elements are the one of `element`. "count": they count 0, 1, … along axis `axes[0]`. "unit": they are 1
@@ -37,8 +36,7 @@ class Known:
     axes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Frozen):
     """An operand at a site: its term, what made it (`op` is empty for an input, and for what is not looked at), what is known.
 
     Two operands are the same value where their `number` is the same. `alone` says that nobody else reads it.
@@ -80,8 +78,7 @@ def _scalar(dtype: str, number: float, sign: float) -> bytes:
     return filled(TensorType(dtype), exact if dtype in INEXACT else int(number)).data
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(Frozen):
     """A node as a rule sees it."""
 
     op: str
@@ -107,8 +104,7 @@ Rewriting = Callable[[Site], "Sequence[Term] | Term | None"]
 """From a site to its result, or its results; None where the identity does not apply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Frozen):
     """A line of the table: nodes of `op` for which `rewrite` has something are that, bit for bit, provided what it `assumes`.
 
     The bits of NaNs, which IEEE 754 leaves open, may differ, and not their places. `statement` is the equation.

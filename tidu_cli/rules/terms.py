@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.types import RecordType, TensorType, Type
 
@@ -53,8 +53,7 @@ class Recorder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
+class Term(Frozen, eq=False):
     """A value within a rule. `slot` is its place in the template's environment; `linear` says that it depends on a tangent."""
 
     trace: Recorder

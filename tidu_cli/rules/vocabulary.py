@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean, worded
+from tidu_cli.frozen import Frozen, field, replace
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
@@ -23,8 +23,7 @@ Extension = Callable[["PrimitiveSet", Sequence[Definition]], "PrimitiveSet"]
 """From (a set, definitions) to the set with these custom operations. Raises TypeRuleError for two different ones of one name."""
 
 
-@dataclass(frozen=True)
-class PrimitiveSet:
+class PrimitiveSet(Frozen, slots=False):
     """A closed vocabulary of primitives.
 
     `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.errors import EvaluationError, TypeRuleError, worded
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal

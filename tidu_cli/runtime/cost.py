@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case, Column, Document, Graph, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.lax.builtin import vocabulary
@@ -13,16 +13,14 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.liveness import Liveness
 
 
-@dataclass(frozen=True, slots=True)
-class Flops:
+class Flops(Frozen):
     """Operations of some nodes. `unknown` of the nodes are left out, since a detached reference hides an operand's type."""
 
     known: int
     unknown: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Frozen):
     """What evaluating the head's outputs takes.
 
     `nodes` counts those that some output needs, `depth` those on the longest path among them. `peak` is the greatest number of

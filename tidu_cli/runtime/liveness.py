@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import cast
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.link import LogicalGraph, link
@@ -23,8 +23,7 @@ from tidu_cli.rules.contract import Primitive, Types
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Frozen):
     """A tensor of a value (a flat id): the value itself, or what is at `path` in a record; and its type."""
 
     flat: int

@@ -5,10 +5,10 @@ A run that would not fit is refused at the start with a reason, and not killed b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidu_cli.errors import EvaluationError
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Document, Graph, column
 from tidu_cli.graph.link import link
 from tidu_cli.limits import format_size, limits, more_than
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = 3  # how many of the largest values a refusal names
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Frozen):
     """The peak of a program's memory in bytes, and the largest values alive then, as (bytes, description), largest first."""
 
     peak: int

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import cast
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.rules.recording.scattered import merging_template, operand_type, positions_template, reads_few
@@ -32,8 +33,7 @@ def addition(primitives: PrimitiveSet, cases: CaseTable, type_: Type | None) -> 
 _ELEMENTS = ""  # no field has this name
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Frozen):
     """A node that reads few elements: its number, its case's, its operands' handles and its cotangent's."""
 
     node: int

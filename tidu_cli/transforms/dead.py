@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Externals, Graph, column
 from tidu_cli.graph.walk import forwards, mark_dependencies

@@ -8,10 +8,10 @@ and -1-v for local value v of the linear graph.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import pairwise
 
 from tidu_cli.errors import TransformError, worded
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import nodes_written_out
 from tidu_cli.graph.graph import Document, Externals, Graph, Input, Meta, Output, column

@@ -8,10 +8,10 @@ derivative needs values that the primal graph does not have. Primal values are r
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import compress
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, chain, compress
 from operator import itemgetter
 
 from tidu_cli.errors import TransformError
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Document, Externals, Meta, Output
@@ -20,8 +20,7 @@ from tidu_cli.transforms.narrowing import holds_graphs, narrowed
 from tidu_cli.watching import watch
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Frozen, slots=False, eq=False):
     """What became of a document's values in its materialized graph."""
 
     document: Document

@@ -7,10 +7,10 @@ so that it gives the same matrix row by row: the better way where there are fewe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 
 from tidu_cli.errors import TransformError, TypeRuleError, worded
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -27,8 +27,7 @@ from tidu_cli.transforms.derivative import linked_linear_head
 from tidu_cli.transforms.stamp import Stamper
 
 
-@dataclass(frozen=True, slots=True)
-class _Array:
+class _Array(Frozen):
     """An array of an input or output of the head: itself, or the one at `path` in a record.
 
     Its units are those from `start` on; None where nothing reads the input.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, CaseTable, Graph

@@ -6,9 +6,9 @@ The graph is differentiated, transposed and batched as any document is, and the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.walk import forwards

@@ -6,9 +6,9 @@ It says which of a user's lines made the node (`tidu build --source`). All else 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Column, Graph, Meta
 

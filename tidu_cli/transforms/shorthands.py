@@ -10,10 +10,10 @@ TransformError for what cannot be differentiated so, and MissingRuleError naming
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.errors import TransformError, worded
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
@@ -33,8 +33,7 @@ def materialize(document: Document, outputs: Keys = (), fixed: Mapping[Key, Lite
     return _materialize(bind_constants(document, fixed or {}), outputs=outputs)
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(Frozen, slots=False):
     """One command of a pipeline: the transform of its name, and the options that are not its defaults."""
 
     transform: Callable[..., Document]

@@ -7,18 +7,17 @@ arguments are handles.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from operator import itemgetter
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.limits import limits, require
 from tidu_cli.rules.recording.trace import Emitted, Template
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class Target(Frozen, eq=False):
     """A graph under construction, in which the handle of local value v is `first + step * v`."""
 
     graph: GraphBuilder

@@ -8,11 +8,11 @@ that read a few elements of an array, or a field of a record, are gathered first
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 from tidu_cli.errors import TransformError, worded
+from tidu_cli.frozen import replace
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.walk import backwards

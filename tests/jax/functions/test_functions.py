@@ -9,6 +9,7 @@ import pytest
 from tests.jax.functions import numpy_functions, other_functions
 from tests.jax.functions.comparing import differences
 from tests.stablehlo.written import in_this_process
+from tests.tiers import few
 from tidu_cli.errors import TiduError
 
 pytestmark = pytest.mark.jax
@@ -47,7 +48,7 @@ def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", few(FUNCTIONS, 180))
 def test_a_function(name: str) -> None:
     with jax.enable_x64(True):
         function = FUNCTIONS[name]

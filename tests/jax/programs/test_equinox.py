@@ -15,6 +15,7 @@ nn, jnp = eqx.nn, jax.numpy
 
 import tidu_cli as tidu  # noqa: E402
 from tests.jax.programs.gradients import assert_gradient_agrees  # noqa: E402
+from tests.tiers import few  # noqa: E402
 from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 
 pytestmark = pytest.mark.jax
@@ -97,7 +98,7 @@ CASES: dict[str, Callable[[], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", few(CASES, 10))
 def test_gradient_of_a_layer(name: str) -> None:
     assert_gradient_agrees(*CASES[name]())
 

@@ -13,6 +13,7 @@ from numpyro.infer.util import potential_energy  # noqa: E402
 
 from tests.jax.programs import test_equinox, test_flax, test_numpyro, test_optax, test_plain  # noqa: E402
 from tests.jax.programs.gradients import assert_gradients_of_files_agree  # noqa: E402
+from tests.tiers import few  # noqa: E402
 
 pytestmark = pytest.mark.jax
 
@@ -27,12 +28,12 @@ EQUINOX = (
 FLAX = ("Conv with strides", "BatchNorm", "Embed", "LSTM with one product", "GRU of other lengths", "encoder")
 
 
-@pytest.mark.parametrize("name", EQUINOX)
+@pytest.mark.parametrize("name", few(EQUINOX, 3))
 def test_a_layer_of_equinox(name: str) -> None:
     assert_gradients_of_files_agree(*test_equinox.CASES[name]())
 
 
-@pytest.mark.parametrize("name", FLAX)
+@pytest.mark.parametrize("name", few(FLAX, 3))
 def test_a_layer_of_flax(name: str) -> None:
     assert_gradients_of_files_agree(*test_flax.CASES[name]())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from tidu_cli.adapters.native.layout import MOST_ELEMENTS, Entry, Layout, Lowere
 from tidu_cli.adapters.native.machine import OPCODES
 from tidu_cli.adapters.native.opcodes.table import Signature
 from tidu_cli.adapters.native.selecting import elementwise, is_native
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tidu_cli.adapters.native.machine import FIELDS
 from tidu_cli.adapters.native.selecting import is_native, width
 from tidu_cli.errors import LimitError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 
@@ -30,8 +31,7 @@ MOST_WORDS = 2**31 - 1
 """Fields of instructions hold the numbers of words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Frozen):
     """A value in the list."""
 
     number: int
@@ -43,8 +43,7 @@ Lowered = tuple[Rows, Sequence[Place]]
 """The instructions of a step, and where its results are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Escape:
+class Escape(Frozen):
     """A step that the machine leaves to Python: a kernel, where its operands and its results are, and of which types."""
 
     kernel: Callable[[], Callable[..., Any]]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tidu_cli.errors import ArgumentError, KeyTextError
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import FLOATS, TensorType, parse_type
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(Frozen, slots=False):
     """`sizes` of symbolic dimensions by name, `types` of inputs by name, and `values` of inputs that are constants by name.
 
     With `weights` the initializers of floats are inputs. `cast` is the dtype for all floats, None for their own. `cuts` are

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.adapters.onnx.choices import as_key
@@ -14,12 +13,12 @@ from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.scopes import domain_name
 from tidu_cli.adapters.onnx.tensors import DTYPES
 from tidu_cli.errors import counted
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.keys import key_to_json
 from tidu_cli.graph.types import FLOATS, ITEMSIZE
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(Frozen, slots=False):
     """How many floats some tensors have."""
 
     numbers: int
@@ -37,8 +36,7 @@ class Numbers:
         return f"{counted(self.numbers, 'number')} in {counted(self.tensors, 'tensor')}, {counted(self.n_bytes, 'byte')}"
 
 
-@dataclass(frozen=True)
-class Holdings:
+class Holdings(Frozen, slots=False):
     """`operators` with how many nodes are of each, those of functions and of graphs within nodes once; types of ports as text.
 
     `parameters` are initializers of floats, `constants` floats of Constant nodes, where some exporters have their parameters.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.errors import DocumentError, LimitError, TiduError
 from tidu_cli.formats.messages import one_line
+from tidu_cli.frozen import replace
 from tidu_cli.port_data import FromPlain, Imported
 
 CHANGED = "it is not what is written of the document that it claims to be, so it is read by what it runs, without roles and passes"

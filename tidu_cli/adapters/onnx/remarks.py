@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tidu_cli.adapters.onnx.choices import Choices, as_key
@@ -12,6 +11,7 @@ from tidu_cli.adapters.onnx.holdings import holdings
 from tidu_cli.adapters.onnx.read import opened
 from tidu_cli.checking.against import VERIFIED, Agreement
 from tidu_cli.errors import counted
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.port_data import Asked, Imported, Remarks

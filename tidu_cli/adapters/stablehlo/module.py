@@ -7,12 +7,12 @@ its block first, then those of operations in order, with the blocks of regions n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tidu_cli.frozen import Frozen
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+
+class Operation(Frozen):
     """An operation, such as stablehlo.add.
 
     `operands` are numbers of values and `results` the types of those it makes, the first of which has the number `first`.
@@ -29,8 +29,7 @@ class Operation:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Frozen):
     """Operations in order. `arguments` are types of values, the first of number `first`; `results` numbers of what it returns."""
 
     first: int
@@ -39,8 +38,7 @@ class Block:
     results: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Frozen):
     """A function; attributes are those of the arguments and results, in order."""
 
     name: str
@@ -58,8 +56,7 @@ class Function:
             todo += [inner for block in reversed(operation.regions) for inner in reversed(block.operations)]
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Frozen):
     """A module. `names` are those that a file of jax.export has for arguments, where it is one."""
 
     name: str

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tidu_cli.adapters.stablehlo.child import N_FIRST, kind_of
 from tidu_cli.adapters.stablehlo.read import opened, read_stablehlo
 from tidu_cli.checking.against import VERIFIED, Agreement, against_graph
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.port_data import Imported, Remarks
 from tidu_cli.transforms.materialize import materialize

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 from tidu_cli.errors import counted
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs, named_graphs
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key

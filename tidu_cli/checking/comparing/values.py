@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tidu_cli.checking.comparing.structure import first_within
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document, Externals, Output, Place
 from tidu_cli.graph.identity import PREFIX, closed_digest, digests
 from tidu_cli.graph.keys import Key
@@ -34,8 +35,7 @@ class TypesDiffer(Generic[T]):
     b: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Frozen):
     """The smallest parts, below the output `key`, that differ: the value at `a` in A where B has that at `b`.
 
     A place is None for a structural zero. `reason` says what differs of nodes of one op: attrs, role, the number of operands, the
@@ -48,8 +48,7 @@ class Difference:
     reason: str
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Frozen, slots=False):
     """What differs between documents A and B. Pairs are of A and of B; `computed` are the keys of outputs that differ in value.
 
     `places` are the first of `n_places` differences. `shared` counts the values of nodes that both compute, `values_only` those

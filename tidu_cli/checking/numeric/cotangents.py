@@ -8,9 +8,9 @@ Where the given graph is not such a transpose, nothing is equal, and nothing is 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, Document, Externals, Graph, Input, Output, Place, column
 from tidu_cli.graph.identity import digests

@@ -8,9 +8,9 @@ can be compared. So the twin of an integer is a float, that of a datetime a dura
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
-from dataclasses import replace
 
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import (

@@ -22,7 +22,6 @@ Each gives the error relative to the greatest part of what it compares.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, 
 from tidu_cli.checking.numeric.sampling import Drawing, Intervals, draw_all, shown
 from tidu_cli.checking.numeric.singular import reasons
 from tidu_cli.errors import StepsError
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -78,8 +78,7 @@ _POINTS = 6
 """How many points are tried before a difference quotient that does not converge, as near a kink, is given up on."""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Frozen, slots=False):
     """What a check reached: the relative error, or None where no point allowed a verdict; and what it must stay below.
 
     Where it does not, `at` are the arrays at which the law fails, and `by` those whose tangents show it, if one by one they do.
@@ -188,8 +187,7 @@ def _verdicts(
     return judged
 
 
-@dataclass(frozen=True)
-class _Laws:
+class _Laws(Frozen, slots=False):
     """A graph f and its derivatives, compiled, of which the laws are tried.
 
     `smooth` is what difference quotients are taken of, where they say something (`resolved`). There is no `vjp` where mathematics

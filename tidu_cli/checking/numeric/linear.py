@@ -7,7 +7,6 @@ may say what is not so.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from tidu_cli.checking.numeric.arrays import leaf_types
@@ -16,6 +15,7 @@ from tidu_cli.checking.numeric.maps import compiled
 from tidu_cli.checking.numeric.quotients import cast, relative
 from tidu_cli.checking.numeric.sampling import Drawing, draw_all, shown
 from tidu_cli.errors import StepsError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import limited_steps

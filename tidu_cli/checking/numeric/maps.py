@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types, together
 from tidu_cli.checking.numeric.float_twins import FloatTwin, float_twin, holds
 from tidu_cli.checking.numeric.quotients import relative
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INEXACT, INTEGERS, TensorType
@@ -42,8 +43,7 @@ class Map:
         return [replace(o, key=Key(o.key.name, o.key.path[: len(o.key.path) - self.drop])) for o in self.program.outputs]
 
 
-@dataclass(frozen=True)
-class Twin:
+class Twin(Frozen, slots=False):
     """What difference quotients are taken of, and its derivative; by the keys of inputs, those that move in their place.
 
     `types` are those of its inputs, and `live` the outputs that it computes. A graph may be its own twin, with neither.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types
 from tidu_cli.checking.numeric.examples import with_diagonal
 from tidu_cli.errors import StepsError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIMES, INTEGERS, TensorType, unit_of
@@ -24,8 +24,7 @@ _INTERVALS = ((-2.0, 2.0), (0.5, 2.0), (0.1, 0.9))
 """Where inputs are drawn from by default: the first interval in which all outputs are finite."""
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(Frozen, slots=False):
     """Where points come from: the inputs given, and intervals for the others."""
 
     inputs: Sequence[Input]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tidu_cli.checking.numeric.arrays import Arrays, together
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.rules.vocabulary import PrimitiveSet

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +11,7 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_json, emit_text, example, known_primitives, ops_option
 from tidu_cli.cli.style import heading
 from tidu_cli.errors import PluginError, TiduError
+from tidu_cli.frozen import Frozen
 from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.contract import Primitive
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-@dataclass(frozen=True)
-class _Listed:
+class _Listed(Frozen, slots=False):
     """An op, where it comes from, and its primitive; or what is wrong where there is none."""
 
     name: str

@@ -81,7 +81,8 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen in _OF_VALUES:
-                remedy = f"give them with --set or --inputs, or write the document as {', '.join(DOCUMENTS[:-1])} or {DOCUMENTS[-1]}"
+                *others, last = DOCUMENTS
+                remedy = f"give them with --set or --inputs, or write the document as {', '.join(others)} or {last}"
                 raise click.UsageError(f"{chosen} is for values; {remedy}")
             if evaluates and is_foreign(chosen):
                 raise click.UsageError(

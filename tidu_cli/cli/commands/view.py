@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit_bytes, example, file_argument, load, require_stdin_once
 from tidu_cli.cli.out_option import out_option
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 

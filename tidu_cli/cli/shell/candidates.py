@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, product
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.suffixes import DOCUMENTS, compressed_too
 from tidu_cli.formats.suffixes import FORMATS as SUFFIXES
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.select import is_movable
 from tidu_cli.graph.types import RecordType, Type, moves
 from tidu_cli.installed import recognized, source_named
@@ -44,8 +44,7 @@ class Candidate(NamedTuple):
         return "path" if self.is_path else "part" if self.goes_on else "word"
 
 
-@dataclass(frozen=True)
-class Cursor:
+class Cursor(Frozen, slots=False):
     """Where the word to complete stands in the command line of a subcommand.
 
     `parameter` is the option or argument that it is a value of, if it is one's; `incomplete` is the value so far, and `before` what

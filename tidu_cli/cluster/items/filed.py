@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.formats.chunks.sources import Source
 from tidu_cli.formats.values.places import value_at
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Input
 from tidu_cli.runtime.batches import batch_size
 from tidu_cli.runtime.inputs import input_value
@@ -19,8 +19,7 @@ Place = Source | Mapping[str, Any]
 """Where values lie: an array in files, of a record such a place for each field."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filed:
+class Filed(Frozen):
     """Items at a place, along an axis of each array there, which may be counted from the last one."""
 
     place: Place

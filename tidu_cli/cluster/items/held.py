@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Input
 from tidu_cli.graph.types import Path, Type
 from tidu_cli.runtime.batches import as_batch, batch_type
 from tidu_cli.runtime.evaluate import outward
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Frozen):
     """Items from the number `first` on, with the batch as their first axis: an array, of a record one for each field."""
 
     value: Any

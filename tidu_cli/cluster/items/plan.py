@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tidu_cli.errors import EvaluationError, worded
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
@@ -33,8 +33,7 @@ class Items(Protocol):
         """What says which items these are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Frozen):
     """`size` items in chunks of `chunk`, of which the last may be smaller."""
 
     size: int

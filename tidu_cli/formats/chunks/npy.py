@@ -6,19 +6,18 @@ import math
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.npy_header import read_header
 from tidu_cli.formats.occupants import note_read
+from tidu_cli.frozen import Frozen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class Located:
+class Located(Frozen, slots=False):
     """An array whose numbers lie in a file one after the other, from the byte `offset` on, in the order of C or of Fortran."""
 
     path: str
@@ -50,8 +49,7 @@ class Located:
         return (self.path,)
 
 
-@dataclass(frozen=True)
-class Compressed:
+class Compressed(Frozen, slots=False):
     """An array in a compressed member of an npz file: all before a part is decompressed to read it."""
 
     path: str

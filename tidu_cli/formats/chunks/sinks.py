@@ -15,13 +15,14 @@ import shutil
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from tidu_cli.errors import DocumentError, worded
 from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
 from tidu_cli.formats.output import require_replaceable
 from tidu_cli.formats.replacing import replace
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.select import listed
 
 try:
@@ -45,8 +46,7 @@ def kept() -> str:
     return f"what is done is kept, go on with {worded('--resume', 'resume=True')}"
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Frozen, slots=False):
     """What a run computes: the names of the arrays, their dtypes in NumPy's words, and the shape of an item in each.
 
     The items are `size`, in chunks of `chunk`. `identity` says of the document, the inputs and whatever else the results depend on

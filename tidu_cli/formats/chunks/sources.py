@@ -10,13 +10,13 @@ import math
 import os
 import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tidu_cli.errors import DocumentError, UnknownNameError, counted, did_you_mean
 from tidu_cli.formats.chunks.npy import located, members_of, native
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.select import listed
 from tidu_cli.limits import require
 
@@ -122,7 +122,7 @@ def absolute(source: Source) -> Source:
     """The same array for processes that work in other directories."""
     if isinstance(source, Joined):
         return replace(source, parts=tuple(map(absolute, source.parts)))
-    return replace(source, path=os.path.abspath(source.path))  # type: ignore[type-var, attr-defined]
+    return replace(source, path=os.path.abspath(source.path))  # type: ignore[attr-defined]
 
 
 def whole(source: Source) -> NDArray[Any]:
@@ -159,8 +159,7 @@ def _state(path: str) -> bytes:
     return f" {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\n".encode()
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(Frozen, slots=False):
     """Arrays one after the other along their first axis; the k-th begins at entry `starts[k]`."""
 
     parts: tuple[Source, ...]

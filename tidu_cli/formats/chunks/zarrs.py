@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.chunks.npy import native, require_same
+from tidu_cli.frozen import Frozen
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class ZarrSource:
+class ZarrSource(Frozen, slots=False):
     """An array of zarr; `member` is its path in a group, "" for an array by itself."""
 
     path: str

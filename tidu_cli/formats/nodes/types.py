@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.messages import naming
 from tidu_cli.formats.nodes.numbering import GraphReader
+from tidu_cli.frozen import replace
 from tidu_cli.graph.text.types import check_extent, check_field, check_name, names_in, parse_value_type
 from tidu_cli.graph.types import RecordType
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from tidu_cli.custom.views import view_of
@@ -11,6 +10,7 @@ from tidu_cli.errors import TypeTextError
 from tidu_cli.formats.messages import naming
 from tidu_cli.formats.nodes.numbering import GraphReader, Numbering
 from tidu_cli.formats.shape.document import ViewData, shaped, type_reader
+from tidu_cli.frozen import replace
 from tidu_cli.graph.text.types import check_field
 from tidu_cli.graph.types import RecordType, View
 from tidu_cli.lax.builtin import BUILTIN

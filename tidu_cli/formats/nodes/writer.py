@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from tidu_cli.formats.nodes.plain import is_in_order, renamed
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, Column, Document, Externals, Graph, Output, column
 from tidu_cli.graph.keys import key_to_json
 
@@ -21,8 +21,7 @@ def with_meta(fields: dict[str, object], meta: object) -> dict[str, object]:
     return fields if meta is None else {**fields, "meta": meta}
 
 
-@dataclass(frozen=True, slots=True)
-class PackedNodes:
+class PackedNodes(Frozen):
     """Nodes as columns, that of codes in blocks. A code is a row of the table."""
 
     table: list[dict[str, object]]
@@ -31,8 +30,7 @@ class PackedNodes:
     external: Externals
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Frozen):
     """Some nodes one after the other, from number `first` on, and the arguments of all of them."""
 
     first: int

@@ -10,12 +10,12 @@ Hashes of nodes are equal where these are of one case and read the same: to be c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.columns.blocks import Bools, Indices, Ints, array_of, blocks, column_of, counts, distinct, spans
 from tidu_cli.graph.graph import CaseTable, Column, Document, Externals
 
@@ -36,8 +36,7 @@ def within(mask: Bools, block: slice) -> Ints:
     return np.flatnonzero(mask[block]).astype(np.int32) + np.int32(block.start)
 
 
-@dataclass(frozen=True, eq=False)
-class Flow:
+class Flow(Frozen, slots=False, eq=False):
     """Values, numbered so that each comes after those that it reads.
 
     Value v is made by a node of case `code[v]`, which reads `args[start[v]:start[v + 1]]`; `start` has an entry more than there are

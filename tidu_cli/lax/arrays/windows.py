@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.attrs.kinds import Axes
@@ -89,8 +89,7 @@ def batched_numbers(numbers: Numbers, *, operand: bool, indices: bool) -> Number
     return _numbers(type(numbers), (window, dropped, index_map, ours, theirs))
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(Frozen, slots=False):
     """The windows of an operand of shape `operand`, one for each index of `batch`, the shape of the indices less its last axis.
 
     `sizes` has an entry per axis of the operand, `kept` are those axes that the windowed array (gather's result, scatter's

@@ -7,17 +7,16 @@ did, unless no reader of it sums up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import FAMILIES
 from tidu_cli.lax.identities.constants import MOVING
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Frozen):
     """How an array lies: in which order its axes do, and whether its elements fill a stretch of memory without gaps.
 
     `order` is "C" for row-major, empty where all elements are one in memory, and otherwise an object for each that is another, or

@@ -9,11 +9,11 @@ level-2 condition number" (2014), theorem 3.5): so that there are all orders. Th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (

@@ -11,11 +11,11 @@ output feature, *windows).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
 
+from tidu_cli.frozen import replace
 from tidu_cli.lax.signal.sliding import Phase, Sliding, laid_out
 
 _COLUMNS = 1 << 20

@@ -8,12 +8,12 @@ the window's dilation. There are as many windows as fit, none if the first does 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from math import gcd, prod
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.rules.attrs.fields import Bounded
 
 Count = Annotated[int, Bounded(ge=1, lt=2**62)]
@@ -27,8 +27,7 @@ def spread(n: int, step: int) -> int:
     return (n - 1) * step + 1 if n else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Frozen):
     """Windows of one axis between which only the start differs: they meet elements of the operand in even steps.
 
     Window `outputs[q]` meets with its place `taps[j]` element `start` + q `stride` + j `step`, where there is one.
@@ -58,8 +57,7 @@ class Phase:
         return sum(_within(self.start + k * apart, step, many, n) for k in range(few))
 
 
-@dataclass(frozen=True, slots=True)
-class Sliding:
+class Sliding(Frozen):
     """The windows along one axis of `n` elements, each of `window` places."""
 
     n: int

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Meta
 
 _PLACE = re.compile(r"(\S+) (.+):(\d+)", re.S)
 _SEPARATOR = re.compile(r"[/.]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Frozen):
     """A step of a path: a name, and where a line of code is what is meant, `file:line`."""
 
     name: str

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.render.dot import item_label
 from tidu_cli.render.groups.drawn import box_label, group_label, part_name, scene_dot
 from tidu_cli.render.groups.layout import laid_out, opened, svgs
@@ -25,8 +26,7 @@ _FEW = 500
 """Of so many items, what is said of each stands with it."""
 
 
-@dataclass(frozen=True)
-class Boxes:
+class Boxes(Frozen, slots=False):
     """What a page has of one picture with groups: the overview, the templates, and what is written of each group."""
 
     overview: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Place
 from tidu_cli.render.groups.tree import Group, Part, groups_of
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture
@@ -17,8 +18,7 @@ MARGIN = 5
 """As many boxes of others stand on either side of a group."""
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Frozen):
     """What is drawn as one: a part; or at the margin `others`, a part elsewhere, or several."""
 
     part: Part | None

@@ -7,9 +7,9 @@ by repetition, and where nothing of this helps, by cuts where few values cross.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Graph
 from tidu_cli.render.groups.labels import Label, Path, paths
 from tidu_cli.render.groups.repeats import repeat
@@ -25,8 +25,7 @@ _PHASES = {Flow.PRIMAL: "values", Flow.TANGENT: "tangents", Flow.COTANGENT: "cot
 _MOST_PHASES = 6
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
+class Group(Frozen, slots=False, eq=False):
     """Items that are drawn as one box, or where it is open as its parts. `place` is the line that they come from, if it is one."""
 
     name: str

@@ -16,6 +16,7 @@ from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import RecordType
 
 D = TypeVar("D", bound="Data")
@@ -33,24 +34,21 @@ Reader = Callable[[Any, Any], Any]
 """From (value, context) to what it means. The context is what parsers need to know: of attrs, the record types by name."""
 
 
-@dataclass(frozen=True, eq=False)
-class Parsed:
+class Parsed(Frozen, slots=False, eq=False):
     """What `parse` reads from the file form. It takes parsed values, too, and raises TiduError."""
 
     parse: Reader
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class After:
+class After(Frozen, slots=False, eq=False):
     """A further `check` of what the annotations before it admit: it gives the value, or raises ValueError."""
 
     check: Callable[[Any], Any]
     schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Bounded:
+class Bounded(Frozen, slots=False, eq=False):
     """Of integers, those at least `ge`, more than `gt`, and less than `lt`."""
 
     ge: int | None = None
@@ -63,8 +61,7 @@ class Bounded:
         return above and (self.lt is None or value < self.lt)
 
 
-@dataclass(frozen=True, eq=False)
-class Sized:
+class Sized(Frozen, slots=False, eq=False):
     """Of lists and text, those of so many entries."""
 
     least: int
@@ -75,8 +72,7 @@ class Sized:
         return len(value) >= self.least and (self.most is None or len(value) <= self.most)
 
 
-@dataclass(frozen=True, eq=False)
-class Described:
+class Described(Frozen, slots=False, eq=False):
     """A JSON Schema in the place of what the annotations before it have, which admit more than is meant."""
 
     schema: Mapping[str, Any]

@@ -7,10 +7,10 @@ own: `spliced` goes over them. The way back, from what a rule emits to a graph, 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, moves, tensor_tangent_type
 from tidu_cli.rules.contract import JVP
 from tidu_cli.rules.recording.trace import Trace

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves, tangent_type

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from tidu_cli.errors import LimitError, MissingRuleError, TypeRuleError, placed
+from tidu_cli.frozen import replace
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.types import Type, of_batch, tangent_type

@@ -8,9 +8,9 @@ node of the case, with no further call of the rule.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import CaseAttrs, CaseTable
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType, Type
@@ -18,8 +18,7 @@ from tidu_cli.rules.terms import Number, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(Frozen):
     """One recorded node: case number, the environment slots it reads, and whether it is linear."""
 
     code: int
@@ -28,8 +27,7 @@ class Emitted:
     n_results: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Template:
+class Template(Frozen, eq=False):
     """What a rule emits for one case. Its environment holds the sources, then the results of all nodes in order.
 
     `closed` nodes come first: they read no source (constants), so one stamping serves all nodes of the case.

@@ -7,9 +7,9 @@ type that the primal admits (`tidu_cli.rules.tangents.conversion`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import (
     COMPLEXES,
     DATETIMES,
@@ -33,8 +33,7 @@ from tidu_cli.graph.types import (
 _DURATIONS = tuple(f"{DURATION}[{unit}]" for unit in UNITS)
 
 
-@dataclass(frozen=True, slots=True)
-class TangentRow:
+class TangentRow(Frozen):
     """A row of the table: primal dtypes, and those of the tangents that they admit, of the primal's shape.
 
     `structural` says that they also admit the structural tangent `{instant: {periods: f64}}`, a count of units, and those with a

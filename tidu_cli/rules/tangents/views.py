@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import cast
 
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.types import RecordType, Type, View, tangent_type
@@ -16,8 +16,7 @@ from tidu_cli.rules.terms import Term
 Fields = tuple[tuple[str, Type], ...]
 
 
-@dataclass(frozen=True)
-class Maps:
+class Maps(Frozen, slots=False):
     """Linear maps between the tangents of the fields that move, whose natural types are `fields`, and those of the properties.
 
     The inputs and outputs of the graphs have the names and the natural types of these. `pulled_from` and `pulled_to` are the

@@ -9,12 +9,13 @@ attrs, of arrays. All else runs one by one, as in any program.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, MissingRuleError, StepsError, placed
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -39,8 +40,7 @@ Cell = tuple[int, int]
 LIST = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Frozen):
     """A step that runs by itself: the node that it computes, and where its operands and its results are."""
 
     node: int

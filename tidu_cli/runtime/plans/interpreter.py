@@ -13,6 +13,7 @@ from itertools import compress
 from typing import Any
 
 from tidu_cli.errors import EvaluationError, StepsError, placed
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, Column, Graph, Input, Output
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -37,8 +38,7 @@ _NOT = bytes([1, 0]) + bytes(254)
 """Turns 0 to 1 and 1 to 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wide:
+class Wide(Frozen):
     """The slots of a step: those of its operands, of its results, and those it clears in the end."""
 
     reads: tuple[int, ...]

@@ -7,12 +7,12 @@ dead nor equal nodes, which takes a few passes over arrays to see; of others the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, counting, spans, sums, taken
 from tidu_cli.graph.columns.dataflow import FIRST, Flow, hashes_of
 from tidu_cli.graph.graph import Case, Column, Document, Graph, Output, column
@@ -22,8 +22,7 @@ from tidu_cli.runtime.plans.interpreter import MOST_KEPT, kept_bytes
 from tidu_cli.watching import watch
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Steps:
+class Steps(Frozen, eq=False):
     """The steps of a computation, in a valid order. Values are numbered: the inputs that are needed, then the steps' results.
 
     `inputs` are indices into the graph's; `outputs` are values, None for structural zeros. Step i computes node `kept[i]`, or i if

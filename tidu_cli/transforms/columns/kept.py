@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.blocks import Bools, Ints, array_of, before_each, blocks, column_of, counts, spans
 from tidu_cli.graph.columns.dataflow import Flow, has_single_results, number_by_first_use, peel, within

@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.columns.blocks import Indices, Ints, array_of, before_each, blocks, column_of
 from tidu_cli.graph.columns.dataflow import number_by_first_use
@@ -49,16 +50,14 @@ class Group:
         return {slot for node in self.template.nodes for slot in node.reads}
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
+class Places(Frozen, slots=False, eq=False):
     """For each item, where its nodes begin in a graph, and their arguments."""
 
     node: Ints
     arg: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class _Constant:
+class _Constant(Frozen):
     """A closed node, which reads other constants by their numbers, and the item right before which it stands."""
 
     code: int
@@ -77,8 +76,7 @@ def linear_offset(template: Template, slot: int) -> int | None:
     return sum(n.linear for n in template.nodes[:node]) if node >= 0 else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Target:
+class _Target(Frozen, slots=False, eq=False):
     """A graph that is written to: its columns, and where in them each item's emission begins."""
 
     code: Ints

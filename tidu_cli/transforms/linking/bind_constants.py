@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from tidu_cli.errors import TransformError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Externals, Graph, column
 from tidu_cli.graph.keys import Key

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Binding, Document, Input, Output, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import another_name, listed
@@ -24,8 +24,7 @@ BY = ("name", "position")
 Pairs = list[tuple[Input, Output]]
 
 
-@dataclass(frozen=True)
-class Joint:
+class Joint(Frozen, slots=False):
     """How a document was put behind those before it.
 
     `by` is how the pairs were found, one of `BY`. `bound` are inputs, by their new keys, and the outputs that they are. `idle` are
@@ -41,8 +40,7 @@ class Joint:
     graphs: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Composition:
+class Composition(Frozen, slots=False):
     """The document of a pipeline, and the joint before each of its parts but the first."""
 
     document: Document

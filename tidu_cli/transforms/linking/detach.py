@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Detached, Document, Externals, Graph
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.passes import with_used_passes

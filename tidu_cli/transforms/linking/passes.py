@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from itertools import count
 
 import msgpack
 
 from tidu_cli.errors import TransformError, UnknownNameError, worded
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.keys import Key

@@ -6,10 +6,10 @@ Names are those that users gave: with an input x go its tangents x@1 and its cot
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
+from tidu_cli.frozen import Frozen, field, replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 
@@ -31,8 +31,7 @@ def owner(key: Key, *, is_input: bool) -> Owner:
     return Owner(is_input == (changes % 2 == 0), key.name)
 
 
-@dataclass(frozen=True)
-class Renaming:
+class Renaming(Frozen, slots=False):
     """New names of inputs, of outputs and of graphs, by the old ones."""
 
     inputs: Mapping[str, str] = field(default_factory=dict)

@@ -10,10 +10,10 @@ import heapq
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did_you_mean, worded
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, Place, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest

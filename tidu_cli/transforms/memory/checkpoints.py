@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from math import isqrt
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import select_outputs
@@ -94,8 +94,7 @@ class Schedule:
         return None if len(self.graph.case(node).operands) else "is a constant, and thus held anyway"
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Frozen):
     """Recompute the values of these outputs; and of the graphs of these names all values but the outputs, as jax.checkpoint does.
 
     What residual graphs (those without outputs) make of what is dropped is dropped, too.
@@ -161,8 +160,7 @@ def _droppable(schedule: Schedule, values: Iterable[int]) -> Iterator[int]:
     return (node for node in nodes if node != INPUT and schedule.droppable(node))
 
 
-@dataclass(frozen=True, slots=True)
-class Cheap:
+class Cheap(Frozen):
     """Recompute what takes at most so many operations for each byte that is not held, counted from what is held.
 
     Moving an element counts as an operation. Along a chain the operations add up, until a value is held again.
@@ -208,8 +206,7 @@ def _hold_rather_than_operands(schedule: Schedule) -> None:
             pending += again
 
 
-@dataclass(frozen=True, slots=True)
-class Sqrt:
+class Sqrt(Frozen):
     """Hold about √n checkpoints of n values, and recompute what lies between two of them when it is first needed.
 
     Values are put in the order in which late nodes are done with them, from last to first, which for reverse mode is the order of
@@ -239,8 +236,7 @@ class Sqrt:
                     schedule.dropped[m] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
+class Segments(Frozen):
     """Loops in segments of so many steps: what is carried into a segment is stored, and residuals within it are recomputed."""
 
     n_steps: int

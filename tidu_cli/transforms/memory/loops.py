@@ -6,8 +6,8 @@ The other computes what is missing anew, segment by segment. Values stay what th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.walk import forwards
@@ -21,8 +21,7 @@ Steps = Callable[[int], int]
 """From the number of steps of a loop to that of a segment."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Frozen):
     """A loop, and one that reads what it stores: their nodes, and how they are done in segments."""
 
     first: int

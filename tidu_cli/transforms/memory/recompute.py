@@ -12,8 +12,8 @@ from an operand that has gone through the primitive set's barrier, together with
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Meta, column
 from tidu_cli.graph.keys import Key

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import cache
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs
 from tidu_cli.graph.columns.large import no_collection

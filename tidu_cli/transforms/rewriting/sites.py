@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, Type
@@ -18,8 +18,7 @@ from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Frozen):
     """What a rule may ask of a node: its case; of values that it, or the maker of an operand, reads, what is known and a number.
 
     `makers` are, of each operand, the case that made it, which result it is, and whether nobody else reads it; None where that is
@@ -32,8 +31,7 @@ class Kind:
     known: tuple[Known | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Frozen):
     """What stands for nodes of a kind: a template over the values of the kind; and whether it lies in memory as they did."""
 
     template: Template

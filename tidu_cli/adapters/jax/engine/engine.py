@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from tidu_cli.errors import EvaluationError, MissingRuleError, TransformError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.columns.blocks import column_of
 from tidu_cli.graph.graph import Graph

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from tidu_cli.custom.definitions import PASS, OpDefinition, SourceGraph, SourceN
 from tidu_cli.custom.library import extended
 from tidu_cli.custom.patterns import TensorPattern
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.keys import Key

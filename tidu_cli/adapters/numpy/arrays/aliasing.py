@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import EllipsisType
 from typing import Any
 
@@ -14,6 +13,7 @@ from tidu_cli.adapters.numpy.arrays.lenses import Call, Item, Part, Same
 from tidu_cli.adapters.numpy.arrays.operands import arrays_in
 from tidu_cli.adapters.numpy.arrays.shares import Lens, Share
 from tidu_cli.adapters.numpy.arrays.storage import A_COPY, AN_INDEX, in_order, is_view, layout, own, rooted, view_of
+from tidu_cli.frozen import replace
 
 VIEWS = frozenset(
     {"array_split", "atleast_1d", "atleast_2d", "atleast_3d", "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit",

@@ -7,17 +7,16 @@ How an array changes with what is shown of it is read off NumPy's own view of an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.storage import blank
+from tidu_cli.frozen import Frozen, replace
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Same:
+class Same(Frozen, eq=False):
     """All elements as they are."""
 
     def get(self, whole: Array) -> Array:
@@ -33,8 +32,7 @@ class Same:
         return whole
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Item:
+class Item(Frozen, eq=False):
     """x[index], of integers, slices, None and Ellipsis. Integers may be traced."""
 
     index: Any
@@ -57,8 +55,7 @@ class Item:
         return whole[(*(0 if isinstance(e, Array) else e for e in entries), *dots)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Frozen, eq=False):
     """The real or the imaginary part of complex numbers."""
 
     name: str
@@ -76,8 +73,7 @@ class Part:
         return getattr(whole, self.name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class Call(Frozen, eq=False):
     """A result of a function of NumPy's, whose arguments hold `model` for the array.
 
     `numpys` is NumPy's function; of several results, `part` is the number of this one.

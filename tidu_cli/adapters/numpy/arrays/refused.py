@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from tidu_cli.frozen import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Frozen):
     """Functions that are refused for one reason. `names` are NumPy's, less `numpy.`, apart by blanks."""
 
     what: str

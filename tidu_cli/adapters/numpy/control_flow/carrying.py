@@ -6,7 +6,6 @@ Where a loop begins with a number of Python's, that gives way, as JAX has it: it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,13 +15,13 @@ from tidu_cli.adapters.numpy.arrays.operands import kind, promoted
 from tidu_cli.adapters.numpy.control_flow.trees import Leaf, Named
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.types import TensorType
 
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(Frozen, slots=False):
     """What a loop carries over under a path. `flexible`: it began as a number of Python's, which as `weak` it still is."""
 
     path: str

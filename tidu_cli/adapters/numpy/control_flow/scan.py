@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,14 @@ from tidu_cli.adapters.numpy.control_flow.trees import Leaf, kind_of_tree, leave
 from tidu_cli.adapters.numpy.control_flow.while_loop import counted
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import TensorType
 
 MAX_STEPS = 2**31
 """Numbers of steps are below this, as JAX has it."""
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Frozen, slots=False):
     """An array of which each step takes a slice."""
 
     path: str
@@ -44,8 +43,7 @@ class Rows:
         return self.array if isinstance(self.array, Array) else recorder.constant(np.asarray(self.array))
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(Frozen, slots=False):
     """What counts the steps: as Python's range, whose numbers give way to the dtypes of arrays."""
 
     path: str
@@ -67,8 +65,7 @@ class Counter:
 Slices = Sequence[Rows | Counter]
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Frozen, slots=False):
     """A scan: `step` makes of the leaves of what is carried, and of slices, those carried on, and a tree of results."""
 
     init: Any

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from tidu_cli.adapters.numpy.control_flow.trees import Leaf, leaves, leaves_as, 
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import TensorType
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Frozen, slots=False):
     """A while_loop; `carry` is what its parameter is called, and `name` is that of its function."""
 
     condition: Callable[[Any], Any]

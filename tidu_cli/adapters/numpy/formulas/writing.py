@@ -12,7 +12,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import Any
@@ -22,6 +21,7 @@ from tidu_cli.adapters.numpy.formulas.formula import MAX_LENGTH, build_formula
 from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_names
 from tidu_cli.adapters.numpy.recorder import default_output
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, literal_to_numbers

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.adapters.numpy.numpy.primitives import along, common_shape, filled, places, resized, select
+from tidu_cli.frozen import Frozen
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 
 ALL_OF_IT = slice(None)
@@ -118,8 +118,7 @@ def sliced(x: Array, entries: list[Any]) -> Array:
     return x.emit("rev", dimensions=tuple(reverse)) if reverse else x
 
 
-@dataclass(frozen=True)
-class Picked:
+class Picked(Frozen, slots=False):
     """What arrays of integers pick of an array: windows along the axes `offsets` of what they give, at the index `vectors`.
 
     `axes` are those of the array that the vectors are about. `found` is the shape of the windows, and `shape` that with new axes.

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import logaddexp, x_times
 from tidu_cli.adapters.numpy.numpy.elementwise.special import SPECIAL, betaln, log_ndtr
 from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.frozen import Frozen, field
 
 Function = Callable[..., Array]
 """Of a number and the shapes."""
@@ -22,8 +22,7 @@ _xlogy: Function = x_times("log")
 _xlog1py: Function = x_times("log1p")
 
 
-@dataclass(frozen=True)
-class Distribution:
+class Distribution(Frozen, slots=False):
     """`support` is of the standardized number; `opens` says that its lower end is none, as formulas have no value there.
 
     Where there is no `logcdf` or `logsf` among `more`, it is the logarithm of the other.

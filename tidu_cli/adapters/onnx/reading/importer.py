@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedErro
 from tidu_cli.adapters.onnx.reading.scopes import Definition, Scope, domain_name
 from tidu_cli.adapters.onnx.tensors import array_of, dense
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean, worded
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.limits import require, written_out

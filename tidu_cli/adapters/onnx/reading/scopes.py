@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from tidu_cli.adapters.onnx.reading.node import Value
+from tidu_cli.frozen import Frozen, field
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(Frozen, slots=False):
     """What nodes are part of, the model's graph or a function: versions of operator sets by domain, and given attributes."""
 
     versions: Mapping[str, int]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 from tidu_cli.adapters.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type
 from tidu_cli.errors import worded
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType
@@ -24,8 +24,7 @@ Rule = Callable[..., "str | Sequence[str]"]
 """From a Lowering and the names of the operands to that of the result, or those of several."""
 
 
-@dataclass(frozen=True)
-class Lowering:
+class Lowering(Frozen, slots=False):
     """A case of nodes that is written into a body."""
 
     body: Body

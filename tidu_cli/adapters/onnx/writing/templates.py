@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +13,7 @@ from tidu_cli.adapters.onnx.writing.body import Body, constant_nodes
 from tidu_cli.adapters.onnx.writing.lowering import Lowering
 from tidu_cli.adapters.onnx.writing.lowerings.arrays import aligned
 from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -21,8 +21,7 @@ DOMAIN = "tidu"
 """The domain of the model's functions."""
 
 
-@dataclass(frozen=True)
-class Template:
+class Template(Frozen, slots=False):
     """A node that is copied, with other names; and the constants that it reads, by its names for them."""
 
     node: Any

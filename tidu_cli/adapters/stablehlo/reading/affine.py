@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, TensorType
@@ -13,8 +13,7 @@ from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.arrays.structural import literal_array
 
 
-@dataclass(frozen=True)
-class Affine:
+class Affine(Frozen, slots=False):
     """The number slope · t + start in step t."""
 
     slope: int

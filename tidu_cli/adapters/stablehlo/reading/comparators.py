@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.stablehlo.module import Block, Operation
 from tidu_cli.adapters.stablehlo.reading.site import array_of
+from tidu_cli.frozen import Frozen
 
 MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 
 
-@dataclass(frozen=True)
-class SortKey:
+class SortKey(Frozen, slots=False):
     """An operand by its number, and whether the greatest of it comes first; of complex numbers, which `part`, or both for None."""
 
     operand: int

@@ -9,10 +9,10 @@ the select lets no cotangent through. Elements that are taken keep their bits, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tidu_cli.adapters.stablehlo.reading.recording import Recording
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, cases_within, closed_graphs
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import COMPLEXES, INEXACT, TensorType, Type
@@ -42,8 +42,7 @@ _FLAT_IF_REAL = {"abs", "sign", "sin", "cos", "tanh", "logistic", "atan", "asinh
 """Operations whose slopes are finite wherever operands are, but for powers below 0."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Condition:
+class Condition(Frozen, eq=False):
     """That a selector selects case `number` of `n_cases`, within the condition `around`; `depth` counts the conditions."""
 
     selector: int

@@ -16,6 +16,7 @@ import numpy as np
 from tidu_cli.adapters.stablehlo.reading.affine import Affine, affine_values, fits
 from tidu_cli.adapters.stablehlo.reading.recording import Recording, inlined
 from tidu_cli.adapters.stablehlo.reading.site import Site
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, TensorType
@@ -168,8 +169,7 @@ def _length(op: str, start: int, step: int, bound: int) -> int | None:
     return -((start - bound) // step) if step > 0 else None
 
 
-@dataclass(frozen=True)
-class _Slice:
+class _Slice(Frozen, slots=False):
     """A slice of one element along an axis, at a place that is affine in the step."""
 
     axis: int

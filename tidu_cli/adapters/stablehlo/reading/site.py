@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.adapters.stablehlo.module import Block, Operation
 from tidu_cli.adapters.stablehlo.reading.recording import Recording
 from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType
@@ -28,8 +28,7 @@ class RefusedError(TiduError):
     """Why an operation has no meaning here; the place comes before it later."""
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(Frozen, slots=False):
     """An operation where it stands. `called` gives the results of a function of the module by its name."""
 
     operation: Operation

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from tidu_cli.adapters.stablehlo.package import package
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays, pytree
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import MissingRuleError, worded
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import Path, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -31,8 +31,7 @@ CALLED = "__callee_{}__"
 _CONSTANT = "stablehlo.constant"
 
 
-@dataclass(frozen=True)
-class Lowered:
+class Lowered(Frozen, slots=False):
     """What a case is: functions, the last of which takes the operands' arrays and gives the results'; others are before callers.
 
     `functions` are the names that JAX gave them, and their texts, in which they have none. There are none if there is a `body`:
@@ -43,8 +42,7 @@ class Lowered:
     body: Body | None
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(Frozen, slots=False):
     """A function of one operation: its text after the =, or an empty one for none; constants by their names; and names."""
 
     text: str

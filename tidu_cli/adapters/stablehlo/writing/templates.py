@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from tidu_cli.adapters.stablehlo.writing.lowering import CALLED, Body, Lowered, lowered
 from tidu_cli.adapters.stablehlo.writing.values import arrays, tensor_text
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -17,8 +17,7 @@ _NAME = re.compile(r"%[\w$.\-]+")
 """Names of values in text of MLIR."""
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Frozen):
     """The text of an operation with a %s for each name that is put in: those of operands with these numbers.
 
     It makes `n_made` values. Those of a node are `results`: these by number, from ~0 on downwards; operands; or names of constants.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from types import FunctionType
 from typing import Any
@@ -21,13 +20,13 @@ from tidu_cli.adapters.numpy.numpy.elementwise.elementary import sinc as numpy_s
 from tidu_cli.adapters.numpy.numpy.elementwise.special import SPECIAL, safe
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import GENERAL
 from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.frozen import Frozen
 
 Nodes = Callable[..., Any]
 """From operands of one shape to the result, or a tuple of results."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Frozen):
     """How functions of an equation's rule are read, which of their arguments are fixed, and whether vmap added axes."""
 
     how: Any

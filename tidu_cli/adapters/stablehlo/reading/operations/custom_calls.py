@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.reading.by_jax import by_jax
 from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
+from tidu_cli.frozen import replace
 from tidu_cli.graph.types import COMPLEXES, TensorType
 from tidu_cli.rules.terms import Term
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,10 +14,10 @@ from tidu_cli.adapters.onnx.reading.operators.arrays.joining import padded
 from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
 from tidu_cli.adapters.onnx.reading.operators.sums.contraction import times
 from tidu_cli.adapters.onnx.reading.operators.sums.reductions import greatest, softmax, total
+from tidu_cli.frozen import Frozen
 
 
-@dataclass(frozen=True)
-class Mask:
+class Mask(Frozen, slots=False):
     """What a query sees of the keys: those that are `allowed`, and numbers that are added to scores; None for all and none.
 
     Both broadcast to scores, [batch, heads, queries, keys].
@@ -41,8 +40,7 @@ class Mask:
         return self.allowed is not None and not bool(np.all(np.any(self.allowed, axis=-1)))
 
 
-@dataclass(frozen=True)
-class Attended:
+class Attended(Frozen, slots=False):
     """What attention makes of queries: the output, [batch, heads, queries, size], and scores as they become probabilities."""
 
     output: Value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from tidu_cli.adapters.onnx.reading.folding import computed, counted, number
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.adapters.onnx.reading.operators.control_flow.bodies import scan
 from tidu_cli.adapters.onnx.reading.operators.elementwise import activations
+from tidu_cli.frozen import replace
 
 Function = Callable[[Value], Value]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.onnx.reading.node import Node, Value
+from tidu_cli.frozen import Frozen
 from tidu_cli.limits import require
 
 SMALL_MATRIX = 4096
@@ -30,8 +30,7 @@ MODES = (
 """Ways from the elements of a result to places in the array."""
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(Frozen, slots=False):
     """An axis of n elements that becomes one of `size`, by a scale, read from `start` to `end` of it for tf_crop_and_resize."""
 
     n: int

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.onnx.reading.node import Node, RefusedError, Value
+from tidu_cli.frozen import Frozen
 from tidu_cli.limits import require
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(Frozen, slots=False):
     """For each spatial axis the size of windows, their strides and dilation, padding, and the number of windows.
 
     `high` is the padding that all windows need, `given_high` that of the attributes: with ceil_mode the last ones reach further.

@@ -1,0 +1,217 @@
+"""Classes of annotated fields that do not change, as `dataclasses` makes them, but made without compiling code.
+
+A dataclass takes about a millisecond to define, as its methods are written as text and compiled. A command imports some sixty such
+classes, and that was a third of all that it did with a small file. Here all classes share the same methods, and those of a class of
+which many objects are made are compiled then. Objects that change are dataclasses. What `dataclasses` does with its objects, it
+does with these, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+MANY = 100
+"""A class of which so many objects have been made has methods of its own from then on."""
+
+
+def _required() -> NoReturn:
+    raise LookupError
+
+
+class _Field(NamedTuple):
+    """What there is to say of a field besides its annotation."""
+
+    make: Callable[[], Any] = _required
+    compare: bool = True
+    repr: bool = True
+    init: bool = True
+
+
+def field(
+    *,
+    default: Any = _required,
+    default_factory: Callable[[], Any] = _required,
+    compare: bool = True,
+    repr: bool = True,
+    init: bool = True,
+) -> Any:
+    """A field whose default is made anew for each object, or that takes no part in comparisons, in the repr or in calls."""
+    return _Field(default_factory if default is _required else lambda: default, compare, repr, init)
+
+
+class _Described:
+    """The fields as `dataclasses` describes them, when that asks for them."""
+
+    def __get__(self, instance: object, owner: type[Frozen]) -> Mapping[str, Any]:
+        import dataclasses
+
+        found = {}
+        for name, one in owner._fields.items():
+            made = dataclasses.field(compare=one.compare, repr=one.repr, init=one.init)
+            made.name, made._field_type = name, dataclasses._FIELD  # type: ignore[attr-defined]
+            found[name] = made
+        return found
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class _Meta(type):
+    """Makes fields of annotations, and slots unless objects have a dict, as those with cached properties must."""
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, slots: bool = True, eq: bool = True
+    ) -> _Meta:
+        fields: dict[str, _Field] = {**bases[0]._fields} if bases else {}  # type: ignore[attr-defined]
+        by_name: frozenset[str] = bases[0]._by_name if bases else frozenset()  # type: ignore[attr-defined]
+        own, after = [], False
+        for one, annotation in namespace.get("__annotations__", {}).items():
+            if annotation.startswith("ClassVar"):
+                continue
+            if annotation == "KW_ONLY":
+                after = True
+                continue
+            default = namespace.get(one, _required)
+            is_field = isinstance(default, _Field)
+            if (is_field or slots) and default is not _required:
+                del namespace[one]
+            own += [one] if one not in fields else []
+            by_name |= {one} if after else frozenset()
+            fields[one] = default if is_field else _Field(default if default is _required else _always(default))
+        if slots:
+            namespace["__slots__"] = (*own, *namespace.get("__slots__", ()))
+        # Each class has its own entries, as those of one above it may be compiled for that one.
+        if bases:
+            shared = {"__init__": Frozen.__init__, "__eq__": Frozen.__eq__, "__hash__": Frozen.__hash__}
+            if "__eq__" in namespace:
+                shared.pop("__hash__")
+            namespace = shared | namespace if eq else shared | {"__eq__": object.__eq__, "__hash__": object.__hash__} | namespace
+        namespace |= {"_fields": fields, "_by_name": by_name, "__match_args__": tuple(n for n in fields if n not in by_name)}
+        made = super().__new__(cls, name, bases, namespace)
+        key = [n for n, one in fields.items() if one.compare]
+        made._key = staticmethod(attrgetter(*key) if len(key) > 1 else lambda x: tuple([getattr(x, n) for n in key]))
+        made._plain = not by_name and all(one.init for one in fields.values())
+        made._put = tuple(getattr(made, n).__set__ for n in fields) if slots else ()
+        made._after = getattr(made, "__post_init__", None)
+        made._left = [MANY]
+        return made
+
+    _key: Any
+    _plain: bool
+    _put: Any
+    _after: Any
+    _left: list[int]
+
+
+def _always(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+class Frozen(metaclass=_Meta):
+    """An object of annotated fields, equal to another if these are; with `eq=False` only to itself.
+
+    It has slots, or with `slots=False` a dict. After it is made, `__post_init__` is called if there is one.
+    """
+
+    _fields: ClassVar[dict[str, _Field]]
+    _by_name: ClassVar[frozenset[str]]
+    __match_args__: ClassVar[tuple[str, ...]]
+    __dataclass_fields__: ClassVar[Any] = _Described()
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        cls = type(self)
+        values = args if not named and cls._plain and len(args) == len(cls._fields) else _completed(cls, args, named)
+        if cls._put:
+            for put, value in zip(cls._put, values, strict=True):
+                put(self, value)
+        else:
+            self.__dict__.update(zip(cls._fields, values, strict=True))
+        if cls._after is not None:
+            cls._after(self)
+        cls._left[0] -= 1
+        if not cls._left[0]:
+            _compile(cls)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"cannot assign to '{name}' of a {type(self).__name__}, which does not change")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"cannot delete '{name}' of a {type(self).__name__}, which does not change")
+
+    def __eq__(self, other: object) -> bool:
+        cls = type(self)
+        return NotImplemented if type(other) is not cls else cls._key(self) == cls._key(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self)._key(self))
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={getattr(self, name)!r}" for name, one in type(self)._fields.items() if one.repr]
+        return f"{type(self).__qualname__}({', '.join(shown)})"
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (type(self), {name: getattr(self, name) for name, one in type(self)._fields.items() if one.init})
+
+
+def _completed(cls: type[Frozen], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """All values in the order of fields. Raises TypeError as a call of a function does."""
+    places = [name for name in cls.__match_args__ if cls._fields[name].init]
+    if len(args) > len(places):
+        raise TypeError(f"{cls.__name__}() takes {len(places)} positional arguments but {len(args)} were given")
+    found = dict(zip(places, args, strict=False))
+    for name, value in named.items():
+        if name in found or name not in cls._fields or not cls._fields[name].init:
+            what = "multiple values for" if name in found else "an unexpected keyword"
+            raise TypeError(f"{cls.__name__}() got {what} argument '{name}'")
+        found[name] = value
+    for name, one in cls._fields.items():
+        if name not in found:
+            if one.make is _required:
+                raise TypeError(f"{cls.__name__}() missing a required argument: '{name}'")
+            found[name] = one.make()
+    return [found[name] for name in cls._fields]
+
+
+def _compile(cls: type[Frozen]) -> None:
+    """Give a class methods that do what the shared ones do, without loops over its fields."""
+    scope: dict[str, Any] = {"required": _required, "after": cls._after}
+    given, body = {True: list[str](), False: list[str]()}, []
+    for name, one in cls._fields.items():
+        scope[f"make_{name}"] = one.make
+        if one.init:
+            given[name in cls._by_name].append(name if one.make is _required else f"{name}=required")
+            if one.make is not _required:
+                body.append(f"if {name} is required: {name} = make_{name}()")
+        else:
+            body.append(f"{name} = make_{name}()")
+    if cls._put:
+        for name, put in zip(cls._fields, cls._put, strict=True):
+            scope[f"put_{name}"] = put
+            body.append(f"put_{name}(self, {name})")
+    else:
+        body += ["held = self.__dict__", *(f"held[{name!r}] = {name}" for name in cls._fields)]
+    body += ["after(self)"] if cls._after is not None else []
+    parameters = ", ".join(["self", *given[False], *(["*", *given[True]] if given[True] else [])])
+    lines = [f"def __init__({parameters}):", *(f"    {line}" for line in body)]
+    mine, theirs = ("".join(f"{x}.{n}, " for n, one in cls._fields.items() if one.compare) for x in ("self", "other"))
+    lines += ["def __eq__(self, other):", "    if type(other) is not type(self): return NotImplemented"]
+    lines += [f"    return ({mine}) == ({theirs})", "def __hash__(self):", f"    return hash(({mine}))"]
+    exec("\n".join(lines), scope)
+    for method in ("__init__", "__eq__", "__hash__"):
+        if getattr(cls, method) is getattr(Frozen, method):
+            setattr(cls, method, scope[method])
+
+
+def _rebuilt(cls: type[Frozen], values: dict[str, Any]) -> Frozen:
+    return cls(**values)
+
+
+def replace(one: T, **changes: Any) -> T:
+    """A copy of a frozen object, or of a dataclass' one, with other values of some fields."""
+    if not isinstance(one, Frozen):
+        import dataclasses
+
+        return dataclasses.replace(one, **changes)  # type: ignore[type-var]
+    return type(one)(**{**{name: getattr(one, name) for name, f in type(one)._fields.items() if f.init}, **changes})
