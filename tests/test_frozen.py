@@ -51,6 +51,14 @@ class Named(Frozen, slots=False, eq=False):
             raise ValueError("a name is empty")
 
 
+class Sized(Frozen):
+    items: tuple[int, ...]
+    size: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", len(self.items))
+
+
 class Longer(Named, slots=False, eq=False):
     more: int = 3
 
@@ -92,6 +100,14 @@ def test_objects_are_equal_where_their_fields_are(compiled):
     assert Point(1.0, note="a") == Point(1.0, note="b") and Point(1.0, hidden=1) != Point(1.0, hidden=2)
     with pytest.raises(TypeError, match="unhashable"):
         hash(Point(1.0))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_field_may_follow_from_others(compiled):
+    made = [Sized((1, 2)) for _ in range(1 + MANY * compiled)]
+    assert made[-1].size == 2 and replace(made[-1], items=(1,)).size == 1 and repr(made[-1]) == "Sized(items=(1, 2), size=2)"
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        Sized((1,), size=3)
 
 
 def test_what_is_above_keeps_its_methods():

@@ -15,29 +15,31 @@ import tidu_cli
 from tidu_cli.lax.builtin import BUILTIN
 
 ROOT = Path(tidu_cli.__file__).parent
-COMMON = {"entry_points", "errors", "limits", "streams", "watching"}
+COMMON = {"entry_points", "errors", "frozen", "limits", "streams", "watching"}
 """What serves all layers: it is below them, and the page on architecture does not list it."""
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "limits": {"errors"},
+    "frozen": set(),
+    "limits": {"errors", "frozen"},
     "streams": set(),
     "watching": set(),
-    "entry_points": set(),
-    "graph": {"errors", "limits"},
-    "port_data": {"graph"},
+    "entry_points": {"frozen"},
+    "graph": {"errors", "frozen", "limits"},
+    "port_data": {"frozen", "graph"},
     "ports": {"graph", "port_data"},
     "installed": {"adapters", "entry_points", "errors", "port_data", "ports"},
-    "rules": {"errors", "graph"},
-    "lax": {"errors", "graph", "rules"},
-    "transforms": {"errors", "graph", "lax", "limits", "rules", "watching"},
-    "runtime": {"errors", "graph", "installed", "lax", "limits", "ports", "rules", "watching"},
-    "render": {"errors", "graph", "lax", "rules"},
-    "custom": {"entry_points", "errors", "graph", "lax", "limits", "rules", "transforms"},
-    "control_flow": {"errors", "graph", "lax", "limits", "rules", "transforms", "watching"},
+    "rules": {"errors", "frozen", "graph"},
+    "lax": {"errors", "frozen", "graph", "rules"},
+    "transforms": {"errors", "frozen", "graph", "lax", "limits", "rules", "watching"},
+    "runtime": {"errors", "frozen", "graph", "installed", "lax", "limits", "ports", "rules", "watching"},
+    "render": {"errors", "frozen", "graph", "lax", "rules"},
+    "custom": {"entry_points", "errors", "frozen", "graph", "lax", "limits", "rules", "transforms"},
+    "control_flow": {"errors", "frozen", "graph", "lax", "limits", "rules", "transforms", "watching"},
     "formats": {
         "custom",
         "errors",
+        "frozen",
         "graph",
         "installed",
         "lax",
@@ -49,8 +51,20 @@ MAY_IMPORT: dict[str, set[str]] = {
         "streams",
         "watching",
     },
-    "checking": {"custom", "errors", "graph", "lax", "limits", "port_data", "render", "rules", "runtime", "transforms"},
-    "cluster": {"custom", "errors", "formats", "graph", "installed", "lax", "limits", "runtime", "transforms", "watching"},
+    "checking": {"custom", "errors", "frozen", "graph", "lax", "limits", "port_data", "render", "rules", "runtime", "transforms"},
+    "cluster": {
+        "custom",
+        "errors",
+        "formats",
+        "frozen",
+        "graph",
+        "installed",
+        "lax",
+        "limits",
+        "runtime",
+        "transforms",
+        "watching",
+    },
     "arguments": {"errors", "graph", "installed", "limits"},
     "adapters": {
         "arguments",
@@ -59,6 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "custom",
         "errors",
         "formats",
+        "frozen",
         "graph",
         "lax",
         "limits",
@@ -91,6 +106,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "custom",
         "errors",
         "formats",
+        "frozen",
         "graph",
         "installed",
         "lax",
@@ -292,6 +308,7 @@ def test_the_checks_see_what_they_look_for() -> None:
     path = ROOT / "transforms" / "transpose.py"
     assert {layer_of(imported) for imported, _ in imported_modules(path)} == {
         "errors",
+        "frozen",
         "watching",
         "graph",
         "rules",

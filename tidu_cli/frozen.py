@@ -22,6 +22,10 @@ def _required() -> NoReturn:
     raise LookupError
 
 
+_UNSET: Any = object()
+"""The value of a field that `__post_init__` sets."""
+
+
 class _Field(NamedTuple):
     """What there is to say of a field besides its annotation."""
 
@@ -50,7 +54,7 @@ class _Described:
         import dataclasses
 
         found = {}
-        for name, one in owner._fields.items():
+        for name, one in owner.__frozen_fields__.items():
             made = dataclasses.field(compare=one.compare, repr=one.repr, init=one.init)
             made.name, made._field_type = name, dataclasses._FIELD  # type: ignore[attr-defined]
             found[name] = made
@@ -64,8 +68,8 @@ class _Meta(type):
     def __new__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, slots: bool = True, eq: bool = True
     ) -> _Meta:
-        fields: dict[str, _Field] = {**bases[0]._fields} if bases else {}  # type: ignore[attr-defined]
-        by_name: frozenset[str] = bases[0]._by_name if bases else frozenset()  # type: ignore[attr-defined]
+        fields: dict[str, _Field] = {**bases[0].__frozen_fields__} if bases else {}  # type: ignore[attr-defined]
+        by_name: frozenset[str] = bases[0].__frozen_by_name__ if bases else frozenset()  # type: ignore[attr-defined]
         own, after = [], False
         for one, annotation in namespace.get("__annotations__", {}).items():
             if annotation.startswith("ClassVar"):
@@ -88,21 +92,25 @@ class _Meta(type):
             if "__eq__" in namespace:
                 shared.pop("__hash__")
             namespace = shared | namespace if eq else shared | {"__eq__": object.__eq__, "__hash__": object.__hash__} | namespace
-        namespace |= {"_fields": fields, "_by_name": by_name, "__match_args__": tuple(n for n in fields if n not in by_name)}
+        namespace |= {
+            "__frozen_fields__": fields,
+            "__frozen_by_name__": by_name,
+            "__match_args__": tuple(n for n in fields if n not in by_name),
+        }
         made = super().__new__(cls, name, bases, namespace)
         key = [n for n, one in fields.items() if one.compare]
-        made._key = staticmethod(attrgetter(*key) if len(key) > 1 else lambda x: tuple([getattr(x, n) for n in key]))
-        made._plain = not by_name and all(one.init for one in fields.values())
-        made._put = tuple(getattr(made, n).__set__ for n in fields) if slots else ()
-        made._after = getattr(made, "__post_init__", None)
-        made._left = [MANY]
+        made.__frozen_key__ = staticmethod(attrgetter(*key) if len(key) > 1 else lambda x: tuple([getattr(x, n) for n in key]))
+        made.__frozen_plain__ = not by_name and all(one.init for one in fields.values())
+        made.__frozen_put__ = tuple(getattr(made, n).__set__ for n in fields) if slots else ()
+        made.__frozen_after__ = getattr(made, "__post_init__", None)
+        made.__frozen_left__ = [MANY]
         return made
 
-    _key: Any
-    _plain: bool
-    _put: Any
-    _after: Any
-    _left: list[int]
+    __frozen_key__: Any
+    __frozen_plain__: bool
+    __frozen_put__: Any
+    __frozen_after__: Any
+    __frozen_left__: list[int]
 
 
 def _always(value: Any) -> Callable[[], Any]:
@@ -115,23 +123,25 @@ class Frozen(metaclass=_Meta):
     It has slots, or with `slots=False` a dict. After it is made, `__post_init__` is called if there is one.
     """
 
-    _fields: ClassVar[dict[str, _Field]]
-    _by_name: ClassVar[frozenset[str]]
+    __frozen_fields__: ClassVar[dict[str, _Field]]
+    __frozen_by_name__: ClassVar[frozenset[str]]
     __match_args__: ClassVar[tuple[str, ...]]
     __dataclass_fields__: ClassVar[Any] = _Described()
 
     def __init__(self, *args: Any, **named: Any) -> None:
         cls = type(self)
-        values = args if not named and cls._plain and len(args) == len(cls._fields) else _completed(cls, args, named)
-        if cls._put:
-            for put, value in zip(cls._put, values, strict=True):
-                put(self, value)
+        whole = not named and cls.__frozen_plain__ and len(args) == len(cls.__frozen_fields__)
+        values = args if whole else _completed(cls, args, named)
+        if cls.__frozen_put__:
+            for put, value in zip(cls.__frozen_put__, values, strict=True):
+                if value is not _UNSET:
+                    put(self, value)
         else:
-            self.__dict__.update(zip(cls._fields, values, strict=True))
-        if cls._after is not None:
-            cls._after(self)
-        cls._left[0] -= 1
-        if not cls._left[0]:
+            self.__dict__.update((n, v) for n, v in zip(cls.__frozen_fields__, values, strict=True) if v is not _UNSET)
+        if cls.__frozen_after__ is not None:
+            cls.__frozen_after__(self)
+        cls.__frozen_left__[0] -= 1
+        if not cls.__frozen_left__[0]:
             _compile(cls)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -142,60 +152,60 @@ class Frozen(metaclass=_Meta):
 
     def __eq__(self, other: object) -> bool:
         cls = type(self)
-        return NotImplemented if type(other) is not cls else cls._key(self) == cls._key(other)
+        return NotImplemented if type(other) is not cls else cls.__frozen_key__(self) == cls.__frozen_key__(other)
 
     def __hash__(self) -> int:
-        return hash(type(self)._key(self))
+        return hash(type(self).__frozen_key__(self))
 
     def __repr__(self) -> str:
-        shown = [f"{name}={getattr(self, name)!r}" for name, one in type(self)._fields.items() if one.repr]
+        shown = [f"{name}={getattr(self, name)!r}" for name, one in type(self).__frozen_fields__.items() if one.repr]
         return f"{type(self).__qualname__}({', '.join(shown)})"
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (type(self), {name: getattr(self, name) for name, one in type(self)._fields.items() if one.init})
+        return _rebuilt, (type(self), {name: getattr(self, name) for name, one in type(self).__frozen_fields__.items() if one.init})
 
 
 def _completed(cls: type[Frozen], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
     """All values in the order of fields. Raises TypeError as a call of a function does."""
-    places = [name for name in cls.__match_args__ if cls._fields[name].init]
+    places = [name for name in cls.__match_args__ if cls.__frozen_fields__[name].init]
     if len(args) > len(places):
         raise TypeError(f"{cls.__name__}() takes {len(places)} positional arguments but {len(args)} were given")
     found = dict(zip(places, args, strict=False))
     for name, value in named.items():
-        if name in found or name not in cls._fields or not cls._fields[name].init:
+        if name in found or name not in cls.__frozen_fields__ or not cls.__frozen_fields__[name].init:
             what = "multiple values for" if name in found else "an unexpected keyword"
             raise TypeError(f"{cls.__name__}() got {what} argument '{name}'")
         found[name] = value
-    for name, one in cls._fields.items():
+    for name, one in cls.__frozen_fields__.items():
         if name not in found:
-            if one.make is _required:
+            if one.make is _required and one.init:
                 raise TypeError(f"{cls.__name__}() missing a required argument: '{name}'")
-            found[name] = one.make()
-    return [found[name] for name in cls._fields]
+            found[name] = _UNSET if one.make is _required else one.make()
+    return [found[name] for name in cls.__frozen_fields__]
 
 
 def _compile(cls: type[Frozen]) -> None:
     """Give a class methods that do what the shared ones do, without loops over its fields."""
-    scope: dict[str, Any] = {"required": _required, "after": cls._after}
+    scope: dict[str, Any] = {"required": _required, "after": cls.__frozen_after__}
     given, body = {True: list[str](), False: list[str]()}, []
-    for name, one in cls._fields.items():
+    for name, one in cls.__frozen_fields__.items():
         scope[f"make_{name}"] = one.make
         if one.init:
-            given[name in cls._by_name].append(name if one.make is _required else f"{name}=required")
+            given[name in cls.__frozen_by_name__].append(name if one.make is _required else f"{name}=required")
             if one.make is not _required:
                 body.append(f"if {name} is required: {name} = make_{name}()")
-        else:
+        elif one.make is not _required:
             body.append(f"{name} = make_{name}()")
-    if cls._put:
-        for name, put in zip(cls._fields, cls._put, strict=True):
-            scope[f"put_{name}"] = put
-            body.append(f"put_{name}(self, {name})")
+    names = [name for name, one in cls.__frozen_fields__.items() if one.init or one.make is not _required]
+    if cls.__frozen_put__:
+        scope |= {f"put_{name}": getattr(cls, name).__set__ for name in names}
+        body += [f"put_{name}(self, {name})" for name in names]
     else:
-        body += ["held = self.__dict__", *(f"held[{name!r}] = {name}" for name in cls._fields)]
-    body += ["after(self)"] if cls._after is not None else []
+        body += ["held = self.__dict__", *(f"held[{name!r}] = {name}" for name in names)]
+    body += ["after(self)"] if cls.__frozen_after__ is not None else []
     parameters = ", ".join(["self", *given[False], *(["*", *given[True]] if given[True] else [])])
     lines = [f"def __init__({parameters}):", *(f"    {line}" for line in body)]
-    mine, theirs = ("".join(f"{x}.{n}, " for n, one in cls._fields.items() if one.compare) for x in ("self", "other"))
+    mine, theirs = ("".join(f"{x}.{n}, " for n, one in cls.__frozen_fields__.items() if one.compare) for x in ("self", "other"))
     lines += ["def __eq__(self, other):", "    if type(other) is not type(self): return NotImplemented"]
     lines += [f"    return ({mine}) == ({theirs})", "def __hash__(self):", f"    return hash(({mine}))"]
     exec("\n".join(lines), scope)
@@ -208,10 +218,15 @@ def _rebuilt(cls: type[Frozen], values: dict[str, Any]) -> Frozen:
     return cls(**values)
 
 
+def field_names(cls: type[Frozen]) -> tuple[str, ...]:
+    """The names of its fields, in order."""
+    return tuple(cls.__frozen_fields__)
+
+
 def replace(one: T, **changes: Any) -> T:
     """A copy of a frozen object, or of a dataclass' one, with other values of some fields."""
     if not isinstance(one, Frozen):
         import dataclasses
 
         return dataclasses.replace(one, **changes)  # type: ignore[type-var]
-    return type(one)(**{**{name: getattr(one, name) for name, f in type(one)._fields.items() if f.init}, **changes})
+    return type(one)(**{**{name: getattr(one, name) for name, f in type(one).__frozen_fields__.items() if f.init}, **changes})

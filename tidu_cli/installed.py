@@ -35,6 +35,10 @@ OWN_SUFFIXES = {suffix: name for name, (_, _, suffixes) in adapters.FORMATS.item
 """The suffixes of formats that come with tidu."""
 
 
+_FAMILIAR = {"json", "msgpack", "gz", "zst", "py", *(suffix[1:] for suffix in OWN_SUFFIXES)}
+"""For a file with one of these suffixes nobody looks for what other packages bring."""
+
+
 def _own(place: tuple[Any, ...]) -> Any:
     module, name = place[:2]
     return getattr(import_module(module), name)
@@ -92,9 +96,8 @@ def formats_named_by(words: Iterable[str]) -> list[Format]:
 
 def brought_with_suffix(path: str) -> str | None:
     """The format of another package that a file has by its suffix, before which may stand that of a compression."""
-    brought = brought_formats()
-    suffixes = os.path.basename(path).lower().split(".")[1:][-2:] if brought else ()
-    return next((suffix for suffix in reversed(suffixes) if suffix in brought), None)
+    suffixes = [suffix for suffix in os.path.basename(path).lower().split(".")[1:][-2:] if suffix not in _FAMILIAR]
+    return next((suffix for suffix in reversed(suffixes) if suffix in brought_formats()), None)
 
 
 def declared_options(side: Literal["reading", "writing"], more: Iterable[Format] = ()) -> dict[str, tuple[Format, Option]]:

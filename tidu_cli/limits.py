@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from tidu_cli.errors import EvaluationError, LimitError, StepsError, worded
-from tidu_cli.frozen import Frozen, replace
+from tidu_cli.frozen import Frozen, field_names, replace
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
 H = TypeVar("H", bound=Hashable)
@@ -75,7 +75,7 @@ _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def _of_environment() -> Limits:
-    given = {name: os.environ[variable(name)] for name in Limits._fields if os.environ.get(variable(name))}
+    given = {name: os.environ[variable(name)] for name in field_names(Limits) if os.environ.get(variable(name))}
     return Limits(**{name: parse_size(text) if name == "memory" else parse_count(text) for name, text in given.items()})
 
 

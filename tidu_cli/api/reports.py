@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from tidu_cli.arguments import checked, one_of, several_names
@@ -12,9 +11,6 @@ from tidu_cli.graph.select import require_inputs
 from tidu_cli.installed import source_named
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.runtime.inputs import value_of_input
-
-_DIFFERENCES = 10
-"""As many differences of structure are told."""
 
 
 @checked()
@@ -50,13 +46,9 @@ def diff(a: Document, b: Document, exact: bool = False) -> dict[str, Any]:
 
     With `exact` graphs are also compared one by one: names, order, nodes, roles and meta.
     """
-    from tidu_cli.checking.comparing.report import to_data
-    from tidu_cli.checking.comparing.structure import structural_differences
-    from tidu_cli.checking.comparing.values import compare
+    from tidu_cli.checking.comparing.report import difference
 
-    found = compare(a, b)
-    differences = list(islice(structural_differences(a, b), _DIFFERENCES)) if exact else []
-    return {"same": found.same and not differences, **to_data(found, a, b), **({"structure": differences} if exact else {})}
+    return difference(a, b, exact=exact)[1]
 
 
 @checked()

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Container, Hashable, Iterator
-from dataclasses import field as stored
 from functools import lru_cache
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
 from tidu_cli.frozen import Frozen
+from tidu_cli.frozen import field as stored
 
 ITEMSIZE = {
     "bool": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.frozen import Frozen, replace
+from tidu_cli.frozen import Frozen, field_names, replace
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, TIMES, RecordType, TensorType, dtype_class, real_dtype
 from tidu_cli.rules.batching import AttrShift, itself
 from tidu_cli.rules.contract import (
@@ -198,7 +198,7 @@ def minus(x: Term | None, y: Term | None) -> Term | None:
 
 
 _FACETS: dict[str, type[Frozen]] = {"domain": Domain, "evaluation": Evaluation, "rules": Rules, "catalogue": Catalogue}
-_FACET_OF = {part: facet for facet, kind in _FACETS.items() for part in kind._fields}
+_FACET_OF = {part: facet for facet, kind in _FACETS.items() for part in field_names(kind)}
 
 
 def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

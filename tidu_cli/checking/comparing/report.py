@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from tidu_cli.checking.comparing.structure import texts, told_apart
-from tidu_cli.checking.comparing.values import Comparison, TypesDiffer
+from tidu_cli.checking.comparing.structure import structural_differences, texts, told_apart
+from tidu_cli.checking.comparing.values import Comparison, TypesDiffer, compare
 from tidu_cli.graph.graph import Document, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import Application, Definitions
@@ -41,8 +42,21 @@ def lines(found: Comparison, data: dict[str, Any]) -> Iterator[str]:
     yield f"values: {values['shared']} in both, {', '.join(only)}"
 
 
+def difference(a: Document, b: Document, *, exact: bool = False) -> tuple[Comparison, dict[str, Any]]:
+    """How two documents differ, and the JSON form of that: "same", and where; with `exact` also graph by graph, as "structure"."""
+    found = compare(a, b)
+    told = structural_differences(a, b) if exact else iter(())
+    first = list(islice(told, _LISTED))
+    structure = {"structure": first, "more_structure": sum(1 for _ in told)} if exact else {}
+    return found, {"same": found.same and not first, **to_data(found, a, b), **structure}
+
+
+_LISTED = 10
+"""As many differences of structure are listed."""
+
+
 def to_data(found: Comparison, a: Document, b: Document) -> dict[str, Any]:
-    """The JSON form."""
+    """The JSON form of a comparison."""
 
     def keys(pair: tuple[Sequence[Key], Sequence[Key]]) -> dict[str, list[str]]:
         return {side: list(map(str, keys)) for side, keys in zip("ab", pair, strict=True)}
