@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.docs.svg import content
 from tests.docs.test_examples import RENEW
-from tests.programs import require
+from tests.programs import needs, require
 from tests.test_layers import COMMON, MAY_IMPORT
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def see(frame, event, argument):
         called.setdefault((code.co_filename.rpartition("/tidu_cli/")[2], code.co_qualname))
 
 sys.setprofile(see)
-sys.argv = ["tidu", "linearize", "samples/f.json", "--wrt", "x", "-o", sys.argv[1]]
+sys.argv[0] = "tidu"
 try:
     main()
 finally:
@@ -47,9 +47,10 @@ def rooms() -> dict[str, set[str]]:
     return {room: set(re.findall(r"\w+", imports)) for room, imports in rows}
 
 
-def way() -> list[tuple[str, str]]:
-    """The steps of the page's list: module and function."""
-    return re.findall(r"^\d+\. `([\w/.]+)` `([\w.]+)`", PAGE.read_text(), flags=re.M)
+def way(heading: str = "The way of a command") -> list[tuple[str, str]]:
+    """The steps of the list below a heading of the page: module and function."""
+    below = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^\d+\. `([\w/.]+)` `([\w.]+)`", below, flags=re.M)
 
 
 def test_the_rooms_are_those_that_are_tested() -> None:
@@ -57,14 +58,23 @@ def test_the_rooms_are_those_that_are_tested() -> None:
     assert {room: imports - COMMON for room, imports in rooms().items()} == tested
 
 
-def test_the_command_goes_this_way(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SPY, str(tmp_path / "g.json")], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+def require_way(steps: list[tuple[str, str]], *command: str | Path) -> None:
+    """The command calls these functions in this order."""
+    done = subprocess.run([sys.executable, "-c", SPY, *command], cwd=ROOT, capture_output=True, text=True, check=True)
     calls = iter([tuple(line.split()) for line in done.stdout.splitlines()])
-    for step in way():
+    for step in steps:
         assert step in calls, f"{step} is not called, or not in this order"
-    assert len(way()) >= 15
+    assert len(steps) >= 15
+
+
+def test_the_command_goes_this_way(tmp_path: Path) -> None:
+    require_way(way(), "linearize", "samples/f.json", "--wrt", "x", "-o", tmp_path / "g.json")
+
+
+@needs("onnx")
+def test_a_model_goes_this_way(tmp_path: Path) -> None:
+    model = "tests/cli/cases/onnx/rounding.onnx"
+    require_way(way("The way of a model"), "grad", model, "--wrt", "x", "--output", "y", "-o", tmp_path / "gradient.onnx")
 
 
 def drawn() -> str:
