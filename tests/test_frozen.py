@@ -59,6 +59,10 @@ class Sized(Frozen):
         object.__setattr__(self, "size", len(self.items))
 
 
+class Empty(Frozen):
+    pass
+
+
 class Longer(Named, slots=False, eq=False):
     more: int = 3
 
@@ -118,6 +122,11 @@ def test_what_is_above_keeps_its_methods():
         Named("")
 
 
+def test_there_may_be_no_field():
+    made = {Empty() for _ in range(2 * MANY)}
+    assert made == {Empty()} and repr(Empty()) == "Empty()"
+
+
 def test_objects_do_not_change():
     for one, name in ((Point(1.0), "x"), (Named("a"), "name"), (Point(1.0), "new")):
         with pytest.raises(AttributeError, match=f"cannot assign to '{name}'"):
@@ -134,6 +143,7 @@ def test_they_are_replaced_copied_and_sent():
     assert replace(one, y=3.0) == dataclasses.replace(one, y=3.0) == Point(1.0, ["a"], y=3.0)
     for other in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
         assert other == one and other.note == "n"
+    assert Point.__dataclass_params__.frozen
     assert dataclasses.asdict(Named("a")) == {"name": "a", "size": 2}
     assert replace(PointTwin(1.0), y=4.0) == PointTwin(1.0, y=4.0)
     match one:

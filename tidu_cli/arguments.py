@@ -10,7 +10,7 @@ from itertools import chain, repeat
 from pathlib import PurePath
 from typing import Any, TypeVar
 
-from tidu_cli.errors import ArgumentError, called_in_python, did_you_mean
+from tidu_cli.errors import ArgumentError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
@@ -36,14 +36,13 @@ def checked(**own: Check) -> Callable[[Function], Function]:
 
         @wraps(function)
         def apply(*args: Any, **options: Any) -> Any:
-            with called_in_python():
-                given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
-                chosen = {k: checks.get(k, _anything)(k, value) for k, value in options.items()}
-                try:
-                    return function(*given, **chosen)
-                except TypeError as error:
-                    _require_bound(function.__name__, form, args, options, error)
-                    raise
+            given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
+            chosen = {k: checks.get(k, _anything)(k, value) for k, value in options.items()}
+            try:
+                return function(*given, **chosen)
+            except TypeError as error:
+                _require_bound(function.__name__, form, args, options, error)
+                raise
 
         return apply  # type: ignore[return-value]
 

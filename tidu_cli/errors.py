@@ -87,22 +87,32 @@ class PluginError(TiduError):
     """A package that brings primitives is broken, or clashes with another."""
 
 
-_in_python: ContextVar[bool] = ContextVar("in_python", default=False)
+_in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 
 
 @contextmanager
-def called_in_python() -> Iterator[None]:
-    """Within the block, who is told of errors has called functions of Python, and knows of no options of commands."""
-    token = _in_python.set(True)
+def called_in_shell(called: bool = True) -> Iterator[None]:
+    """Within the block, who is told of errors has typed a command, and knows of no functions of Python; blocks around it count."""
+    token = _in_shell.set(called or _in_shell.get())
     try:
         yield
     finally:
-        _in_python.reset(token)
+        _in_shell.reset(token)
+
+
+def is_called_in_shell() -> bool:
+    """Whether who is told of errors has typed a command."""
+    return _in_shell.get()
 
 
 def worded(command: str, python: str) -> str:
-    """A way out for who called: with a command's options, or within `called_in_python` with a function's arguments."""
-    return python if _in_python.get() else command
+    """A way out for who called: in a shell with a command's options, else with a function's arguments."""
+    return command if _in_shell.get() else python
+
+
+def option(name: str, value: str = "") -> str:
+    """An option as who called spells it: `--max-memory 2G` on a command line, `max_memory=2G` in Python."""
+    return worded(f"--{name.replace('_', '-')} {value}".rstrip(), f"{name}={value}")
 
 
 LONGEST_HINT = 60

@@ -61,6 +61,15 @@ class _Described:
         return found
 
 
+class _Parameters:
+    """What `dataclasses` says of how a class was made, when someone asks for it, as Dask does."""
+
+    def __get__(self, instance: object, owner: type[Frozen]) -> Any:
+        import dataclasses
+
+        return dataclasses.make_dataclass("_", [], frozen=True).__dataclass_params__  # type: ignore[attr-defined]
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class _Meta(type):
     """Makes fields of annotations, and slots unless objects have a dict, as those with cached properties must."""
@@ -101,7 +110,7 @@ class _Meta(type):
         key = [n for n, one in fields.items() if one.compare]
         made.__frozen_key__ = staticmethod(attrgetter(*key) if len(key) > 1 else lambda x: tuple([getattr(x, n) for n in key]))
         made.__frozen_plain__ = not by_name and all(one.init for one in fields.values())
-        made.__frozen_put__ = tuple(getattr(made, n).__set__ for n in fields) if slots else ()
+        made.__frozen_put__ = tuple(getattr(made, n).__set__ for n in fields) if slots else None
         made.__frozen_after__ = getattr(made, "__post_init__", None)
         made.__frozen_left__ = [MANY]
         return made
@@ -127,12 +136,13 @@ class Frozen(metaclass=_Meta):
     __frozen_by_name__: ClassVar[frozenset[str]]
     __match_args__: ClassVar[tuple[str, ...]]
     __dataclass_fields__: ClassVar[Any] = _Described()
+    __dataclass_params__: ClassVar[Any] = _Parameters()
 
     def __init__(self, *args: Any, **named: Any) -> None:
         cls = type(self)
         whole = not named and cls.__frozen_plain__ and len(args) == len(cls.__frozen_fields__)
         values = args if whole else _completed(cls, args, named)
-        if cls.__frozen_put__:
+        if cls.__frozen_put__ is not None:
             for put, value in zip(cls.__frozen_put__, values, strict=True):
                 if value is not _UNSET:
                     put(self, value)
@@ -197,14 +207,14 @@ def _compile(cls: type[Frozen]) -> None:
         elif one.make is not _required:
             body.append(f"{name} = make_{name}()")
     names = [name for name, one in cls.__frozen_fields__.items() if one.init or one.make is not _required]
-    if cls.__frozen_put__:
+    if cls.__frozen_put__ is not None:
         scope |= {f"put_{name}": getattr(cls, name).__set__ for name in names}
         body += [f"put_{name}(self, {name})" for name in names]
     else:
         body += ["held = self.__dict__", *(f"held[{name!r}] = {name}" for name in names)]
     body += ["after(self)"] if cls.__frozen_after__ is not None else []
     parameters = ", ".join(["self", *given[False], *(["*", *given[True]] if given[True] else [])])
-    lines = [f"def __init__({parameters}):", *(f"    {line}" for line in body)]
+    lines = [f"def __init__({parameters}):", *(f"    {line}" for line in body or ["pass"])]
     mine, theirs = ("".join(f"{x}.{n}, " for n, one in cls.__frozen_fields__.items() if one.compare) for x in ("self", "other"))
     lines += ["def __eq__(self, other):", "    if type(other) is not type(self): return NotImplemented"]
     lines += [f"    return ({mine}) == ({theirs})", "def __hash__(self):", f"    return hash(({mine}))"]

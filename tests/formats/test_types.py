@@ -270,7 +270,7 @@ def test_libraries_are_told_from_documents():
     data = json.dumps({"tidu": 1, "types": TABLE}).encode()
     found, _ = parse_subject(data, "lib.json")
     assert list(found.records) == ["Segment", "Point"] and found.origins == {"Segment": "lib.json", "Point": "lib.json"}
-    with pytest.raises(DocumentError, match="it has types and no graphs: a library, for tidu convert --ops FILE and others"):
+    with pytest.raises(DocumentError, match=r"it has types and no graphs: a library, for load\(file, ops=LIBRARY\)"):
         parse_document(data, "lib.json")
 
 

@@ -32,7 +32,7 @@ def test_what_is_before_the_cut_is_not_read() -> None:
 
 
 def test_without_the_cut_it_is_refused() -> None:
-    with pytest.raises(RefusedError, match=r"RandomNormalLike.*--cut NAME --input-type NAME=TYPE"):
+    with pytest.raises(RefusedError, match=r"RandomNormalLike.*cut=NAME, input_types="):
         import_model(
             parse_model('<ir_version: 10, opset_import: ["": 18]> m (float[3] x) => (float[3] y) { y = RandomNormalLike (x) }'),
             Choices(),

@@ -74,7 +74,7 @@ def test_data_beside_the_model(tmp_path):
     assert read_file(path).head.n_nodes == 2
     with open(path, "rb") as file, pytest.raises(DocumentError, match="cannot be read from stdin"):
         parse_document(file.read(), "stdin")
-    with limited(Limits(memory=10)), pytest.raises(TiduError, match="--max-memory"):
+    with limited(Limits(memory=10)), pytest.raises(TiduError, match="max_memory="):
         read_file(path)
 
 

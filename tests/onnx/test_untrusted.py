@@ -154,7 +154,7 @@ def test_functions_that_call_themselves_or_multiply():
         for k in range(40)
     ]
     many.append(function("f40", node("Neg", ["a"], ["b"])))
-    assert "--max-expansion" in told(model([call], [("x", [1])], [("y", [1])], functions=many, **here), expansion=500)
+    assert "TIDU_MAX_EXPANSION" in told(model([call], [("x", [1])], [("y", [1])], functions=many, **here), expansion=500)
 
 
 def test_graphs_in_graphs():
@@ -276,7 +276,7 @@ def test_names_of_any_characters():
 def test_a_million_nodes(n):
     proto = network()
     data = proto.SerializeToString() + b"\x3a" + varint(2 * n) + b"\x0a\x00" * n
-    assert "--max-nodes" in told(data, nodes=10**4)
+    assert "TIDU_MAX_NODES" in told(data, nodes=10**4)
     with pytest.raises(TiduError, match=r"node 5 \(\)"):
         parse_imported(data, "m.onnx", options={"dims": {"batch": 2}})
 

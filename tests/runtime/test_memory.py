@@ -69,7 +69,7 @@ def test_refusal_comes_before_the_run_in_one_line():
     expected = (
         "evaluation would take about 16 TiB, more than the limit of 1 GiB; largest values: "
         "graph 'f', node 0 (broadcast_in_dim) f64[1099511627776] 8 TiB, graph 'f', node 1 (exp) f64[1099511627776] 8 TiB, "
-        "output z f64[3] 24 B; evaluate fewer outputs, or allow more with --max-memory SIZE"
+        "output z f64[3] 24 B; evaluate fewer outputs, or allow more with max_memory=, or os.environ['TIDU_MAX_MEMORY']"
     )
     with pytest.raises(EvaluationError, match=re.escape(expected)):
         evaluate(graph, {Key("x"): 1.0}, max_memory=2**30)

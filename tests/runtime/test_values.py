@@ -193,7 +193,7 @@ def test_a_damaged_array_is_refused_in_one_line(data, tmp_path):
             sources_of(f"{tmp_path}/{name}")
         said.append(str(caught.value))
     for text in said:
-        assert "\n" not in text and re.search("write it again|convert it with astype|--max-memory", text)
+        assert "\n" not in text and re.search("write it again|convert it with astype|max_memory=", text)
         assert not re.search(r"EOF|statement|header|arr\.size|dtype descriptor|never closed", text)
 
 

@@ -126,7 +126,7 @@ def test_derivatives_feed_inputs_of_their_kind_or_else_plain_ones() -> None:
     with raises(
         TransformError,
         "cannot compose by position: the outputs of graph 'f' are 'y' and the inputs of graph 'neg@-1' 'y@-1'; "
-        "compose by name, choose outputs with tidu materialize, or bind them with tidu resolve",
+        "compose by name, choose outputs with materialize, or bind them with resolve",
     ):
         compose([f, materialize(linear, needed_inputs=True)])
 
@@ -190,7 +190,7 @@ def test_pairs_there_must_be() -> None:
     with raises(
         TransformError,
         "cannot compose by name: the outputs of graph 'f' are 'a', 'b' and the inputs of graph 'g' 'x'; "
-        "compose by position, or bind them with tidu resolve",
+        "compose by position, or bind them with resolve",
     ):
         compose([f, g], by="name")
     with pytest.raises(TransformError, match=r"^cannot compose by position: the outputs of graph 'f' are 'a', 'b' and the inputs"):
@@ -206,7 +206,8 @@ def test_zeros_and_detached_values_feed_nothing() -> None:
     zero = document(replace(f.head, outputs=(replace(f.head.outputs[0], value=None),)))
     with raises(
         TransformError,
-        "output 'y' of graph 'f' is zero all over, and feeds no input; make 'x' a constant with tidu materialize --set",
+        "output 'y' of graph 'f' is zero all over, and feeds no input; "
+        "make 'x' a constant with materialize(document, set={'x': ...})",
     ):
         compose([zero, g])
     loose = detach(linearize(f, [X]), 1)
@@ -257,9 +258,7 @@ def test_names_are_exchanged_at_once() -> None:
 def test_a_linear_head_whose_input_is_bound_is_not_transposed() -> None:
     """Its transpose would be that of one factor only."""
     forward = linearize(scalar("f", lambda x: sin(x) * x), [X])
-    with pytest.raises(
-        TransformError, match=r"input 'x\.2@1' is bound to a value of graph 'f@1', so that tidu transpose would see"
-    ):
+    with pytest.raises(TransformError, match=r"input 'x\.2@1' is bound to a value of graph 'f@1', so that transpose\(\) would see"):
         transpose(compose([forward, forward]).document)
 
 

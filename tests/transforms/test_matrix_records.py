@@ -130,7 +130,7 @@ def test_derivatives_by_one_number_and_of_one_number() -> None:
     with pytest.raises(TransformError, match="input 's' is Segment; a derivative is by one number"):
         derivative(SEGMENT, S, [LENGTH])
     with pytest.raises(
-        TransformError, match="a gradient is of one real number, and output 'middle' is a record, Point; tidu jacobian"
+        TransformError, match="a gradient is of one real number, and output 'middle' is a record, Point; jacobian takes it"
     ):
         grad(SEGMENT, [S], [MIDDLE])
 

@@ -267,7 +267,7 @@ def test_outputs_are_recomputed_by_key() -> None:
         (
             Named(values=(key("x@-1"),)),
             TransformError,
-            "--recompute value=x@-1: graph 'f@-1': 'x@-1' is a tangent or cotangent, or depends on one",
+            "recompute='value=x@-1': graph 'f@-1': 'x@-1' is a tangent or cotangent, or depends on one",
         ),
     ],
 )

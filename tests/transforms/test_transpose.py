@@ -47,10 +47,10 @@ def with_op(name: str, *order: str, mask: Mask | None) -> Callable[[Value, Value
 
 
 def test_only_a_linear_graph_is_transposed() -> None:
-    message = "graph 'f' is not a linear graph; tidu transpose takes the output of tidu linearize"
+    message = "graph 'f' is not a linear graph; transpose() takes the output of linearize()"
     with raises(TransformError, message):
         transpose(function("f", {"x": "f64[]"}, sin))
-    with raises(TransformError, "graph 'f@1' is not a linear graph; tidu transpose takes the output of tidu linearize"):
+    with raises(TransformError, "graph 'f@1' is not a linear graph; transpose() takes the output of linearize()"):
         transpose(by_hand(with_op("neg", "t", mask=(T,)), linear=None))
 
 

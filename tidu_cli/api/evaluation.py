@@ -19,7 +19,7 @@ from tidu_cli.arguments import (
     size,
     values_by_key,
 )
-from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, called_in_python, did_you_mean
+from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, did_you_mean
 from tidu_cli.formats.suffixes import format_of, is_chunked
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
@@ -153,8 +153,7 @@ class Compiled:
             values = self._plain(inputs)
             if values is not None:
                 return self._named(self._program.run_in_order(values))
-        with called_in_python():
-            return self._called(inputs, out, max_memory, more)
+        return self._called(inputs, out, max_memory, more)
 
     def _named(self, values: list[Any]) -> dict[str, Any]:
         if self._gives_arrays:

@@ -18,7 +18,7 @@ from tidu_cli import __version__
 from tidu_cli.cli.limiting import limit_options, limiting
 from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options
 from tidu_cli.cli.style import Context, is_terminal
-from tidu_cli.errors import TiduError, did_you_mean, printable
+from tidu_cli.errors import TiduError, called_in_shell, did_you_mean, printable
 from tidu_cli.streams import data_alone, take_descriptor
 
 SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
@@ -81,7 +81,8 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with called_in_shell():
+                return super().invoke(ctx)
         except click.UsageError as failure:  # which repeats words of the command line
             failure.message = "\n".join(map(printable, failure.message.split("\n")))  # type: ignore[misc]  # final by annotation
             raise

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidu_cli import __version__
 from tidu_cli.cluster.items.plan import Items
-from tidu_cli.errors import worded
+from tidu_cli.errors import is_called_in_shell
 from tidu_cli.formats.write import format_document
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Document, Graph
@@ -44,7 +44,7 @@ class Job(Frozen, slots=False):
     memory: int | None = field(default_factory=lambda: limits().memory)
     steps: int | None = field(default_factory=lambda: limits().steps)
     items: Mapping[Key, Items] = field(default_factory=dict)
-    in_python: bool = field(default_factory=lambda: worded("", "python") == "python")
+    in_shell: bool = field(default_factory=is_called_in_shell)
     name: str = field(default_factory=lambda: f"tidu-{os.urandom(8).hex()}")
 
 

@@ -6,14 +6,13 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 from tidu_cli import __version__
 from tidu_cli.cluster.items.plan import Items, chunk_name
 from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.custom.packages import known_with
-from tidu_cli.errors import DocumentError, TiduError, called_in_python
+from tidu_cli.errors import DocumentError, TiduError, called_in_shell
 from tidu_cli.formats.read import parse_document
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph
@@ -66,7 +65,7 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
     job: Job = _kept[name]
     try:
         with (
-            called_in_python() if job.in_python else nullcontext(),
+            called_in_shell(job.in_shell),
             limited(Limits(memory=job.memory or _memory(), steps=job.steps)),
             listening(None),
         ):

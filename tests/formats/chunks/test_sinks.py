@@ -115,7 +115,7 @@ def test_another_run_is_not_resumed(other, words, tmp_path):
     Sink.create(path, MANIFEST)
     with pytest.raises(DocumentError, match=words):
         Sink.create(path, other, resume=True)
-    with pytest.raises(DocumentError, match="go on with --resume, or remove it"):
+    with pytest.raises(DocumentError, match="go on with resume=True, or remove it"):
         Sink.create(path, MANIFEST)
 
 
