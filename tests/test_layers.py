@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -144,6 +145,28 @@ FINDER = "installed"
 def layer_of(path: Path) -> str:
     first = path.relative_to(ROOT).parts[0]
     return first.removesuffix(".py")
+
+
+MOST_LINES, FEW_LINES = 400, 40
+"""A file is one idea: of more lines it has several, and of fewer it is a part of one, which files beside it share."""
+
+MOST_SHORT = 20
+"""Files of few lines: where programs begin, tables of a room's files, and what only some may import."""
+
+MOST_IN_A_FOLDER = 14
+
+
+def test_files_are_neither_long_nor_many_of_them_short() -> None:
+    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES}
+    assert not {name: n for name, n in lines.items() if n > MOST_LINES}
+    short = sorted(name for name, n in lines.items() if 0 < n < FEW_LINES)
+    assert len(short) <= MOST_SHORT, f"put those that belong together into one: {short}"
+
+
+def test_no_folder_has_many_modules() -> None:
+    for root in (ROOT, Path(__file__).parent):
+        folders = Counter(path.relative_to(root.parent).parent for path in root.rglob("*.py") if path.name != "__init__.py")
+        assert not {str(folder): n for folder, n in folders.items() if n > MOST_IN_A_FOLDER}
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 
 import onnx
 
-from tests.onnx.node_tests import Outcome, cases, has_tensors_only, outcome
+from tests.onnx.operators.node_tests import Outcome, cases, has_tensors_only, outcome
 from tidu_cli.adapters.onnx.reading.operators.index import operators, refusals
 from tidu_cli.adapters.onnx.writing.body import Body, NoMeaningError
 from tidu_cli.adapters.onnx.writing.lowering import Lowering

@@ -25,8 +25,8 @@ from tidu_cli.adapters.numpy.formulas.language import CREATION as IN_FORMULAS
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import CONTRACTIONS, SCIPYS
 from tidu_cli.adapters.numpy.numpy.functions import ALIASES, CREATION, FUNCTIONS, GROUPS, NAMESPACE, NOT_NUMPYS, PLAIN, numpys
+from tidu_cli.adapters.numpy.scipy.calling import MODULES
 from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE
-from tidu_cli.adapters.numpy.scipy.functions import MODULES
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 

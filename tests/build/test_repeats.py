@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build.test_functions import FUNCTIONS
+from tests.build.numpy.test_functions import FUNCTIONS
 from tests.waiting import cpu_seconds
 from tidu_cli.adapters.numpy.arrays import repeats
 from tidu_cli.adapters.numpy.errors import BuildError

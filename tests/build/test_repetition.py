@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tidu_cli.adapters.numpy.repetition import repetition
-from tidu_cli.adapters.numpy.tracing import trace
+from tidu_cli.adapters.numpy.tracing import repetition, trace
 
 
 def unrolled(turns: int, before: int = 5) -> Any:

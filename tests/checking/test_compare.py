@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.sketch import Sketch, Value, document, function, key, op
-from tests.strategies import ANY, documents, seeds
+from tests.graphs.sketch import Sketch, Value, document, function, key, op
+from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
 from tidu_cli.checking.comparing.structure import structural_differences
 from tidu_cli.checking.comparing.values import PLACES, Comparison, compare
@@ -24,7 +24,7 @@ from tidu_cli.graph.link import Application, Definitions, link
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.render.words.expression import expression
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

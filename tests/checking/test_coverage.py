@@ -1,7 +1,7 @@
 """The samples of primitives cover every dtype of numbers, ranks 0 to 4, empty arrays, axes of size 1, and the edges of attrs.
 
-Times have tests of their own (tests/lax/test_times.py), and so have records (tests/checking/test_records.py), loops and branches
-(tests/control_flow).
+Times have tests of their own (tests/lax/times/test_times.py), and so have records (tests/checking/test_records.py), loops and
+branches (tests/control_flow).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.lax.samples import SAMPLES, Sample
+from tests.lax.sampling.samples import SAMPLES, Sample
 from tidu_cli.graph.types import ALL, TensorType
 from tidu_cli.lax.builtin import BUILTIN
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.sketch import Value, function, key, listing, op
+from tests.graphs.sketch import Value, function, key, listing, op
 from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.graph.types import NUMERIC

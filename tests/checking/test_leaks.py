@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.sketch import Value, function, op
+from tests.graphs.sketch import Value, function, op
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample
-from tests.sketch import function, op
+from tests.graphs.sketch import function, op
 from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.laws import Verdict, check_numerically, check_primitive_numerically
 from tidu_cli.checking.numeric.linear import linear_verdicts

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.checking.sets import changed
-from tests.record_graphs import record_graphs
-from tests.sketch import Value, function, key, op
+from tests.graphs.record_graphs import record_graphs
+from tests.graphs.sketch import Value, function, key, op
 from tests.tiers import examples
 from tidu_cli.checking.closure import document_closure, examples_closure
 from tidu_cli.checking.numeric.arrays import Leaf

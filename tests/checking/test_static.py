@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, sample
-from tests.sketch import F, Mask, Sketch, T, Value, document, function, op
+from tests.graphs.sketch import F, Mask, Sketch, T, Value, document, function, op
 from tidu_cli.checking.static import findings
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN, vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

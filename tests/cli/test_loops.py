@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.running import invoke, succeed
-from tests.loops import F64, NESTED, SCAN, WHILE, document, graph, node
+from tests.graphs.loops import F64, NESTED, SCAN, WHILE, document, graph, node
 
 
 def changed(data: bytes, *path: Any, to: Any) -> bytes:

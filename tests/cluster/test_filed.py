@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from tests.cli.running import invoke, succeed
-from tests.sketch import Sketch, document, op
+from tests.graphs.sketch import Sketch, document, op
 from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.write import format_document

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from tests.cluster.clusters import bits, elementwise, needs_dask, same, values
-from tests.interpret import random_value
-from tests.strategies import ELEMENTWISE, SMOOTH, documents, seeds
+from tests.graphs.interpret import random_value
+from tests.graphs.strategies import ELEMENTWISE, SMOOTH, documents, seeds
 from tests.tiers import examples
 from tidu_cli.cluster.collecting import put_together
 from tidu_cli.cluster.run import batch_of, parts

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tidu_cli as tidu
-from tests.interpret import tree
+from tests.graphs.interpret import tree
+from tests.graphs.record_graphs import random_arguments, record_graphs
+from tests.graphs.sketch import Sketch, document, key
 from tests.programs import require
-from tests.record_graphs import random_arguments, record_graphs
-from tests.sketch import Sketch, document, key
 from tests.tiers import examples
 from tidu_cli.cluster import work
 from tidu_cli.cluster.collecting import put_together

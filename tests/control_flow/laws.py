@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.interpret import evaluate, free_inputs, tree
+from tests.graphs.interpret import evaluate, free_inputs, tree
 from tests.tiers import examples
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from tests.sketch import Sketch, Value, document, type_of
-from tests.strategies import ANY, SHAPES, Draw, Maker, Pool
+from tests.graphs.sketch import Sketch, Value, document, type_of
+from tests.graphs.strategies import ANY, SHAPES, Draw, Maker, Pool
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import RecordType, TensorType, Type, of_batch

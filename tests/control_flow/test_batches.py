@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.control_flow.laws import Values, forward, gradient, hold, longer, run
 from tests.control_flow.strategies import CONDITIONED, SCANS, looping
-from tests.interpret import free_inputs, random_inputs
-from tests.sketch import Sketch, document
-from tests.strategies import seeds
+from tests.graphs.interpret import free_inputs, random_inputs
+from tests.graphs.sketch import Sketch, document
+from tests.graphs.strategies import seeds
 from tidu_cli.api import evaluate
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document

@@ -12,10 +12,10 @@ import tidu_cli as api
 from tests.control_flow.laws import assert_alike, hold, longer, run, tolerance_of, wrt
 from tests.control_flow.strategies import CONDITIONED, looping
 from tests.control_flow.unrolled import unrolled
-from tests.interpret import free_inputs, random_inputs
-from tests.strategies import seeds
-from tests.transforms.test_laws import same
-from tests.transforms.test_recompute import policies
+from tests.graphs.interpret import free_inputs, random_inputs
+from tests.graphs.strategies import seeds
+from tests.transforms.large.test_recompute import policies
+from tests.transforms.laws.test_laws import same
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

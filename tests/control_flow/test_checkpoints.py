@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tidu_cli.control_flow.examples import _graph
+from tidu_cli.control_flow.words import _graph
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.builtin import BUILTIN

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.control_flow.laws import ORDERS, forward, gradient, hold, longer
 from tests.control_flow.strategies import CONDITIONED, looping
-from tests.sketch import Sketch, Value, document
-from tests.transforms.test_recompute import policies
+from tests.graphs.sketch import Sketch, Value, document
+from tests.transforms.large.test_recompute import policies
 from tidu_cli.errors import DocumentError, MissingRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
@@ -19,7 +19,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import Key
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.memory.recompute import recompute

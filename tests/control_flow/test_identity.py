@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.control_flow.laws import hold, longer
 from tests.control_flow.strategies import CONDITIONED, looping
-from tests.strategies import seeds
+from tests.graphs.strategies import seeds
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document

@@ -10,9 +10,9 @@ import pytest
 from tests.control_flow.laws import ORDERS, assert_alike, forward, gradient, hold, longer, run, tolerance_of
 from tests.control_flow.strategies import ALL_DTYPES, COUNTED, looping
 from tests.control_flow.unrolled import counted_as_scans, unrolled
-from tests.interpret import free_inputs, inner, random_inputs
-from tests.sketch import Sketch, document
-from tests.strategies import SMOOTH, seeds
+from tests.graphs.interpret import free_inputs, inner, random_inputs
+from tests.graphs.sketch import Sketch, document
+from tests.graphs.strategies import SMOOTH, seeds
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document

@@ -7,11 +7,11 @@ import pytest
 
 from tests.control_flow.laws import ORDERS, assert_alike, hold, longer, run
 from tests.control_flow.strategies import CONDITIONED, SCANS, looping
-from tests.interpret import random_inputs
-from tests.runtime.test_plans import assert_plans_agree
-from tests.sketch import Sketch, document, function
-from tests.strategies import seeds
-from tests.transforms.test_laws import same
+from tests.graphs.interpret import random_inputs
+from tests.graphs.sketch import Sketch, document, function
+from tests.graphs.strategies import seeds
+from tests.runtime.plans.test_plans import assert_plans_agree
+from tests.transforms.laws.test_laws import same
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document

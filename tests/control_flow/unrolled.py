@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.sketch import Sketch, Value
+from tests.graphs.sketch import Sketch, Value
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.literals import literal_to_numbers

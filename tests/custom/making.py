@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.sketch import Sketch, Value, document
-from tests.strategies import SMOOTH, Maker, Pool
+from tests.graphs.sketch import Sketch, Value, document
+from tests.graphs.strategies import SMOOTH, Maker, Pool
 from tidu_cli.formats.read import parse_document, parse_library
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.keys import Key, key_to_json, parse_key

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.custom.making import body, definition, graph_data, read, unary, using
-from tests.interpret import evaluate
-from tests.sketch import Sketch, document
+from tests.graphs.interpret import evaluate
+from tests.graphs.sketch import Sketch, document
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.text.types import parse_value_type

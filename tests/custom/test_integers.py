@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.running import invoke, succeed
 from tests.custom.making import body, definition, encoded, read, unary, using
-from tests.interpret import evaluate
+from tests.graphs.interpret import evaluate
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.keys import parse_key

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.custom.making import WHOLE, may_move, own_documents
-from tests.interpret import Values, evaluate, inner
-from tests.sketch import structure
-from tests.strategies import seeds
+from tests.graphs.interpret import Values, evaluate, inner
+from tests.graphs.sketch import structure
+from tests.graphs.strategies import seeds
 from tests.tiers import examples
 from tidu_cli.checking.custom import findings, judged, uses_in
 from tidu_cli.formats.read import parse_document

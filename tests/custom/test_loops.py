@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.cli.running import invoke, succeed
-from tests.loops import F64, document, graph, node
+from tests.graphs.loops import F64, document, graph, node
 
 TWOFOLD = {
     "inputs": [{"key": "x", "type": "f64[...]"}],

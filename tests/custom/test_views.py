@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tidu_cli
 from tests.custom.making import body, definition, graph_data, using
-from tests.interpret import evaluate
+from tests.graphs.interpret import evaluate
 from tests.tiers import examples
 from tidu_cli.checking.comparing.structure import structural_differences
 from tidu_cli.errors import DocumentError, EvaluationError, TransformError, TypeRuleError

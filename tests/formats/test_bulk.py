@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.formats.mutations import mutated_structures
+from tests.formats.hostile.mutations import mutated_structures
 from tests.formats.plain import described, documents
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError

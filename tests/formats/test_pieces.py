@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.formats.mutations import mutated_bytes, mutated_structures
+from tests.formats.hostile.mutations import mutated_bytes, mutated_structures
 from tests.formats.plain import documents, read
 from tests.formats.test_bulk import SAMPLES, outcome
 from tests.tiers import examples

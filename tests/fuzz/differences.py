@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.interpret import every_value
+from tests.graphs.interpret import every_value
 from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT, TensorType

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from tests.fuzz.choices import Choices
-from tests.plain_data import places
+from tests.graphs.plain_data import places
 
 TOKENS = (
     *(

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from tests.fuzz.attr_values import drawn, one_node, systematic
+from tests.fuzz.inputs.attr_values import drawn, one_node, systematic
 from tests.fuzz.trying import try_all
 
 CORPUS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.sketch import Sketch, Value
+from tests.graphs.sketch import Sketch, Value
 from tidu_cli.graph.types import FLOATS, INTEGERS, NUMERIC, TensorType
 
 Shape = tuple[int, ...]

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.graphs.sketch import Sketch, Value
 from tests.identities.making import (
     ANY,
     SHAPES,
@@ -45,7 +46,6 @@ from tests.identities.making import (
     unpadded,
     with_nothing,
 )
-from tests.sketch import Sketch, Value
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, TensorType
 
 SITES: Mapping[tuple[str, str], Sites] = {

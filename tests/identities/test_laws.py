@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.control_flow.laws import ORDERS, assert_alike, forward, gradient, hold, longer, run, tolerance_of
 from tests.control_flow.strategies import CONDITIONED, SCANS, looping
+from tests.graphs.interpret import random_inputs
+from tests.graphs.strategies import ANY, Maker, Pool, documents, seeds
 from tests.identities.values import same
-from tests.interpret import random_inputs
-from tests.runtime.test_plans import assert_plans_agree
-from tests.strategies import ANY, Maker, Pool, documents, seeds
+from tests.runtime.plans.test_plans import assert_plans_agree
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document

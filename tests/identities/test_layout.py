@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.control_flow.laws import gradient, hold, longer
+from tests.graphs.interpret import evaluate, every_value, random_inputs
+from tests.graphs.sketch import Sketch, Value, document
+from tests.graphs.strategies import ANY, documents, seeds
 from tests.identities.values import same
-from tests.interpret import evaluate, every_value, random_inputs
-from tests.sketch import Sketch, Value, document
-from tests.strategies import ANY, documents, seeds
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.identities.layout import ROW_MAJOR, layout

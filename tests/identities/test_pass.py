@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tidu_cli as tidu
-from tests.interpret import evaluate
-from tests.sketch import Sketch, document, key
+from tests.graphs.interpret import evaluate
+from tests.graphs.sketch import Sketch, document, key
 from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType

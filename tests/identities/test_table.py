@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.control_flow.laws import assert_alike, hold
 from tests.control_flow.laws import run as run_plainly
 from tests.docs.blocks import ROOT
+from tests.graphs.interpret import evaluate, random_inputs
+from tests.graphs.sketch import Sketch, Value, document
+from tests.graphs.strategies import seeds
 from tests.identities.sites import SITES, site
 from tests.identities.values import edgy, same
-from tests.interpret import evaluate, random_inputs
-from tests.sketch import Sketch, Value, document
-from tests.strategies import seeds
 from tests.tiers import campaign
 from tidu_cli.graph.types import INTEGERS, moves
 from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection

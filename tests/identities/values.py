@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.interpret import numpy_dtype_of
+from tests.graphs.interpret import numpy_dtype_of
 from tidu_cli.graph.types import RecordType, TensorType, Type
 
 EDGES = (

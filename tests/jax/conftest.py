@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 if find_spec("jax") is None:
-    collect_ignore = ["test_control_flow.py", "test_jaxprs.py", "test_special.py"]  # which import it
+    collect_ignore = [f"functions/{name}.py" for name in ("test_control_flow", "test_jaxprs", "test_special")]  # which import it
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.jax.derivatives import Problem
+from tests.jax.primitives.derivatives import Problem
 
 COMPARED_WITH = "0.10.2"
 """The version of JAX that the table is about. With it, a row that explains nothing is an error."""
@@ -18,7 +18,7 @@ Where = Callable[[Problem], Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """That some primitives differ at some points, in some of the things compared (`tests.jax.derivatives.KINDS`).
+    """That some primitives differ at some points, in some of the things compared (`tests.jax.primitives.derivatives.KINDS`).
 
     `where` is a mask over the elements of the results (or of the operands, for cotangents), or one bool for the whole problem.
     `refusal` is the name of the exception with which JAX refuses.

@@ -15,7 +15,7 @@ jax.config.update("jax_enable_x64", True)
 jnp, lax, random = jax.numpy, jax.lax, jax.random
 
 import tidu_cli  # noqa: E402
-from tests.jax.agreement import compared  # noqa: E402
+from tests.jax.functions.agreement import compared  # noqa: E402
 from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
 from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 

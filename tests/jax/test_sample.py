@@ -16,9 +16,9 @@ AT_ONCE = 16
 def test_values_of_functions_of_jax(jax: Any) -> None:
     """Every sixth of those that `tests.jax.functions` compares."""
     import tidu_cli
-    from tests.jax.compiled import compiled
     from tests.jax.functions import numpy_functions, other_functions
     from tests.jax.functions.comparing import differences
+    from tests.jax.lowering.compiled import compiled
 
     leaves = jax.tree_util.tree_leaves
     functions = islice({**numpy_functions.FUNCTIONS, **other_functions.FUNCTIONS}.items(), 0, None, 6)

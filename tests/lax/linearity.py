@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from tests.templates import apply, inner, jvp, make_case, transpose, type_of
+from tests.graphs.templates import apply, inner, jvp, make_case, transpose, type_of
 
 
 def whole_numbers(shape, seed=0):

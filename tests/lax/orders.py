@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.interpret import evaluate
-from tests.templates import make_case, type_of
+from tests.graphs.interpret import evaluate
+from tests.graphs.templates import make_case, type_of
 from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linearize import linearize

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.interpret import tree
-from tests.lax.samples import SAMPLES
-from tests.templates import apply, batch, make_case, type_of
+from tests.graphs.interpret import tree
+from tests.graphs.templates import apply, batch, make_case, type_of
+from tests.lax.sampling.samples import SAMPLES
 from tests.tiers import few
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import MissingRuleError

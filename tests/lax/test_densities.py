@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.interpret import evaluate
-from tests.sketch import function, key, op
-from tests.templates import type_of
+from tests.graphs.interpret import evaluate
+from tests.graphs.sketch import function, key, op
+from tests.graphs.templates import type_of
 from tests.tiers import examples
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.transforms.linearize import linearize

@@ -8,8 +8,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from tests.lax.samples import DOTS, SAMPLES, Sample, draw
-from tests.templates import apply, inner, jvp, make_case, transpose, type_of
+from tests.graphs.templates import apply, inner, jvp, make_case, transpose, type_of
+from tests.lax.sampling.samples import DOTS, SAMPLES, Sample, draw
 from tests.tiers import few
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import INEXACT

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tidu_cli
-from tests.templates import apply, jvp, make_case, type_of
+from tests.graphs.templates import apply, jvp, make_case, type_of
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import SIGNED
 from tidu_cli.lax.arrays.structural import numpy_dtype

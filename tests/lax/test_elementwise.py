@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from tests.lax.elementwise_samples import REFERENCE, WITHIN, between, next_float
+from tests.graphs.templates import jvp, make_case, type_of
+from tests.lax.sampling.elementwise_samples import REFERENCE, WITHIN, between, next_float
 from tests.lax.test_edges import tangent, value
-from tests.templates import jvp, make_case, type_of
 from tidu_cli.checking.numeric.laws import check_primitive_numerically
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT

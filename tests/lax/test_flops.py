@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.lax.signal_samples import NCW, conv, window
+from tests.lax.sampling.signal_samples import NCW, conv, window
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text.types import parse_value_type

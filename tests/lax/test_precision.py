@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.graphs.templates import make_case
 from tests.lax.orders import Orders
 from tests.lax.test_edges import tangent, value
-from tests.templates import make_case
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import parse_type
 

@@ -17,7 +17,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.transpose import transpose
 
 OTHERS = ("datetime[s]", "duration[ms]", "bool", "c64", "u8", "bf16")

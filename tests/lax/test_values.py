@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from tests.lax.samples import SAMPLES
-from tests.templates import apply
+from tests.graphs.templates import apply
+from tests.lax.sampling.samples import SAMPLES
 from tests.tiers import few, full
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.lax.builtin import BUILTIN

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tidu_cli
-from tests.loops import F64, I32, NESTED, SCAN, WHILE, document, graph, node
+from tests.graphs.loops import F64, I32, NESTED, SCAN, WHILE, document, graph, node
 from tidu_cli.control_flow.graphs import made
 from tidu_cli.errors import LimitError, TiduError
 from tidu_cli.formats.read import parse_document

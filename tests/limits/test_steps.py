@@ -12,7 +12,7 @@ import pytest
 import tidu_cli
 from tests.cli.running import invoke, succeed
 from tests.custom.making import body, unary
-from tests.loops import F64, NESTED, SCAN, WHILE, document, graph, node
+from tests.graphs.loops import F64, NESTED, SCAN, WHILE, document, graph, node
 from tests.programs import needs
 from tidu_cli.errors import StepsError
 from tidu_cli.formats.read import parse_document

@@ -27,7 +27,7 @@ IN_TEST = ("test", "jax")
 _PATHS = {
     "jax": (
         "tests/jax/test_sample.py",
-        "tests/jax/test_to_jax.py",
+        "tests/jax/lowering/test_to_jax.py",
         "tests/stablehlo/test_sample.py",
         "tests/stablehlo/test_operations.py",
         "tests/stablehlo/test_linear_algebra.py",

@@ -10,9 +10,9 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import tidu_cli as api
-from tests.onnx.derivatives import require_derivatives
-from tests.onnx.evaluators import by_runtime
 from tests.onnx.models_of_others import Model, doubled, fitted, magika, ocr
+from tests.onnx.operators.derivatives import require_derivatives
+from tests.onnx.operators.evaluators import by_runtime
 from tests.waiting import cpu_seconds
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.graph.types import FLOATS

@@ -13,7 +13,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 
 from tests.cli.running import invoke
 from tests.onnx.models import model, network
-from tests.onnx.node_tests import cases
+from tests.onnx.operators.node_tests import cases
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.read import parse_document, parse_imported

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 import tidu_cli as tidu
+from tests.graphs.strategies import documents
 from tests.programs import needs
-from tests.strategies import documents
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

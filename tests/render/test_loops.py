@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.cli.running import succeed
-from tests.loops import NESTED, SCAN, WHILE, document, graph, node
+from tests.graphs.loops import NESTED, SCAN, WHILE, document, graph, node
 from tests.programs import needs
 from tests.render.chromium import Browser
 from tests.render.test_view import data_of, opened

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.lax.samples import SAMPLES
+from tests.lax.sampling.samples import SAMPLES
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TensorType

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from benchmarks.generate import chain, dag
-from tests.interpret import random_value
-from tests.runtime.test_plans import bits
-from tests.strategies import ANY, ELEMENTWISE, SMOOTH, _dot_general, _move, _reduce_sum, documents, seeds
+from tests.graphs.interpret import random_value
+from tests.graphs.strategies import ANY, ELEMENTWISE, SMOOTH, _dot_general, _move, _reduce_sum, documents, seeds
+from tests.runtime.plans.test_plans import bits
 from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, TiduError
 from tidu_cli.graph.graph import Document

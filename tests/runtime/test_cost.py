@@ -6,8 +6,8 @@ import json
 
 from hypothesis import HealthCheck, given, settings
 
-from tests.sketch import Sketch, Value, document, function, key, op
-from tests.strategies import ANY, documents
+from tests.graphs.sketch import Sketch, Value, document, function, key, op
+from tests.graphs.strategies import ANY, documents
 from tests.tiers import examples
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document, Place
@@ -16,7 +16,7 @@ from tidu_cli.runtime.cost import Evaluation, Flops, evaluation, flops
 from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.interpret import random_value, tree
+from tests.graphs.interpret import random_value, tree
 from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, TiduError
 from tidu_cli.formats.values import read_values, write_values

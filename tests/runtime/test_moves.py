@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import tidu_cli
-from tests.interpret import random_value
-from tests.sketch import Value, function, op
-from tests.strategies import seeds
+from tests.graphs.interpret import random_value
+from tests.graphs.sketch import Value, function, op
+from tests.graphs.strategies import seeds
 from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.graph.graph import Document

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests import interpret
-from tests.sketch import Sketch, Value, document, function, key, op
-from tests.strategies import seeds
+from tests.graphs import interpret
+from tests.graphs.sketch import Sketch, Value, document, function, key, op
+from tests.graphs.strategies import seeds
 from tests.tiers import examples
 from tests.waiting import cpu_seconds
 from tidu_cli.graph.graph import Document

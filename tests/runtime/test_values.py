@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.lax.samples import ORDER, SHAPES, draw
-from tests.templates import type_of
+from tests.graphs.templates import type_of
+from tests.lax.sampling.samples import ORDER, SHAPES, draw
 from tests.tiers import examples
 from tests.waiting import cpu_seconds
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError

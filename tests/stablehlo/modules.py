@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 import tidu_cli
-from tests.stablehlo.written import in_this_process
+from tests.stablehlo.claims.written import in_this_process
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, Document, Graph

@@ -11,8 +11,8 @@ import jax.scipy.linalg as scipy_linalg
 import numpy as np
 import pytest
 
-from tests.jax.agreement import compared
-from tests.stablehlo.written import in_this_process
+from tests.jax.functions.agreement import compared
+from tests.stablehlo.claims.written import in_this_process
 from tidu_cli.adapters.stablehlo.read import read_stablehlo
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Document

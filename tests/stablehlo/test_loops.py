@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from jax import lax
 
 import tidu_cli
+from tests.stablehlo.claims.written import by_xla
 from tests.stablehlo.modules import cases_within, of_function, of_text, operations, values
-from tests.stablehlo.written import by_xla
 from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import TensorType

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.stablehlo.written import by_xla, in_this_process
+from tests.stablehlo.claims.written import by_xla, in_this_process
 from tidu_cli.adapters.stablehlo.read import read_stablehlo
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.evaluate import evaluate

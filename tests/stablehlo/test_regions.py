@@ -11,8 +11,8 @@ import pytest
 from jax import lax
 
 import tidu_cli
+from tests.stablehlo.claims.written import by_xla
 from tests.stablehlo.modules import main, of_function, of_text, operations, values
-from tests.stablehlo.written import by_xla
 from tidu_cli.errors import DocumentError
 
 X = np.array([[3.0, -1.0, 2.0, 2.0], [0.0, 5.0, -2.0, 5.0], [1.0, 1.0, 4.0, -3.0]])

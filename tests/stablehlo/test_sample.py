@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.stablehlo.test_round_trip import LONG
-from tests.stablehlo.test_values import CANCELS, FEW, NEAR, require_close
-from tests.stablehlo.written import by_xla, document_of, in_this_process, is_written
-from tests.templates import apply
+from tests.graphs.templates import apply
+from tests.stablehlo.claims.test_round_trip import LONG
+from tests.stablehlo.claims.test_values import CANCELS, FEW, NEAR, require_close
+from tests.stablehlo.claims.written import by_xla, document_of, in_this_process, is_written
 from tidu_cli.checking.numeric.examples import example_cases, of_operand
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import DocumentError

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.interpret import random_inputs
-from tests.sketch import Value, function, key, listing, names, op, ports
-from tests.strategies import ANY, documents, seeds
+from tests.graphs.interpret import random_inputs
+from tests.graphs.sketch import Value, function, key, listing, names, op, ports
+from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
-from tests.transforms.test_laws import wrt_of
-from tests.transforms.test_sparse import reading
+from tests.transforms.large.test_sparse import reading
+from tests.transforms.laws.test_laws import wrt_of
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph

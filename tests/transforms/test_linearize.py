@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.interpret import evaluate, zeros
-from tests.sketch import Sketch, Value, document, function, key, listing, names, op, ports
+from tests.graphs.interpret import evaluate, zeros
+from tests.graphs.sketch import Sketch, Value, document, function, key, listing, names, op, ports
 from tidu_cli.errors import KeyTextError, MissingRuleError, TransformError, UnknownNameError
 from tidu_cli.graph.graph import Binding, Document, Output
 from tidu_cli.graph.types import TensorType
@@ -18,7 +18,7 @@ from tidu_cli.rules.contract import JVP, Primitive, Transposition
 from tidu_cli.rules.families import changed, numpy_function, of_one_type, primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

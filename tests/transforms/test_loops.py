@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.loops import F64, I32, document, graph, node
+from tests.graphs.loops import F64, I32, document, graph, node
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests import loops
-from tests.interpret import evaluate
-from tests.loops import node
-from tests.sketch import Sketch, Value, document, function, key, listing, names, op, ports, structure
+from tests.graphs import loops
+from tests.graphs.interpret import evaluate
+from tests.graphs.loops import node
+from tests.graphs.sketch import Sketch, Value, document, function, key, listing, names, op, ports, structure
 from tidu_cli.errors import TransformError, UnknownNameError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Binding, Document, Input, Output
 from tidu_cli.graph.types import TensorType
 from tidu_cli.runtime.plans.program import plain_program
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 from tidu_cli.watching import listening

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.interpret import evaluate, free_inputs, random_inputs
-from tests.strategies import ANY, documents, seeds
-from tests.transforms.test_laws import law, nearly, wrt_of
+from tests.graphs.interpret import evaluate, free_inputs, random_inputs
+from tests.graphs.strategies import ANY, documents, seeds
+from tests.transforms.laws.test_laws import law, nearly, wrt_of
 from tidu_cli import load
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.interpret import evaluate
-from tests.sketch import Value, function, key, op
+from tests.graphs.interpret import evaluate
+from tests.graphs.sketch import Value, function, key, op
 from tidu_cli import load
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document

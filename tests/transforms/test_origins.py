@@ -7,9 +7,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.strategies import ANY, documents, seeds
-from tests.transforms.test_bulk import scalars
-from tests.transforms.test_laws import wrt_of
+from tests.graphs.strategies import ANY, documents, seeds
+from tests.transforms.large.test_bulk import scalars
+from tests.transforms.laws.test_laws import wrt_of
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key

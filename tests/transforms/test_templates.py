@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
-from tests.sketch import Value, function, key
+from tests.graphs.sketch import Value, function, key
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.builtin import BUILTIN

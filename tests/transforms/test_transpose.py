@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tests.interpret import evaluate
-from tests.sketch import F, Mask, Sketch, T, Value, document, function, key, listing, names, op, ports
+from tests.graphs.interpret import evaluate
+from tests.graphs.sketch import F, Mask, Sketch, T, Value, document, function, key, listing, names, op, ports
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.types import TensorType
@@ -17,7 +17,7 @@ from tidu_cli.rules.contract import Transposition
 from tidu_cli.rules.families import changed
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.detach import detach
+from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.interpret import evaluate
-from tests.sketch import function, key, listing, names, ports
+from tests.graphs.interpret import evaluate
+from tests.graphs.sketch import function, key, listing, names, ports
 from tidu_cli.graph.graph import Document
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -75,7 +75,7 @@ def test_names_through_the_passes() -> None:
 
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
-    from tests.sketch import Sketch, document
+    from tests.graphs.sketch import Sketch, document
 
     cases = worked_example()
     other = Sketch({"x": "f64[]"}, cases=cases.cases, number=0)

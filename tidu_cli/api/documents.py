@@ -27,7 +27,6 @@ from tidu_cli.transforms import matrix as _matrix
 from tidu_cli.transforms import shorthands as _shorthands
 from tidu_cli.transforms import transpose as _transpose
 from tidu_cli.transforms.linking import compose as _compose
-from tidu_cli.transforms.linking import detach as _detach
 from tidu_cli.transforms.linking import inline as _inline
 from tidu_cli.transforms.linking import passes as _passes
 from tidu_cli.transforms.linking import rename as _rename
@@ -106,7 +105,7 @@ def linearize(
         types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
     inputs, outputs = _inputs(document, wrt), _keys(output)
     result = _linearize.linearize(document, inputs, outputs=outputs, pass_number=pass_number, tangent_types=types)
-    return _detach.detach(result, len(document.graphs)) if detach else result
+    return _compose.detach(result, len(document.graphs)) if detach else result
 
 
 @checked()

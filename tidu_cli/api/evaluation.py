@@ -194,7 +194,7 @@ class Compiled:
         Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
         results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
         """
-        from tidu_cli.cluster.mapping import mapped
+        from tidu_cli.cluster.collecting import mapped
         from tidu_cli.installed import scheduler as installed_scheduler
 
         if self._head is None:

@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Document, Externals, Graph
 from tidu_cli.graph.identity import digest_text, digests
-from tidu_cli.graph.kind import kind_of
+from tidu_cli.graph.passes import kind_of
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.runtime.cost import evaluation, flops

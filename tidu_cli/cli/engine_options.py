@@ -1,18 +1,21 @@
-"""The options that say which engine evaluates, and on which device."""
+"""The options that say what evaluates: engine and device, and how work is spread over processes or machines."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from tidu_cli.cli.messages import detail
+from tidu_cli.cli.options import Whole
 from tidu_cli.installed import OWN_ENGINES
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Graph
     from tidu_cli.runtime.engines.choosing import Choice
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,3 +48,53 @@ def chosen_engine(graph: Graph, engine: str, device: str | None) -> Choice:
 def engine_words(engine: str, device: str | None) -> list[str]:
     """The options as words of a command that says the same."""
     return [*(["--engine", engine] if engine != "auto" else []), *(["--device", device] if device else [])]
+
+
+def scheduler_option(function: F) -> F:
+    """The option --scheduler."""
+    text = "Spread the work over a cluster of Dask's: the scheduler's address, tcp://head:8786, or local[:N], N processes here."
+    return click.option("--scheduler", metavar="ADDRESS", help=text)(function)
+
+
+def chunk_option(function: F) -> F:
+    """The option --chunk."""
+    text = "As many items go together. [default: as many as make a second of work]"
+    return click.option("--chunk", type=Whole(1), metavar="N", help=text)(function)
+
+
+def reduce_option(function: F) -> F:
+    """The option --reduce."""
+    text = "Give this of the outputs of all items of a --batch, in place of each."
+    return click.option("--reduce", "reduction", type=click.Choice(("sum", "mean")), help=text)(function)
+
+
+def resume_option(function: F) -> F:
+    """The option --resume."""
+    text = "Go on from what a run has done that broke off, in OUT.partial beside OUT."
+    return click.option("--resume", is_flag=True, help=text)(function)
+
+
+class Spread(NamedTuple):
+    """What the options say."""
+
+    scheduler: str | None = None
+    chunk: int | None = None
+    reduction: str | None = None
+    resume: bool = False
+    out: str | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.scheduler, self.chunk, self.reduction, self.resume))
+
+    def require_out(self) -> None:
+        """Raises UsageError for --resume without a file beside which something may be."""
+        if self.resume and not self.is_file():
+            raise click.UsageError("--resume goes on from what is beside OUT; give the -o OUT of the run that broke off")
+
+    def is_file(self) -> bool:
+        """Whether results go to a file, beside which chunks may be kept."""
+        from tidu_cli.streams import is_stdout
+
+        if self.out is None or is_stdout(self.out):
+            return False
+        return not os.path.exists(self.out) or os.path.isfile(self.out) or os.path.isdir(self.out)

@@ -22,7 +22,17 @@ from tidu_cli.errors import TiduError, called_in_shell, did_you_mean, printable
 from tidu_cli.streams import data_alone, take_descriptor
 
 SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
-"""The subcommands that are short for pipelines of others: `commands.shorthands` holds them by name."""
+"""The subcommands that are short for pipelines of others."""
+
+TOGETHER = {
+    "heads": ("transpose", "materialize", "matrix"),
+    "linking": ("resolve", "compose", "rename"),
+    "shorthands": SHORTHANDS,
+    "pictures": ("dot", "view"),
+    "looking": ("show", "info"),
+    "about": ("schema", "help"),
+}
+"""The modules of `commands` that hold several subcommands, each by its name."""
 
 COMMANDS = (
     "build",
@@ -47,12 +57,12 @@ COMMANDS = (
     "completion",
     "help",
 )
-"""Every subcommand, in the order of the help: the module of that name holds it as `command`, but for the shorthands."""
+"""Every subcommand, in the order of the help: the module of that name holds it as `command` unless it stands with others."""
 
 
 def module_of(name: str) -> str:
     """The module of `tidu_cli.cli.commands` that holds a subcommand."""
-    return "shorthands" if name in SHORTHANDS else name
+    return next((module for module, names in TOGETHER.items() if name in names), name)
 
 
 class _Commands(click.Group):
@@ -70,8 +80,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"tidu_cli.cli.commands.{module_of(cmd_name)}")
-        command: click.Command = getattr(module, cmd_name if cmd_name in SHORTHANDS else "command")
+        module = importlib.import_module(f"tidu_cli.cli.commands.{(name := module_of(cmd_name))}")
+        command: click.Command = getattr(module, cmd_name if name in TOGETHER else "command")
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.cluster_options import Spread
+from tidu_cli.cli.engine_options import Spread
 from tidu_cli.cli.messages import detail, error, note
 from tidu_cli.errors import counted
 from tidu_cli.formats.suffixes import is_chunked

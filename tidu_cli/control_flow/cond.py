@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import examples, words
+from tidu_cli.control_flow import words
 from tidu_cli.control_flow.along import cond_along
 from tidu_cli.control_flow.graphs import (
     Linearized,
@@ -30,13 +30,12 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tangent_type
-from tidu_cli.rules.attrs.kinds import ClosedGraphData
+from tidu_cli.rules.attrs.attrs import ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.families import primitive
-from tidu_cli.rules.recording.records import field, fieldwise
-from tidu_cli.rules.terms import Recorder, Term, op
+from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested
 
 clamp, convert, select_n = op("clamp"), op("convert_element_type"), op("select_n")
@@ -278,7 +277,7 @@ PRIMITIVES = (
         caption=words.cond_caption,
         parts=words.cond_parts,
         formula="branch number index, of operands",
-        examples=(Example(("i32[]", "f64[3]"), examples.two_branches, ((0, 2), (-2.0, 2.0))),),
+        examples=(Example(("i32[]", "f64[3]"), words.two_branches, ((0, 2), (-2.0, 2.0))),),
         summary="the branch of that number, clamped to those there are; false is 0, true 1",
     ),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import examples, words
+from tidu_cli.control_flow import words
 from tidu_cli.control_flow.along import along_loop, scan_along
 from tidu_cli.control_flow.checkpoints import segmented
 from tidu_cli.control_flow.graphs import (
@@ -33,12 +33,11 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
-from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
+from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.dependence import DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
-from tidu_cli.rules.recording.records import field, fieldwise
-from tidu_cli.rules.terms import Recorder, Term, op
+from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested
 
 transpose_axes = op("transpose")
@@ -384,8 +383,8 @@ PRIMITIVES = (
         parts=words.scan_parts,
         formula="carry, slices = body(consts, carry, slices), step by step",
         examples=(
-            Example(("f64[]", "f64[]", "f64[4]"), examples.recurrence),
-            Example(("f64[2,2]", "f64[2]"), examples.powers),
+            Example(("f64[]", "f64[]", "f64[4]"), words.recurrence),
+            Example(("f64[2,2]", "f64[2]"), words.powers),
         ),
         summary="a loop of so many steps; what they carry over, and their slices of results",
     ),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from tidu_cli.control_flow import examples, words
+from tidu_cli.control_flow import words
 from tidu_cli.control_flow.along import while_along, while_step
 from tidu_cli.control_flow.graphs import (
     Flags,
@@ -31,14 +31,13 @@ from tidu_cli.graph.closed import ClosedGraph, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
 from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.attrs.kinds import Axis, ClosedGraphData
+from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Part
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
 from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
-from tidu_cli.rules.recording.records import field, fieldwise
-from tidu_cli.rules.terms import Recorder, Term, op
+from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 
 select_n, reduce_or, gt = op("select_n"), op("reduce_or"), op("gt")
 
@@ -253,7 +252,7 @@ PRIMITIVES = (
         caption=words.while_caption,
         parts=words.while_parts,
         formula="carry = body(consts, carry) while condition(consts, carry)",
-        examples=(Example(("f64[]", "i32[]", "f64[]"), examples.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
+        examples=(Example(("f64[]", "i32[]", "f64[]"), words.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
         summary="a loop as long as a condition holds; no reverse mode, since how often it runs is not known before",
     ),
 )

@@ -8,9 +8,9 @@ from typing import Any
 
 from tidu_cli.errors import DocumentError, LimitError
 from tidu_cli.formats.files import read_bytes
-from tidu_cli.formats.json.syntax import syntax_error
+from tidu_cli.formats.json.text import syntax_error
 from tidu_cli.formats.messages import repeated
-from tidu_cli.formats.values.npy import read_array
+from tidu_cli.formats.npy import read_array
 from tidu_cli.limits import limits
 
 

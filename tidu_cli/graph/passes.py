@@ -1,4 +1,4 @@
-"""Passes are calls: the identity of a call of linearize, and which identities a document keeps.
+"""Passes are calls: the identity of a call of linearize, which identities a document keeps, and what a graph is in a derivative.
 
 Two files linearized apart may both say pass 1. The identity tells whether that is one call, so that linking never takes the
 tangents of two for those of one.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ import msgpack
 from tidu_cli.errors import TransformError, worded
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.columns.large import by_columns, no_collection
-from tidu_cli.graph.graph import Column, Document, Input, Output, column
+from tidu_cli.graph.graph import Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
 from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
 from tidu_cli.graph.link import LogicalGraph, link
@@ -131,3 +132,34 @@ def encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[b
     if sys.byteorder == "big":
         found.byteswap()
     yield found.tobytes()
+
+
+class Kind(StrEnum):
+    """The kinds of graphs."""
+
+    PRIMAL = "primal"
+    RESIDUAL = "residual"
+    LINEAR = "linear"
+    TRANSPOSED = "transposed"
+    MATERIALIZED = "materialized"
+
+
+MEANING = {
+    Kind.RESIDUAL: "kept for the linear graph",
+    Kind.LINEAR: "tangents forward",
+    Kind.TRANSPOSED: "cotangents backward",
+    Kind.MATERIALIZED: "values and derivatives in one",
+}
+"""A few words on each kind, for newcomers."""
+
+
+def kind_of(graph: Graph) -> Kind:
+    """The kind of a graph. A graph with derivatives among its nodes that is not itself linear has been materialized."""
+    if graph.linear is not None:
+        takes_cotangents = any(i.key.path and i.key.path[-1] < 0 for i in graph.inputs)
+        return Kind.TRANSPOSED if takes_cotangents else Kind.LINEAR
+    if not graph.inputs and not graph.outputs:
+        return Kind.RESIDUAL
+    if any(graph.cases[code].mask is not None for code in set(graph.code)):
+        return Kind.MATERIALIZED
+    return Kind.PRIMAL

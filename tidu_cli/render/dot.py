@@ -1,11 +1,13 @@
-"""Pictures as DOT text: a cluster per graph, references to other graphs dashed, tangents and cotangents in their colours."""
+"""Pictures as DOT text, which Graphviz draws: a cluster per graph, references dashed, tangents and cotangents in their colours."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tidu_cli.errors import printable
+from tidu_cli.errors import TiduError, printable
 from tidu_cli.graph.graph import Document, Externals, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, picture
@@ -176,3 +178,21 @@ def quoted(text: str) -> str:
     plain = "\n".join(map(printable, text.split("\n")))
     escaped = _ENTITY.sub("&amp;", plain).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
+
+
+def draw(text: str, format_: str, otherwise: str = ", or use --format dot") -> bytes:
+    """Lay out and draw DOT text as svg, png or pdf. Raises TiduError if Graphviz is missing or fails.
+
+    `otherwise` ends the message of how to install it: what can be done without.
+    """
+    program = shutil.which("dot")
+    if program is None:
+        raise TiduError(
+            f"{format_} needs Graphviz's program dot, which is not on the PATH; install it "
+            f"(apt-get install graphviz, brew install graphviz, https://graphviz.org/download){otherwise}"
+        )
+    done = subprocess.run([program, f"-T{format_}"], input=text.encode(), capture_output=True, check=False)
+    if done.returncode or not done.stdout:
+        complaint = done.stderr.decode(errors="replace").strip().split("\n")[0]
+        raise TiduError(f"Graphviz failed: {complaint or f'status {done.returncode}'}")
+    return done.stdout

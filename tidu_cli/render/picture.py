@@ -15,7 +15,7 @@ from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Place
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.kind import MEANING, kind_of
+from tidu_cli.graph.passes import MEANING, kind_of
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.render.folding import folds
 from tidu_cli.render.frames import APART, ROOM, Frame, Owner, framed, opened

@@ -11,8 +11,7 @@ from typing import Any
 
 from tidu_cli.graph.types import RecordType, of_batch
 from tidu_cli.rules.contract import Batching, BatchRule
-from tidu_cli.rules.recording.records import field, fieldwise
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Term, field, fieldwise, op
 
 broadcast_in_dim = op("broadcast_in_dim")
 

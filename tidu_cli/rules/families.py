@@ -38,8 +38,7 @@ from tidu_cli.rules.contract import (
     in_span,
 )
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording.records import field, fieldwise
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Term, field, fieldwise, op
 
 _OPERATORS: dict[str, Kernel] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg, "divide": operator.truediv,

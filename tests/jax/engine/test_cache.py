@@ -15,7 +15,7 @@ PROGRAM = """
 import sys
 import numpy as np
 import tidu_cli as tidu
-from tidu_cli.adapters.jax.engine import executables, identity
+from tidu_cli.adapters.jax.engine import executables
 
 compiled = []
 compile_ = executables._compiled

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.record_graphs import flattened, random_arguments, record_graphs
-from tests.strategies import seeds
+from tests.graphs.record_graphs import flattened, random_arguments, record_graphs
+from tests.graphs.strategies import seeds
 from tests.tiers import examples
 from tidu_cli.runtime.engines.choosing import PLAIN, Choice
 from tidu_cli.runtime.engines.preparing import prepared

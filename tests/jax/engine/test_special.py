@@ -12,8 +12,8 @@ import pytest
 import scipy.special
 
 import tidu_cli as tidu
+from tests.graphs.sketch import function, op
 from tests.runtime.engines.local import ULPS
-from tests.sketch import function, op
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.lax.builtin import BUILTIN

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidu_cli
-from tests.loops import WHILE
+from tests.graphs.loops import WHILE
 from tidu_cli.errors import EvaluationError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.limits import Limits, limited

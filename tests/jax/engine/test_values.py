@@ -15,9 +15,9 @@ import scipy.special
 from hypothesis import HealthCheck, given, settings
 
 import tidu_cli as tidu
-from tests.interpret import random_inputs
-from tests.record_graphs import record_graphs
-from tests.strategies import seeds
+from tests.graphs.interpret import random_inputs
+from tests.graphs.record_graphs import record_graphs
+from tests.graphs.strategies import seeds
 from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.formats.read import parse_document

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import tidu_cli
-from tests.jax.compiled import compiled
+from tests.jax.lowering.compiled import compiled
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 

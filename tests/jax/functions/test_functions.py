@@ -8,7 +8,7 @@ import pytest
 
 from tests.jax.functions import numpy_functions, other_functions
 from tests.jax.functions.comparing import differences
-from tests.stablehlo.written import in_this_process
+from tests.stablehlo.claims.written import in_this_process
 from tests.tiers import few
 from tidu_cli.errors import TiduError
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.interpret import evaluate
+from tests.graphs.interpret import evaluate
+from tests.graphs.sketch import function, key, op
 from tests.lax.test_edges import value
-from tests.sketch import function, key, op
 from tests.tiers import examples
 from tidu_cli.errors import TiduError
 from tidu_cli.transforms.linearize import linearize

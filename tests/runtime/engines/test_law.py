@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidu_cli as tidu
+from tests.graphs.strategies import ANY, REAL, documents, seeds
 from tests.programs import needs
 from tests.runtime.engines.local import require_agreement
-from tests.strategies import ANY, REAL, documents, seeds
 from tests.tiers import examples
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw

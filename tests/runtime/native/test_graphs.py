@@ -13,7 +13,7 @@ from benchmarks.generate import SHAPES
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
 from tests.runtime.native.anything import any_graph
-from tests.runtime.test_plans import bits
+from tests.runtime.plans.test_plans import bits
 from tests.tiers import examples
 from tidu_cli.adapters.native.engine import program, refusal
 from tidu_cli.errors import EvaluationError, LimitError

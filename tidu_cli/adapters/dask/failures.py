@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError, counted
@@ -63,3 +64,9 @@ def _is_killed(error: Any) -> bool:
     from distributed import KilledWorker
 
     return isinstance(error, KilledWorker)
+
+
+def require_dask() -> None:
+    """Raises EvaluationError that says what to install, if Dask is missing."""
+    if find_spec("distributed") is None:
+        raise EvaluationError("clusters need the packages dask and distributed: pip install 'tidu[dask]'")

@@ -20,7 +20,7 @@ class _Dask:
     @contextmanager
     def connected(self, scheduler: Any, *, quiet: bool = False) -> Iterator[Any]:
         """As `scheduler.connected` does, with all that Dask logs silenced where `quiet`."""
-        from tidu_cli.adapters.dask.package import require_dask
+        from tidu_cli.adapters.dask.failures import require_dask
         from tidu_cli.adapters.dask.scheduler import connected, silence
 
         require_dask()

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tidu_cli import __version__
-from tidu_cli.adapters.dask.failures import asking
-from tidu_cli.adapters.dask.package import require_dask
+from tidu_cli.adapters.dask.failures import asking, require_dask
 from tidu_cli.cluster.job import Job, Parcel
 from tidu_cli.errors import ArgumentError, EvaluationError, counted
 from tidu_cli.watching import watch

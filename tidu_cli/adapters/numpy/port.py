@@ -77,7 +77,7 @@ class _Function:
 
     def notes(self, document: Document) -> Sequence[str]:
         """That a loop of Python has been unrolled, if it was long."""
-        from tidu_cli.adapters.numpy.repetition import repetition
+        from tidu_cli.adapters.numpy.tracing import repetition
 
         if not (found := repetition(document.head)):
             return ()

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.adapters.numpy.arguments.data import with_data
 from tidu_cli.adapters.numpy.arguments.parameters import arguments_of, bound
 from tidu_cli.adapters.numpy.arguments.trees import tree_of
@@ -21,7 +23,7 @@ from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output, r
 from tidu_cli.adapters.numpy.scipy.calling import scipy_traced
 from tidu_cli.adapters.numpy.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.port_data import Data, Given, Static
 
@@ -118,3 +120,28 @@ def loaded(file: str, function_name: str) -> Callable[..., Any]:
             f"{file} has no function '{function_name}'{did_you_mean(function_name, own)} (functions: {', '.join(own) or 'none'})"
         )
     return functions[function_name]  # type: ignore[no-any-return]
+
+
+MANY = 1000
+"""A loop of more turns had better be a scan."""
+
+_PERIODS = 64
+"""As many lengths of a turn are tried."""
+
+
+def repetition(graph: Graph) -> tuple[int, int] | None:
+    """How often the same ops follow one another in the middle of a graph, and how many they are; None up to `MANY` times."""
+    if len(graph.code) <= MANY:
+        return None
+    ops = [case.op for case in graph.cases.cases]  # the cases of constants differ where their values do
+    number = {op: k for k, op in enumerate(ops)}
+    codes = np.asarray([number[op] for op in ops])[np.asarray(graph.code)]
+    middle = len(codes) // 2
+    for period in 1 + np.flatnonzero(codes[middle + 1 :] == codes[middle])[:_PERIODS]:
+        differ = np.flatnonzero(codes[period:] != codes[:-period])
+        first = differ[differ < middle].max(initial=-1) + 1
+        last = differ[differ >= middle].min(initial=len(codes) - period)
+        turns = int(last - first) // int(period) + 1
+        if turns > MANY:
+            return turns, int(period)
+    return None

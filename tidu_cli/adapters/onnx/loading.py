@@ -5,13 +5,27 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tidu_cli.adapters.onnx.contents import require_sound, tensors
-from tidu_cli.adapters.onnx.package import package
 from tidu_cli.errors import DocumentError, counted
 from tidu_cli.formats.occupants import note_read
 from tidu_cli.limits import require
+
+
+def package() -> ModuleType:
+    """The package. Raises DocumentError, which says what to install, where it is missing."""
+    try:
+        import onnx
+        import onnx.defs
+        import onnx.external_data_helper
+        import onnx.numpy_helper
+    except ImportError as error:
+        missing = "" if getattr(error, "name", "") in ("onnx", None) else f" ({error})"
+        raise DocumentError(f"models of ONNX need the package onnx{missing}: pip install 'tidu[onnx]'") from None
+    return onnx
+
 
 _FIRST_TAGS = frozenset(b"\x08\x12\x1a\x3a\x42\x72")
 """The tags of fields with which writers begin a ModelProto. Three of them are letters of text, too."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of
-from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.limits import require

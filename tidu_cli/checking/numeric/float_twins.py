@@ -27,11 +27,10 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.recording.graphs import recorded
-from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.units import is_step
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Term, field, fieldwise, op
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 EXACT = INTEGERS | DATETIMES

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import click
 
-from tidu_cli.cli.cluster_options import Spread, chunk_option, reduce_option, resume_option, scheduler_option
-from tidu_cli.cli.engine_options import chosen_engine, engine_options
+from tidu_cli.cli.engine_options import (
+    Spread,
+    chosen_engine,
+    chunk_option,
+    engine_options,
+    reduce_option,
+    resume_option,
+    scheduler_option,
+)
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     chosen_format,

@@ -79,6 +79,6 @@ def command(
     result = linearize(document, chosen_inputs(document, wrt), outputs=outputs, pass_number=pass_number, tangent_types=types)
     if not detach:
         return result
-    from tidu_cli.transforms.linking.detach import detach as detached
+    from tidu_cli.transforms.linking.compose import detach as detached
 
     return detached(result, len(document.graphs))

@@ -21,8 +21,15 @@ import click
 
 from tidu_cli.cli.building.documents import values_of, words_of
 from tidu_cli.cli.building.kinds import kind_of
-from tidu_cli.cli.cluster_options import Spread, chunk_option, resume_option, scheduler_option
-from tidu_cli.cli.engine_options import chosen_engine, engine_options, engine_words
+from tidu_cli.cli.engine_options import (
+    Spread,
+    chosen_engine,
+    chunk_option,
+    engine_options,
+    engine_words,
+    resume_option,
+    scheduler_option,
+)
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     KEY,

@@ -6,7 +6,9 @@ Nothing here fails: where a file is missing, broken or large, there are no candi
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain, product
 from typing import Any, NamedTuple
 
@@ -14,11 +16,11 @@ import click
 
 from tidu_cli.cli.building.kinds import FILES
 from tidu_cli.cli.out_option import FormatChoice
+from tidu_cli.cli.shell.cursor import Cursor, find
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.suffixes import DOCUMENTS, compressed_too
 from tidu_cli.formats.suffixes import FORMATS as SUFFIXES
-from tidu_cli.frozen import Frozen
 from tidu_cli.graph.select import is_movable
 from tidu_cli.graph.types import RecordType, Type, moves
 from tidu_cli.installed import recognized, source_named
@@ -44,31 +46,6 @@ class Candidate(NamedTuple):
         return "path" if self.is_path else "part" if self.goes_on else "word"
 
 
-class Cursor(Frozen, slots=False):
-    """Where the word to complete stands in the command line of a subcommand.
-
-    `parameter` is the option or argument that it is a value of, if it is one's; `incomplete` is the value so far, and `before` what
-    stands in the same word before it, as in --wrt=x. `arguments` are the other words that are no options, those after the cursor
-    too, and `given` has the values of options by their first name, none of a flag.
-    """
-
-    parameter: click.Parameter | None
-    incomplete: str
-    before: str
-    arguments: list[str]
-    given: dict[str, list[str]]
-
-    def values(self, option: str) -> list[str]:
-        """The values that an option has elsewhere in the line."""
-        return self.given.get(option, [])
-
-    @property
-    def taken(self) -> list[str]:
-        """The values that the same option has elsewhere in the line."""
-        assert self.parameter is not None
-        return self.values(self.parameter.opts[0])
-
-
 def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candidate]:
     """What word `at` of the command line may become; `words` begin after the name of the program."""
     ctx = click.Context(group, info_name="tidu", resilient_parsing=True)
@@ -89,38 +66,18 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
 
 
 def _about(name: str) -> str:
-    # A line at the top of the command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
+    return _abouts()[name]
+
+
+@cache
+def _abouts() -> dict[str, str]:
+    # A line at the top of each command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
     folder = os.path.join(os.path.dirname(__file__), "..", "commands")
-    path = os.path.join(folder, f"{name}.py")
-    with open(path if os.path.isfile(path) else os.path.join(folder, "shorthands.py"), encoding="utf-8") as source:
-        return next(line.strip().strip('"').partition(f"tidu {name}: ")[2] for line in source if f"tidu {name}: " in line)
-
-
-_CURSOR = "\0"
-"""What stands for the word at the cursor as click parses the line: no word of a command line has it."""
-
-
-def find(command: click.Command, words: Sequence[str], at: int) -> Cursor:
-    """Where word `at` stands among the words after the command's name: with that parameter to which click gives it."""
-    name, equals, value = words[at].partition("=")
-    before, incomplete = (f"{name}=", value) if equals and name.startswith("--") else ("", words[at])
-    parser = command.make_parser(click.Context(command, resilient_parsing=True))
-    parser.ignore_unknown_options = True
-    parsed, superfluous, _ = parser.parse_args([*words[:at], before + _CURSOR, *words[at + 1 :]])
-    owner, arguments, given = None, [], {}
-    for param in command.params:
-        found = parsed.get(str(param.name))
-        values = [found] if isinstance(found, str) else list(found) if isinstance(found, list | tuple) else []
-        if _CURSOR in values:
-            owner = param
-            values.remove(_CURSOR)
-        if isinstance(param, click.Argument):
-            arguments += values
-        elif str(param.name) in parsed:
-            given[param.opts[0]] = values
-    if isinstance(owner, click.Argument) and incomplete.startswith("-") and incomplete != "-" and "--" not in words[:at]:
-        owner = None  # what begins like an option
-    return Cursor(owner, incomplete, before, [*arguments, *superfluous], given)
+    found: dict[str, str] = {}
+    for file in filter(lambda file: file.endswith(".py"), os.listdir(folder)):
+        with open(os.path.join(folder, file), encoding="utf-8") as source:
+            found |= re.findall(r'^(?:""")?tidu (\w+): (.*?)(?:""")?$', source.read(), re.MULTILINE)
+    return found
 
 
 def _options(command: click.Command, incomplete: str) -> list[Candidate]:

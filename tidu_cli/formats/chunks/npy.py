@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.npy_header import read_header
+from tidu_cli.formats.npy import read_header
 from tidu_cli.formats.occupants import note_read
 from tidu_cli.frozen import Frozen
 

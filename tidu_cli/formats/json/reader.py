@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.json.numerals import settled
-from tidu_cli.formats.json.syntax import syntax_error
+from tidu_cli.formats.json.text import syntax_error
 from tidu_cli.formats.messages import repeated
 from tidu_cli.graph.text.decimals import number
 

@@ -1,4 +1,4 @@
-"""The field `types` of documents: record types by name, declared in any order."""
+"""The field `types` of documents: record types by name, declared in any order, and views of them, which are graphs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.messages import naming
-from tidu_cli.formats.nodes.numbering import GraphReader
+from tidu_cli.formats.nodes.numbering import GraphReader, Numbering
+from tidu_cli.formats.shape.document import ViewData, shaped, type_reader
 from tidu_cli.frozen import replace
 from tidu_cli.graph.text.types import check_extent, check_field, check_name, names_in, parse_value_type
-from tidu_cli.graph.types import RecordType
+from tidu_cli.graph.types import RecordType, View
+from tidu_cli.lax.builtin import BUILTIN
 
 _NAMED = 5  # as many types of a cycle are named
 
@@ -34,8 +36,6 @@ def record_types(data: object, known: Mapping[str, RecordType], read_closed: Gra
         for name in TopologicalSorter(parts).static_order():
             record = _record(name, declared[name], context)
             if name in views and read_closed is not None:
-                from tidu_cli.formats.nodes.views import read_views  # which few documents have
-
                 record = replace(record, views=read_views(record, views[name], context, read_closed))
             context[name] = record
     except CycleError as error:
@@ -99,3 +99,27 @@ def _record(name: str, fields: Fields, context: Mapping[str, RecordType]) -> Rec
     with naming(f"type '{name}': "):
         check_extent(record, name)
     return record
+
+
+def read_views(
+    record: RecordType, declarations: Mapping[str, Any], records: Mapping[str, RecordType], read_closed: GraphReader
+) -> tuple[View, ...]:
+    """The views of a record type, whose graphs may name these `records`. Raises DocumentError."""
+    from tidu_cli.custom.views import view_of  # which few documents need
+
+    # Of built-in primitives: custom ones are made of record types, and these have their views by then.
+    primitives = replace(BUILTIN, records=dict(records))
+    around = Numbering(primitives, type_reader(primitives.records), iter, read_closed)
+    views: list[View] = []
+    owner: dict[str, str] = {}
+    for name, data in declarations.items():
+        with naming(f"type '{record.name}', view '{name}': "):
+            shape = shaped(ViewData, data, around.read_type)
+            for part in shape.properties:
+                with naming(f"property '{part}': "):
+                    check_field(part)
+                    if owner.setdefault(part, name) != name:
+                        raise TypeTextError(f"the view '{owner[part]}' has a property of this name, too; rename one of them")
+            graphs = read_closed(shape.from_fields, "from_fields", around), read_closed(shape.to_fields, "to_fields", around)
+            views.append(view_of(name, record, shape.properties, graphs, primitives))
+    return tuple(views)

@@ -14,11 +14,11 @@ from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextErr
 from tidu_cli.formats.compression import CompressionError
 from tidu_cli.formats.files import Source, is_msgpack_map
 from tidu_cli.formats.json.numerals import require_finite, wants_text
-from tidu_cli.formats.json.syntax import syntax_error
+from tidu_cli.formats.json.text import syntax_error
 from tidu_cli.formats.messages import repeated
+from tidu_cli.formats.npy import read_array
 from tidu_cli.formats.occupants import note_read
 from tidu_cli.formats.values.members import field_of
-from tidu_cli.formats.values.npy import read_array
 from tidu_cli.formats.values.places import is_place, value_at
 from tidu_cli.formats.values.spellings import as_json
 from tidu_cli.graph.keys import Key, parse_key

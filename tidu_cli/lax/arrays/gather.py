@@ -13,8 +13,8 @@ from tidu_cli.graph.types import DATETIMES, INEXACT, SIGNED, TensorType, storage
 from tidu_cli.lax.arrays.slicing import zeros
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator, transposed
+from tidu_cli.rules.attrs.attrs import Shape
 from tidu_cli.rules.attrs.fields import After, Bounded
-from tidu_cli.rules.attrs.kinds import Shape
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose
 from tidu_cli.rules.terms import Term, op

@@ -11,8 +11,8 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type, require_one_per_axis, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.attrs.attrs import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.attrs.fields import Bounded
-from tidu_cli.rules.attrs.kinds import Axes, Axis, DTypeName, Shape
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
 from tidu_cli.rules.catalogue import Caption, listed, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types

@@ -12,8 +12,8 @@ from typing import Annotated, Any, cast
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, TensorType
+from tidu_cli.rules.attrs.attrs import Axis, Shape
 from tidu_cli.rules.attrs.fields import Bounded, Sized
-from tidu_cli.rules.attrs.kinds import Axis, Shape
 from tidu_cli.rules.batching import later, preceded, sized, stacked
 from tidu_cli.rules.catalogue import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types

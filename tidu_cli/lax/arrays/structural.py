@@ -24,7 +24,7 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
     unit_of,
 )
-from tidu_cli.rules.attrs.kinds import Axes, DTypeName, LiteralData, Shape
+from tidu_cli.rules.attrs.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
 from tidu_cli.rules.catalogue import Caption, arrays, axes_words, listed, shape_words
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import INTEGERS, TensorType
+from tidu_cli.rules.attrs.attrs import Axes
 from tidu_cli.rules.attrs.fields import field_names
-from tidu_cli.rules.attrs.kinds import Axes
 from tidu_cli.rules.batching import later, with_batch_axis
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.terms import Term, op

@@ -10,7 +10,7 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import INTEGERS, ITEMSIZE, REALS, SIGNED
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.attrs.kinds import DTypeName
+from tidu_cli.rules.attrs.attrs import DTypeName
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Primitive, Types
 from tidu_cli.rules.families import binary, computed, no_tangent, numpy_function, primitive, unary

@@ -9,9 +9,8 @@ from __future__ import annotations
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import TIMES, Path, RecordType, TensorType, Type, map_leaves
 from tidu_cli.rules.contract import ValueTypes
-from tidu_cli.rules.recording.records import field, record
 from tidu_cli.rules.recording.trace import Template, Trace
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Term, field, op, record
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 add, conj, convert, eq, reshape, slice_, transpose = map(

@@ -12,8 +12,7 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.gauges import phases, turned_by, turning
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
+from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     abs_,

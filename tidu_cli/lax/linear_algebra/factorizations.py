@@ -27,7 +27,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     turned,
     with_diagonal,
 )
-from tidu_cli.rules.attrs.kinds import Axis
+from tidu_cli.rules.attrs.attrs import Axis
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.gauges import phases, turned_by, turning
-from tidu_cli.lax.linear_algebra.lapack import of_batches
+from tidu_cli.lax.linear_algebra.lapack import of_batches, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     adjoint,

@@ -1,4 +1,4 @@
-"""Vectors of different types as operands of one sum: each is converted to the type of the result first."""
+"""Vectors of different types as operands of one sum, each converted to the type of the result first; and strong products."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.contract import Batching, BatchRule, Kernel, Types, ValueTypes
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.tangents.conversion import converted
+from tidu_cli.rules.tangents.types import scaled_operand
 from tidu_cli.rules.terms import Term, op
 
 Conversion = Callable[[Term, Type], Term]
@@ -71,3 +72,20 @@ def joining_batch(name: str, convert: Conversion = converted) -> BatchRule:
         return [op(name)(*[converted_batch(stacked(node, k), node.types[k], result, node.size, convert) for k in range(2)])]
 
     return batch
+
+
+Strong = tuple[str, Sequence[Term]] | None
+
+
+def strong_product(operands: Sequence[Term]) -> Strong:
+    """Where zeros are strong: strong_mul of numbers, with the tangent as operand 1; vectors that are scaled stay as they are."""
+    return None if _scale(operands) else ("strong_mul", sorted(operands, key=lambda t: t.linear))
+
+
+def strong_quotient(operands: Sequence[Term]) -> Strong:
+    """strong_div."""
+    return None if _scale(operands) else ("strong_div", operands)
+
+
+def _scale(operands: Sequence[Term]) -> bool:
+    return scaled_operand([t.value_type for t in operands]) is not None

@@ -21,8 +21,7 @@ from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import linear_transpose, primitive
 from tidu_cli.rules.flops import free
-from tidu_cli.rules.recording.records import field, record
-from tidu_cli.rules.terms import Term
+from tidu_cli.rules.terms import Term, field, record
 
 
 def _record_type(value: object, records: Records) -> RecordType:

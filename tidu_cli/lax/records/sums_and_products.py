@@ -27,8 +27,7 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.records.joining import joining_batch, joining_kernel
-from tidu_cli.lax.records.strong import strong_product, strong_quotient
+from tidu_cli.lax.records.joining import joining_batch, joining_kernel, strong_product, strong_quotient
 from tidu_cli.rules.batching import itself, spread, stacked
 from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import (
@@ -44,10 +43,9 @@ from tidu_cli.rules.families import (
     unary,
 )
 from tidu_cli.rules.flops import dividing, multiplying, per_element
-from tidu_cli.rules.recording.records import field, fieldwise
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents.types import scaled_operand
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Term, field, fieldwise, op
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 

@@ -14,7 +14,7 @@ from typing import Any
 from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, real_dtype
 from tidu_cli.lax.arrays.ordered_times import in_order, ordered_dtype
 from tidu_cli.lax.reductions.reduction import shifted
-from tidu_cli.rules.attrs.kinds import Axis
+from tidu_cli.rules.attrs.attrs import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype

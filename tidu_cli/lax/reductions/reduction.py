@@ -10,8 +10,8 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, TensorType, storage_dtype
 from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.attrs.attrs import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.attrs.fields import Sized
-from tidu_cli.rules.attrs.kinds import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_axes, require_dtype

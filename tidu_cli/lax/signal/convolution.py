@@ -18,8 +18,8 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_accumulator
 from tidu_cli.lax.signal.convolving import convolving, spread_places
 from tidu_cli.lax.signal.sliding import Count, Counts, Padding, Sliding, slidings, spread
+from tidu_cli.rules.attrs.attrs import Axes, DTypeName
 from tidu_cli.rules.attrs.fields import Sized
-from tidu_cli.rules.attrs.kinds import Axes, DTypeName
 from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj, require_dtype

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tidu_cli.render.graphviz import draw
+from tidu_cli.render.dot import draw
 from tidu_cli.render.groups.scene import Forest, opened_to_fit
 
 SCREEN = (1380, 660)

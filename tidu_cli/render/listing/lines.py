@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from tidu_cli.errors import counted
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Document, Graph, Output
-from tidu_cli.graph.kind import MEANING, Kind, kind_of
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.passes import MEANING, Kind, kind_of
 from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.render.listing.definitions import definition_lines

@@ -7,8 +7,7 @@ import shutil
 
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
-from tidu_cli.render.dot import to_dot
-from tidu_cli.render.graphviz import draw
+from tidu_cli.render.dot import draw, to_dot
 from tidu_cli.render.listing.lines import listing
 from tidu_cli.render.picture import n_items
 

@@ -1,15 +1,16 @@
-"""Attrs: what an operation is told beside its operands, as frozen objects whose fields are checked as those of a file."""
+"""Attrs: what an operation is told beside its operands, as frozen objects checked as those of a file, and kinds of fields."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
+from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import RecordType, TensorType
-from tidu_cli.rules.attrs.fields import DOUBT, Data, Records, layout_of, made, read_quickly
-from tidu_cli.rules.attrs.literals import literal_to_file
+from tidu_cli.graph.types import DTYPES, RecordType, TensorType
+from tidu_cli.rules.attrs.fields import DOUBT, After, Bounded, Data, Parsed, Records, layout_of, made, read_quickly
+from tidu_cli.rules.attrs.literals import LITERAL_SCHEMA, literal_from_file, literal_to_file
 
 
 class Attrs(Data):
@@ -72,3 +73,35 @@ def _read(attrs: type[Attrs], data: Mapping[str, object], records: Records) -> M
 
         found = validated(attrs, data, records)
     return found  # type: ignore[no-any-return]
+
+
+def _dtype(name: str) -> str:
+    if name not in DTYPES:
+        raise ValueError(f"unknown dtype '{name}'{did_you_mean(name, list(DTYPES))}")
+    return name
+
+
+def _distinct(axes: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"axes repeat: {list(axes)}")
+    return axes
+
+
+def _closed(value: object) -> ClosedGraph:
+    if not isinstance(value, ClosedGraph):  # those who read files make one of what stands there
+        raise ValueError("is a graph: an object of inputs, nodes and outputs")
+    return value
+
+
+Axis = Annotated[int, Bounded(ge=0)]
+Axes = Annotated[tuple[Axis, ...], After(_distinct, {"uniqueItems": True})]
+Shape = tuple[Axis, ...]
+DTypeName = Annotated[str, After(_dtype, {"enum": list(DTYPES)})]
+ClosedGraphData = Annotated[ClosedGraph, Parsed(lambda value, records: _closed(value), {"define": "ClosedGraph"})]
+LiteralData = Annotated[Literal, Parsed(lambda value, records: literal_from_file(value), LITERAL_SCHEMA)]
+
+
+class AxesAttrs(Attrs):
+    """`axes`: the axes of the operand that are reduced away."""
+
+    axes: Axes

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.rules.contract import TransposeRule, Transposition
-from tidu_cli.rules.recording.records import field, fieldwise, record
 from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.tangents.views import from_fields, maps_of, natural_properties, to_fields
-from tidu_cli.rules.terms import Term
+from tidu_cli.rules.terms import Term, field, fieldwise, record
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

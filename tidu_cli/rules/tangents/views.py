@@ -9,9 +9,8 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.types import RecordType, Type, View, tangent_type
 from tidu_cli.rules.recording.graphs import emitted
-from tidu_cli.rules.recording.records import field as field_of
-from tidu_cli.rules.recording.records import record
-from tidu_cli.rules.terms import Term
+from tidu_cli.rules.terms import Term, record
+from tidu_cli.rules.terms import field as field_of
 
 Fields = tuple[tuple[str, Type], ...]
 

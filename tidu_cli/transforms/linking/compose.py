@@ -1,4 +1,4 @@
-"""compose: documents one after the other, the outputs of each fed to the inputs of the next.
+"""compose: documents one after the other, the outputs of each fed to the inputs of the next; detach: the last graphs cut loose.
 
 What `resolve --bind` does once names are apart and pairs are known. Here pairs are found, by key or by position, and what two
 documents call by one name without meaning one thing is renamed in the later one.
@@ -11,8 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.graph.graph import Binding, Document, Input, Output, Place
+from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, Input, Output, Place
+from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import another_name, listed
 from tidu_cli.transforms.linking.passes import joint_passes
 from tidu_cli.transforms.linking.rename import Owner, Renaming, owner, rename
@@ -210,3 +212,31 @@ def _require_shared(documents: Sequence[Document], shared: Mapping[Owner, Key], 
 
 def _listed(ports: Sequence[Input] | Sequence[Output]) -> str:
     return listed([f"'{port.key}'" for port in ports])
+
+
+def detach(document: Document, first: int) -> Document:
+    """The graphs from number `first` on; what they read of earlier ones becomes detached, by digest.
+
+    Bindings go: the digest of a bound input is that of the value it is bound to.
+    """
+    found = digests(document)
+    detached: dict[str, Detached] = {}
+    numbers: dict[str, int] = {}
+
+    def cut(graph: Graph) -> Graph:
+        externals = Externals()
+        for g, v in graph.external:
+            if g >= first:
+                externals.graph.append(g - first)
+                externals.value.append(v)
+                continue
+            defined = g != Externals.DETACHED
+            entry = Detached(digest_text(found[g][v]), document.graphs[g].type_of(v)) if defined else document.detached[v]
+            detached.setdefault(entry.digest, entry)
+            externals.graph.append(Externals.DETACHED)
+            externals.value.append(numbers.setdefault(entry.digest, len(numbers)))
+        return replace(graph, external=externals)
+
+    graphs = tuple(cut(graph) for graph in document.graphs[first:])
+    alone = replace(document, graphs=graphs, detached=tuple(detached.values()), bindings=())
+    return with_used_passes(alone, document.passes)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import platform
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
+from hashlib import sha256
+from operator import attrgetter
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tidu_cli.adapters.jax.engine.identity import file_name
-from tidu_cli.adapters.jax.engine.settings import for_traces
+import jax
+import numpy as np
+
+from tidu_cli import __version__
+from tidu_cli.graph.columns.blocks import array_of
 from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.identity import case_digests
 from tidu_cli.graph.types import TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.engines.caches import cached, keep
@@ -41,8 +52,6 @@ def executable(graph: Graph, device: Any) -> Executable:
 
 
 def _compiled(graph: Graph, device: Any) -> Executable:
-    import jax
-    import numpy as np
 
     given = [jax.ShapeDtypeStruct(t.shape, numpy_dtype(np, t.dtype)) for t in _tensors([i.type for i in graph.inputs])]
     there = jax.sharding.SingleDeviceSharding(device)
@@ -111,7 +120,6 @@ def _loaded(data: bytes | None, graph: Graph, device: Any) -> Executable | None:
     """What a file holds, ready to be called; None if there is none, or this JAX does not take it."""
     if data is None:
         return None
-    import jax
     from jax.experimental.serialize_executable import deserialize_and_load
 
     n_given, n_found = (len(_tensors([end.type for end in ends])) for ends in (graph.inputs, graph.outputs))
@@ -127,7 +135,95 @@ def _loaded(data: bytes | None, graph: Graph, device: Any) -> Executable | None:
 
 def _prepare_lapack() -> None:
     """Have jaxlib look up the functions of LAPACK, as it does when calls of them are lowered: else a program calls address 0."""
-    import numpy as np
     from jaxlib import lapack
 
     lapack.prepare_lapack_call("potrf_ffi", np.dtype("float64"))
+
+
+_PACKAGE = Path(__file__).parents[3]
+
+
+def file_name(graph: Graph, device: Any) -> str:
+    """The name of the file that keeps a graph compiled for a device of JAX. Keys are no part of it. Linear in the graph's size."""
+    digest = sha256(_surroundings())
+    digest.update("\n".join((device.device_kind, device.client.platform_version, str(device.id))).encode())
+    # Cases are numbered as they come: numbers in tables depend on what else is in them.
+    codes, first, inverse = np.unique(array_of(graph.code), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order))
+    of_case = case_digests(graph.cases, codes.tolist())
+    for code in codes[order].tolist():
+        case = graph.cases[code]
+        # As repr has types: of a record str has no more than the name.
+        digest.update(of_case[code] + f"{case.operands!r}{case.results!r}\n".encode())
+    ends = [[i.type for i in graph.inputs], [(o.type, o.value) for o in graph.outputs], graph.n_nodes]
+    digest.update(f"{ends}\n".encode())
+    digest.update(number[inverse].tobytes())
+    digest.update(array_of(graph.args).astype(np.int32, copy=False).tobytes())
+    return f"xla-{digest.hexdigest()[:32]}.bin"
+
+
+@cache
+def _surroundings() -> bytes:
+    """All but the graph and the device: versions, what tidu makes of primitives, the processor, and what the environment says."""
+    import jaxlib.version
+
+    versions = (__version__, jax.__version__, jaxlib.version.__version__, np.__version__, platform.platform(), _processor())
+    digest = sha256("\n".join((*versions, str(os.cpu_count()), os.environ.get("XLA_FLAGS", ""))).encode())
+    for folder in ("lax", "adapters/jax/lowering", "adapters/jax/engine"):
+        for path in sorted((_PACKAGE / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _processor() -> str:
+    """Its name and features, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "CPU part", "Features"))}))
+
+
+_RUNS: dict[str, bool | str] = {
+    "enable_x64": True,
+    "debug_nans": False,  # NaN and infinities are results like others
+    "debug_infs": False,
+    "disable_jit": False,
+    "transfer_guard_host_to_device": "allow",
+    "transfer_guard_device_to_host": "allow",
+}
+"""What runs need, by the names of JAX's context managers. None is what JAX itself takes, which is the same."""
+
+_TRACES: dict[str, bool | str] = {
+    "default_matmul_precision": "highest",
+    "numpy_dtype_promotion": "standard",
+    "numpy_rank_promotion": "allow",
+}
+"""What the tracing of graphs needs as well."""
+
+
+_USUAL = (False, False, False, None, None)
+_settings = attrgetter(*[f"jax_{name}" for name in _RUNS][1:])
+"""The settings but the first, which are as usual unless the user has changed them."""
+
+
+def for_runs() -> AbstractContextManager[None]:
+    """64 bits, all values and all transfers. Each setting takes some µs of a run that may take ten: only others are changed."""
+    if _settings(jax.config) == _USUAL:
+        return jax.enable_x64(True)  # type: ignore[no-any-return, unused-ignore]
+    return _set({name: value for name, value in _RUNS.items() if getattr(jax.config, f"jax_{name}") not in (value, None)})
+
+
+def for_traces() -> AbstractContextManager[None]:
+    """Likewise, with all digits of products, and NumPy's rules of what goes together."""
+    return _set({**_RUNS, **_TRACES})
+
+
+@contextmanager
+def _set(settings: dict[str, bool | str]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for name, value in settings.items():
+            stack.enter_context(getattr(jax, name)(value))
+        yield

@@ -11,8 +11,7 @@ import jax
 import numpy as np
 
 from tidu_cli.adapters.jax.engine.devices import require_own_process
-from tidu_cli.adapters.jax.engine.executables import Executable
-from tidu_cli.adapters.jax.engine.settings import for_runs
+from tidu_cli.adapters.jax.engine.executables import Executable, for_runs
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.types import TensorType, Type

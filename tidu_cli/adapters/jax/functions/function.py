@@ -1,4 +1,4 @@
-"""Functions of JAX as documents: a function is traced by JAX itself, and its jaxpr is read."""
+"""Functions of JAX as documents: a function is traced by JAX itself, and its jaxpr is read; leaves of pytrees have names."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import contextlib
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.jax.functions.attrs import is_extended, struct_of, type_of
-from tidu_cli.adapters.jax.functions.expansion import require_written_out
+from tidu_cli.adapters.jax.functions.equations.index import CALLS
 from tidu_cli.adapters.jax.functions.operations import Operations
-from tidu_cli.adapters.jax.functions.pytrees import dotted, flattened, is_leaf, leaves_of
 from tidu_cli.adapters.jax.functions.reader import Reader
 from tidu_cli.adapters.numpy.arguments.data import parts_of, with_data
 from tidu_cli.adapters.numpy.arguments.parameters import arguments_of, bound
@@ -27,6 +26,7 @@ from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import TIMES, TensorType, Type, unit_of
+from tidu_cli.limits import require
 from tidu_cli.port_data import Data, Given, Static
 
 WIDE = ("i64", "u64", "f64", "c128")
@@ -206,3 +206,86 @@ def _struct(key: str, type_: Type) -> Any:
     if type_.dtype in WIDE and not jax.config.jax_enable_x64:
         raise BuildError(f"input '{key}': JAX has {type_} only with jax.enable_x64(True); write it around from_jax")
     return struct_of(type_)
+
+
+def flattened(tree: Any) -> tuple[list[tuple[tuple[Any, ...], Any]], Callable[[Iterable[Any]], Any]]:
+    """The leaves of a pytree with the paths to them, and the function that puts others in their place."""
+    from jax.tree_util import tree_flatten_with_path, tree_unflatten
+
+    leaves, structure = tree_flatten_with_path(tree)
+    return leaves, lambda some: tree_unflatten(structure, some)
+
+
+def dotted(path: Iterable[Any]) -> list[str]:
+    """The parts of the path to a leaf: keys of dicts, names of attributes, numbers of items."""
+    return [str(next(getattr(part, a) for a in ("key", "name", "idx") if hasattr(part, a))) for part in path]
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether it is one array."""
+    found = flattened(value)[0]
+    return len(found) == 1 and not found[0][0]
+
+
+def leaves_of(result: Any, alone: str) -> dict[str, Any]:
+    """The leaves of what a function returned, by the keys of outputs: one array is called `alone`, items `alone.0`.
+
+    Dataclasses that JAX does not know as pytrees are taken apart, too. Raises BuildError for two of one key.
+    """
+    found: dict[str, Any] = {}
+    pending: list[tuple[list[str], Any]] = [([], result)]
+    while pending:
+        before, value = pending.pop()
+        inner = []
+        for path, leaf in flattened(value)[0]:
+            parts = [*before, *dotted(path)]
+            if not before and (not path or hasattr(path[0], "idx") or type(path[0]).__name__ == "FlattenedIndexKey"):
+                parts = [alone, *parts]
+            if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and not hasattr(leaf, "aval"):
+                here = parts if path else parts[:-1]
+                inner += [([*here, f.name], getattr(leaf, f.name)) for f in dataclasses.fields(leaf)]
+                continue
+            key = ".".join(parts)
+            if key in found:
+                raise BuildError(f"two outputs are called '{key}'")
+            found[key] = leaf
+        pending += inner[::-1]
+    if not found:
+        raise BuildError("the function returns nothing; it must return what it computes")
+    return found
+
+
+def require_written_out(jaxpr: Any) -> None:
+    """Raises LimitError if a jaxpr with its calls written out has more equations than one may, beyond those that stand in it.
+
+    The graphs of loops and branches are read once, whoever holds them.
+    """
+    pending, sizes, written = [jaxpr], dict[int, int](), 0
+    roots: dict[int, int] = {}
+
+    def size(some: Any) -> int:
+        nonlocal written
+        if id(some) not in sizes:
+            written += len(some.eqns)
+            found = len(some.eqns)
+            for equation in some.eqns:
+                if equation.primitive.name in CALLS:
+                    found += sum(map(size, _jaxprs(equation.params.values())))
+                else:
+                    pending.extend(_jaxprs(equation.params.values()))
+            sizes[id(some)] = found
+        return sizes[id(some)]
+
+    while pending:
+        root = pending.pop()
+        roots[id(root)] = size(root)
+    require("expansion", sum(roots.values()) - written, "functions that call functions, written out")
+
+
+def _jaxprs(values: Any) -> Iterator[Any]:
+    """The jaxprs among these, also in tuples, as branches are."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _jaxprs(value)
+        elif hasattr(inner := getattr(value, "jaxpr", value), "eqns"):
+            yield inner

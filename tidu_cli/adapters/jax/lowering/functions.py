@@ -98,9 +98,9 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
 @cache
 def _families() -> dict[str, Callable[..., Any]]:
     """The functions of attrs, a dict, and of arrays, by op: those that are made of lax's."""
-    from tidu_cli.adapters.jax.lowering.primitives import arrays, elementwise, indexing, linear_algebra, reductions, windows
+    from tidu_cli.adapters.jax.lowering.primitives import arrays, linear_algebra, windows
 
-    families: tuple[Any, ...] = (arrays, elementwise, indexing, linear_algebra, reductions, windows)
+    families: tuple[Any, ...] = (arrays, linear_algebra, windows)
     return {op: function for family in families for op, function in family.FUNCTIONS.items()}
 
 

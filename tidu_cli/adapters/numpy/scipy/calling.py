@@ -21,8 +21,8 @@ from tidu_cli.adapters.numpy.arrays.aliasing import shared
 from tidu_cli.adapters.numpy.arrays.operands import arrays_in
 from tidu_cli.adapters.numpy.arrays.storage import rooted
 from tidu_cli.adapters.numpy.buffers.memory import holds_traced, resolved
-from tidu_cli.adapters.numpy.numpy.functions import holds_arrays
-from tidu_cli.adapters.numpy.scipy.functions import MODULES
+from tidu_cli.adapters.numpy.numpy.functions import functions_of, holds_arrays
+from tidu_cli.adapters.numpy.scipy import fft, integrate, linalg, matrices, signal, special, stats
 
 Function = Callable[..., Any]
 
@@ -168,3 +168,14 @@ _REPLACEMENT = _Replacement()
 
 scipy_traced = _REPLACEMENT.during
 """While this context lasts, SciPy's functions record what they compute of arrays that are traced."""
+
+
+MODULES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "scipy.fft": functions_of(fft),
+    "scipy.integrate": functions_of(integrate),
+    "scipy.linalg": functions_of(linalg) | functions_of(matrices),
+    "scipy.signal": functions_of(signal),
+    "scipy.special": functions_of(special),
+    "scipy.stats": functions_of(stats),
+}
+"""What can be traced: public functions of the modules here, by SciPy's names; `rv_continuous.pdf` is a method of a class."""

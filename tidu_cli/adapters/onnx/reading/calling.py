@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
-from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.adapters.onnx.reading.operators.arrays.sequences import TAKING
-from tidu_cli.adapters.onnx.reading.operators.index import operators, refusals
-from tidu_cli.adapters.onnx.reading.operators.refused import CUT
+from tidu_cli.adapters.onnx.reading.operators.index import CUT, operators, refusals
 from tidu_cli.adapters.onnx.reading.scopes import Scope
 from tidu_cli.adapters.onnx.reading.signatures import require_fitting
 from tidu_cli.adapters.onnx.tensors import DTYPES

@@ -1,14 +1,15 @@
-"""The types of a model's inputs: sizes that a model leaves open are chosen."""
+"""A model's inputs: their types, of which sizes that it leaves open are chosen, and values within that become inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.tensors import dtype_name
 from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean, worded
 from tidu_cli.graph.types import ITEMSIZE, TensorType
@@ -113,3 +114,34 @@ def numbers(name: str, value: Any) -> Any:
     if name_of(found.dtype) not in ITEMSIZE:
         raise DocumentError(f"the value of input '{name}' is no array of numbers")
     return found
+
+
+def leave_out_before(model: Any, names: Set[str]) -> None:
+    """Take out of a model the nodes and inputs that nothing needs once the values of these names are given.
+
+    Raises UnknownNameError for a name that no node computes.
+    """
+    graph = model.graph
+    computed = [name for node in graph.node for name in node.output]
+    missing = next((name for name in sorted(names) if name not in set(computed)), None)
+    if missing is not None:
+        raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, computed)}")
+    needed = {o.name for o in graph.output}
+    kept = []
+    for node in reversed(graph.node):
+        if not needed.isdisjoint(set(node.output) - names):
+            kept.append(node)
+            needed.update(_read_by(node))
+    inputs = [i for i in graph.input if i.name in needed]
+    del graph.node[:], graph.input[:]
+    graph.node.extend(reversed(kept))
+    graph.input.extend(inputs)
+
+
+def _read_by(node: Any) -> Iterator[str]:
+    """The names that a node and graphs within it may read of the graph around it: some of them may be their own."""
+    for inner in nodes_within([node]):
+        yield from inner.input
+        for attribute in inner.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from (o.name for o in graph.output)

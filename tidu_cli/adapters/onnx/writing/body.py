@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
-from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.tensors import DTYPES
 from tidu_cli.errors import DocumentError, worded
 from tidu_cli.graph.types import RecordType, TensorType, Type

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.writing.body import Body, NoMeaningError, tensor, tensor_type, value_info
 from tidu_cli.adapters.onnx.writing.lowerings.elementwise import BROADCASTING
 from tidu_cli.adapters.onnx.writing.templates import DOMAIN, Template, Templates
 from tidu_cli.errors import TypeTextError
-from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.nodes.writer import GraphWriter
+from tidu_cli.formats.write import bindings, heading
 from tidu_cli.graph.graph import Case, Document, Externals, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.walk import forwards

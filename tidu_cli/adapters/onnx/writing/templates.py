@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from tidu_cli.adapters.onnx.package import package
+from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.writing.body import Body, constant_nodes
 from tidu_cli.adapters.onnx.writing.lowering import Lowering
 from tidu_cli.adapters.onnx.writing.lowerings.arrays import aligned

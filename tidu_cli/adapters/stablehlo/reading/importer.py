@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
+from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation, require_written_out
 from tidu_cli.adapters.stablehlo.own import claims_document
-from tidu_cli.adapters.stablehlo.reading.expansion import require_written_out
 from tidu_cli.adapters.stablehlo.reading.guards import guarded
 from tidu_cli.adapters.stablehlo.reading.library import bounded, bounds_of
 from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of

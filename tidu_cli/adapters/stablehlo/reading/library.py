@@ -1,18 +1,21 @@
-"""Functions of JAX's own that define a derivative, which modules have lost, as nodes with this derivative.
+"""Functions of JAX: those of its own that define a derivative, which modules have lost, and several nodes written as one.
 
-They are known by their name and by all that they compute. JAX lowers each as a function of the module, with a number behind its
-name from the second on. Users' functions that are alike in both are taken for JAX's: nothing in a module tells them apart.
+The former are known by their name and by all that they compute. JAX lowers each as a function of the module, with a number behind
+its name from the second on. Users' functions that are alike in both are taken for JAX's: nothing in a module tells them apart.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import Block, Function
-from tidu_cli.adapters.stablehlo.reading.recording import Recording
+from tidu_cli.adapters.stablehlo.reading.recording import Recording, inlined
 from tidu_cli.adapters.stablehlo.reading.site import array_of
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import FLOATS
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.terms import Term
 
 Bounds = tuple[tuple[str, str], ...]
@@ -54,3 +57,16 @@ def _computed(body: Block) -> Any:
             case ("stablehlo.maximum" | "stablehlo.minimum") as op, [tuple() as within, str() as constant]:
                 found[o.first] = (*within, (op, constant))
     return found.get(body.results[0])
+
+
+def by_jax(recording: Recording, function: Callable[..., Any], operands: Sequence[Term]) -> list[Term]:
+    """The results of a function of JAX, whose equations are recorded. Raises TiduError where these are not read."""
+    import jax
+    import numpy as np
+
+    from tidu_cli.adapters.jax.functions.function import from_jax
+
+    with jax.enable_x64(True):
+        given = [jax.ShapeDtypeStruct(x.type.shape, numpy_dtype(np, x.type.dtype)) for x in operands]
+        document = from_jax(function, *given, names=[f"x{k}" for k in range(len(given))])
+    return inlined(recording, ClosedGraph.of(document.head), operands)

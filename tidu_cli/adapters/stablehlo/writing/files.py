@@ -9,14 +9,14 @@ import msgpack
 
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.own import checksum, claims
-from tidu_cli.adapters.stablehlo.package import package
 from tidu_cli.adapters.stablehlo.parsing import as_plain
+from tidu_cli.adapters.stablehlo.writing.lowering import package
 from tidu_cli.adapters.stablehlo.writing.module import module_text
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
 from tidu_cli.errors import ArgumentError, worded
-from tidu_cli.formats.heading import bindings, heading
 from tidu_cli.formats.msgpack.writer import pieces
 from tidu_cli.formats.nodes.writer import GraphWriter
+from tidu_cli.formats.write import bindings, heading
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Document
 

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.stablehlo.package import package
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays, pytree
 from tidu_cli.custom.packages import KNOWN
-from tidu_cli.errors import MissingRuleError, worded
+from tidu_cli.errors import DocumentError, MissingRuleError, worded
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import Path, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+
+def package() -> ModuleType:
+    """The package `jax`. Raises DocumentError, which says what to install, where it is missing."""
+    try:
+        import jax
+        import jax.interpreters.mlir
+    except ImportError as error:
+        missing = "" if getattr(error, "name", "") in ("jax", None) else f" ({error})"
+        raise DocumentError(f"modules of StableHLO are written with JAX{missing}: pip install 'tidu[jax]'") from None
+    return jax
+
 
 PLATFORMS = ("portable", "cpu")
 """For which JAX lowers, the first that it can: that is none that it knows, so that nothing is of one kind of machine."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.adapters.jax.functions.attrs import attrs_of
 from tidu_cli.adapters.jax.functions.equations.equation import Equation, elementwise, spread
-from tidu_cli.adapters.jax.functions.equations.refused import REFUSED
+from tidu_cli.adapters.jax.functions.places import REFUSED
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 

@@ -13,8 +13,8 @@ from tidu_cli.adapters.jax.functions.equations.loops import LOOPS, cond
 from tidu_cli.adapters.jax.functions.equations.matrices import MATRICES
 from tidu_cli.adapters.jax.functions.equations.random import RANDOM, of_keys, random_gamma
 from tidu_cli.adapters.jax.functions.equations.reductions import REDUCTIONS
-from tidu_cli.adapters.jax.functions.equations.refused import REFUSED
 from tidu_cli.adapters.jax.functions.equations.systems import SYSTEMS
+from tidu_cli.adapters.jax.functions.places import REFUSED
 
 CALLS: dict[str, Callable[..., Any]] = {**_CALLS, **SYSTEMS, "cond": cond, "random_gamma": random_gamma}
 """Those that take values, known ones, too, and give values."""

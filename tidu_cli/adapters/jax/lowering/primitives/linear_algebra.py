@@ -1,6 +1,6 @@
 """Matrices: factorizations, which on CPUs are LAPACK's as they are in NumPy, and what comes of them.
 
-Phases that nothing else determines are chosen as `tidu_cli.lax.linear_algebra.gauges` has them.
+Phases that nothing else determines are chosen as `tidu_cli.lax.linear_algebra.lapack` has them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from tidu_cli.adapters.jax.lowering.primitives.elementwise import magnitude
+from tidu_cli.adapters.jax.lowering.primitives.arrays import magnitude
 
 Attrs = dict[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from jax import lax
 from jax import numpy as jnp
 
-from tidu_cli.adapters.jax.lowering.primitives import arrays, indexing, reductions
+from tidu_cli.adapters.jax.lowering.primitives import arrays
 from tidu_cli.adapters.jax.lowering.primitives.records import of_kernel
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text.instants import NOT_A_TIME
@@ -23,10 +23,10 @@ _FIRST: dict[str, Callable[..., Any]] = {
     "max": lambda attrs, x, y: lax.max(x, y),
     "reduce_max": lambda attrs, x: lax.reduce_max(x, **attrs),
     "cummax": lambda attrs, x: lax.cummax(x, **attrs),
-    "argmax": reductions.FUNCTIONS["argmax"],
-    "sort": reductions.FUNCTIONS["sort"],
-    "top_k": reductions.FUNCTIONS["top_k"],
-    "scatter-max": indexing.FUNCTIONS["scatter-max"],
+    "argmax": arrays.FUNCTIONS["argmax"],
+    "sort": arrays.FUNCTIONS["sort"],
+    "top_k": arrays.FUNCTIONS["top_k"],
+    "scatter-max": arrays.FUNCTIONS["scatter-max"],
 }
 """The functions in which NaT is to be the greatest."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tidu_cli.adapters.jax.lowering.special.tables import Attrs, in_double, polynomial
 from tidu_cli.lax.special import order_integrals
-from tidu_cli.lax.special.bell import bell
+from tidu_cli.lax.special.order_integrals import bell
 
 _RAISED = 10
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import name_of
-from tidu_cli.adapters.onnx.reading.folding import at, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, number
 from tidu_cli.adapters.onnx.reading.operators.elementwise.activations import gelu, relu, sigmoid
 from tidu_cli.adapters.onnx.reading.operators.elementwise.quantization import OPERATORS as QUANTIZATION
 from tidu_cli.adapters.onnx.reading.operators.sums.contraction import gemm, matmul, times

@@ -13,7 +13,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "elementwise.elementwise",
         "arrays.shapes",
         "elementwise.activations",
-        "elementwise.bits",
         "elementwise.quantization",
         "arrays.joining",
         "arrays.indexing",
@@ -23,7 +22,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "sums.normalization",
         "sums.losses",
         "attention.attention",
-        "attention.rotary",
         "windows.convolution",
         "windows.pooling",
         "sampling.resizing",
@@ -33,13 +31,37 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "control_flow.control_flow",
         "control_flow.recurrent",
         "arrays.sequences",
-        "refused",
     ),
     "ai.onnx.ml": ("machine_learning.machine_learning", "machine_learning.support_vectors", "machine_learning.tree_ensembles"),
-    "ai.onnx.preview.training": ("training",),
     "com.microsoft": ("contrib", "attention.contrib_attention"),
 }
 """The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""
+
+
+CUT = "tidu convert --cut NAME --input-type NAME=TYPE"
+"""How commands cut a model, in the reasons below."""
+
+_STRINGS = f"computes with strings, of which tidu has no arrays; cut the model behind it: {CUT}"
+_RANDOM = f"draws random numbers, and graphs are functions; make them an input: {CUT}"
+_IMAGES = f"decodes files of images; give the array of pixels: {CUT}"
+_CHOICE = f"has as many results as its inputs have it, and shapes are known in a graph; cut the model behind it: {CUT}"
+_STEP = "is a step of an optimizer, which takes gradients; export the model alone, and its gradients are tidu's: tidu grad"
+
+_REFUSED: Mapping[str, Mapping[str, str]] = {
+    "": {
+        **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _STRINGS),
+        **dict.fromkeys(
+            ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM
+        ),
+        "ImageDecoder": _IMAGES,
+        "NonMaxSuppression": _CHOICE,
+    },
+    "ai.onnx.preview.training": {
+        **dict.fromkeys(("Adagrad", "Adam", "Momentum"), _STEP),
+        "Gradient": "stands for a gradient; export the model alone, and its gradients are tidu's: tidu grad",
+    },
+}
+"""By domain, why operators are not read that have no place in a graph of arrays of known shapes."""
 
 
 @lru_cache(maxsize=16)
@@ -51,7 +73,8 @@ def operators(domain: str) -> Mapping[str, Operator]:
 @lru_cache(maxsize=16)
 def refusals(domain: str) -> Mapping[str, str]:
     """The reasons why operators of a domain are not read, by their names."""
-    return {name: text for family in FAMILIES.get(domain, ()) for name, text in getattr(_module(family), "REFUSED", {}).items()}
+    of_families = (getattr(_module(family), "REFUSED", {}) for family in FAMILIES.get(domain, ()))
+    return {name: text for reasons in (*of_families, _REFUSED.get(domain, {})) for name, text in reasons.items()}
 
 
 def _module(family: str):  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""Branches, and loops as long as a condition holds; those that count are scans (`loops.py`)."""
+"""Calls, branches, and loops as long as a condition holds; those that count are scans (`loops.py`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from tidu_cli.adapters.stablehlo.reading.site import Reader, Site
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.terms import Term
+
+
+def _call(site: Site, *operands: Term) -> Sequence[Term]:
+    return site.called(site.attribute("callee"), operands)
+
+
+def _composite(site: Site, *operands: Term) -> Sequence[Term]:
+    return site.called(site.attribute("decomposition"), operands)
 
 
 def _if(site: Site, which: Term) -> Sequence[Term]:
@@ -49,4 +57,10 @@ def _while(site: Site, *operands: Term) -> Sequence[Term]:
     return loop(site, condition, of_condition, body, of_body, operands)
 
 
-OPERATIONS: dict[str, Reader] = {"stablehlo.case": _case, "stablehlo.if": _if, "stablehlo.while": _while}
+OPERATIONS: dict[str, Reader] = {
+    "stablehlo.case": _case,
+    "stablehlo.if": _if,
+    "stablehlo.while": _while,
+    "func.call": _call,
+    "stablehlo.composite": _composite,
+}

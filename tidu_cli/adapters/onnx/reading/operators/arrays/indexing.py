@@ -10,9 +10,8 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.primitives import normal_axis
-from tidu_cli.adapters.onnx.reading.folding import computed, computed_all, counted, integer
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, computed_all, counted, integer
+from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
 
 

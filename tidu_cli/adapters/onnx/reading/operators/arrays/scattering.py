@@ -9,8 +9,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.primitives import normal_axis
-from tidu_cli.adapters.onnx.reading.folding import computed, counted
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, counted
 from tidu_cli.adapters.onnx.reading.operators.arrays.indexing import cropped, wrapped
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 

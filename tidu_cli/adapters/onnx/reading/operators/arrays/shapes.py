@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.numpy.primitives import normal_axes
-from tidu_cli.adapters.onnx.reading.folding import counted, integer, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, counted, integer, number
 from tidu_cli.adapters.onnx.tensors import dense
 
 

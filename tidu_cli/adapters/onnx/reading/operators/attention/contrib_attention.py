@@ -7,21 +7,21 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import counted, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, counted, number
 from tidu_cli.adapters.onnx.reading.operators.arrays.joining import part
 from tidu_cli.adapters.onnx.reading.operators.attention.attention import (
     Attended,
     Mask,
+    angles_at,
     attend,
     heads_apart,
     heads_together,
+    rotated,
     window,
     with_past,
 )
-from tidu_cli.adapters.onnx.reading.operators.attention.rotary import angles_at, rotated
 from tidu_cli.adapters.onnx.reading.operators.contrib import checked, given
-from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.sums.contraction import matmul
 
 

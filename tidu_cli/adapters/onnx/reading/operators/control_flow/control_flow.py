@@ -14,8 +14,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.control_flow.cond import cond
-from tidu_cli.adapters.onnx.reading.folding import counted
-from tidu_cli.adapters.onnx.reading.node import NeedsValueError, Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import NeedsValueError, Node, Operator, RefusedError, Value, counted
 from tidu_cli.adapters.onnx.reading.operators.arrays.shapes import normal
 from tidu_cli.adapters.onnx.reading.operators.control_flow.bodies import (
     ChangesTypeError,

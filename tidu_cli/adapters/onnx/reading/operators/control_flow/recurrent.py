@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import computed, counted, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, counted, number
 from tidu_cli.adapters.onnx.reading.operators.control_flow.bodies import scan
 from tidu_cli.adapters.onnx.reading.operators.elementwise import activations
 from tidu_cli.frozen import replace

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import computed, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 
 
 def relu(x: Value) -> Value:

@@ -12,9 +12,8 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.primitives import normal_axis
-from tidu_cli.adapters.onnx.reading.folding import number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, number
+from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.windows.convolution import OPERATORS as CONVOLUTION
 
 _I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)

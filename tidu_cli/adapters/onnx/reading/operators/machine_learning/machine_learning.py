@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import at, computed, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed, number
 
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 """What becomes of scores, by the codes of TreeEnsemble."""

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import computed, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
 from tidu_cli.adapters.onnx.reading.operators.machine_learning.machine_learning import (
     array,
     best,

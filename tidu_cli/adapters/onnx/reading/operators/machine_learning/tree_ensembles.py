@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import at, computed, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed, number
 from tidu_cli.adapters.onnx.reading.operators.control_flow.bodies import scan
 from tidu_cli.adapters.onnx.reading.operators.machine_learning.machine_learning import (
     POST_TRANSFORMS,

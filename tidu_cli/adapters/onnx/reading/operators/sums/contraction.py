@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, number
+from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 
 _NARROW = ("float16", "bfloat16")
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.onnx.reading.folding import number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, number
 from tidu_cli.adapters.onnx.reading.operators.arrays.indexing import gathered, wrapped
 from tidu_cli.adapters.onnx.reading.operators.sums.reductions import log_softmax, mean, total
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tidu_cli.adapters.numpy.numpy.primitives import normal_axes, normal_axis
-from tidu_cli.adapters.onnx.reading.folding import computed, number
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
-from tidu_cli.adapters.onnx.reading.operators.elementwise.bits import converted
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.sums.reductions import Axes, mean, total
 
 

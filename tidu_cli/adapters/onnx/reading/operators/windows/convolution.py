@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import at, computed
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed
 from tidu_cli.adapters.onnx.reading.operators.sampling.sampling import linear_taps, widened
 from tidu_cli.adapters.onnx.reading.operators.windows.windows import automatic_padding, spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers

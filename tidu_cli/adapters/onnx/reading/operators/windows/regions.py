@@ -8,8 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.folding import at
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at
 from tidu_cli.adapters.onnx.reading.operators.sampling.sampling import Reading, widened
 from tidu_cli.limits import require
 

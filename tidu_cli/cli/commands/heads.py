@@ -1,0 +1,173 @@
+"""Commands that put another graph in the place of the head.
+
+tidu transpose: turn the linear head round.
+tidu matrix: the matrix of the linear head.
+tidu materialize: one self-contained graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import note
+from tidu_cli.cli.options import (
+    Parsed,
+    document_output_options,
+    example,
+    file_argument,
+    holomorphic_option,
+    on_document,
+    output_keys_option,
+    strong_zeros_option,
+)
+from tidu_cli.cli.value_options import given_constants, set_option
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
+from tidu_cli.rules.identities import ASSUMPTIONS
+
+if TYPE_CHECKING:
+    from tidu_cli.transforms.memory.checkpoints import Policy
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose"))
+@file_argument
+@strong_zeros_option
+@document_output_options
+@on_document
+def transpose(document: Document, strong_zeros: bool) -> Document:
+    """Turn the linear head round: a JVP to a VJP, or back.
+
+    The transpose takes the head's place. It takes the cotangents of the outputs and gives those of the inputs: from y@-1 to
+    x@-1, say.
+    """
+    from tidu_cli.transforms.transpose import transpose
+
+    return transpose(document, strong_zeros=strong_zeros)
+
+
+@click.command(
+    cls=Command, epilog=example("tidu linearize samples/vector.json --wrt x | tidu matrix | tidu eval --set 'x=[1,2,3]'")
+)
+@file_argument
+@holomorphic_option
+@document_output_options
+@on_document
+def matrix(document: Document, holomorphic: bool) -> Document:
+    """Replace the linear head by its matrix.
+
+    It applies the head to all unit tangents in one batched pass. The result has no input of its own, and a block y/x for each
+    output y and each input x of the derivative, with the axes of y and then those of x. A transposed head gives the same blocks by
+    rows.
+    """
+    from tidu_cli.transforms.matrix import matrix
+
+    return matrix(document, holomorphic=holomorphic)
+
+
+def _policy(text: str) -> Policy:
+    from tidu_cli.transforms.memory.policies import parse_policy
+
+    return parse_policy(text)
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
+@file_argument
+@output_keys_option
+@set_option("Make an input a constant: its value, such as 3, .5, 1,2,3, JSON, or @FILE.npy; repeats.")
+@click.option(
+    "--recompute",
+    "policy",
+    type=Parsed("policy", _policy),
+    multiple=True,
+    metavar="POLICY",
+    callback=lambda ctx, param, policies: _joint(policies),
+    help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; N: "
+    "loops in segments of N steps; cheap, cheap=N: those of at most N operations for each byte, by default 1; value=KEY, "
+    "graph=NAME: an output, a graph; these two repeat.",
+)
+@click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
+@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
+@click.option("--simplify", is_flag=True, help="Replace nodes by simpler ones that give the same bits, and compute constants.")
+@click.option(
+    "--assume",
+    "assumptions",
+    multiple=True,
+    type=click.Choice(ASSUMPTIONS),
+    help="With --simplify: also by what holds where zeros have no sign, or nothing is infinite or NaN; repeats.",
+)
+@document_output_options
+@on_document
+def materialize(
+    document: Document,
+    outputs: tuple[Key, ...],
+    settings: tuple[str, ...],
+    policy: Policy | None,
+    inline: bool,
+    needed_inputs: bool,
+    simplify: bool,
+    assumptions: tuple[str, ...],
+) -> Document:
+    """Make one self-contained graph of a document.
+
+    Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
+    that are not bound, in order, needed or not, so that a pipeline works the same for every function.
+
+    With --simplify, products with 1, changes of shape that undo one another and the like go, and arithmetic on constants is done,
+    in loops and branches, too. As tidu evaluates it no value changes by a bit, but for the bits of NaNs.
+
+    With --recompute, values that a reverse sweep would hold for long are computed a second time instead. A note tells the peak of
+    memory and the operations, with and without; where the peak is no lower, the graph is as it is without. No value changes.
+    """
+    from tidu_cli.transforms.materialize import materialize
+
+    if assumptions and not simplify:
+        raise click.UsageError("--assume says what --simplify may take for granted; add --simplify")
+    if settings:
+        from tidu_cli.transforms.linking.bind_constants import bind_constants
+
+        document = bind_constants(document, given_constants(document, settings))
+    if inline:
+        from tidu_cli.transforms.linking.inline import inline as inlined
+
+        document, outputs = inlined(materialize(document, outputs=outputs)), ()
+    if simplify:
+        from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
+
+        document, outputs = simplified(materialize(document, outputs=outputs), assumptions), ()
+    result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
+    if policy is None:
+        return result
+    from tidu_cli.transforms.memory.recompute import recompute
+
+    return _lesser(result, recompute(document, policy, outputs=outputs, needed_inputs=needed_inputs))
+
+
+def _joint(policies: Sequence[Policy]) -> Policy | None:
+    """The one policy that is given, or all that name values and graphs as one."""
+    from tidu_cli.transforms.memory.policies import joint_policy
+
+    try:
+        return joint_policy(policies)
+    except TiduError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _lesser(before: Document, after: Document) -> Document:
+    """The graph whose evaluation peaks lower; a note tells of both."""
+    from tidu_cli.limits import format_size
+    from tidu_cli.runtime.cost import lesser
+
+    found, old, new = lesser(before, after)
+    if found is before:
+        note(f"--recompute would not lower the peak of {format_size(old.peak or 0)}; the graph is as it is without")
+    else:
+        note(
+            f"peak {format_size(new.peak or 0)} instead of {format_size(old.peak or 0)}, "
+            f"{new.flops.known:,} operations instead of {old.flops.known:,}"
+        )
+    return found

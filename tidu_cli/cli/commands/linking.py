@@ -1,0 +1,193 @@
+"""Commands that put documents together, and rename what would not go together.
+
+tidu resolve: link documents into one.
+tidu compose: the outputs of each document are the inputs of the next.
+tidu rename: give inputs, outputs and graphs other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from tidu_cli.cli.building.declarations import build_option
+from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import note
+from tidu_cli.cli.options import (
+    KEY,
+    Parsed,
+    document_output_options,
+    emit,
+    example,
+    file_argument,
+    load_all,
+    on_document,
+    one_pass_option,
+    ops_option,
+    plain_option,
+)
+from tidu_cli.errors import KeyTextError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.select import listed
+
+if TYPE_CHECKING:
+    from tidu_cli.transforms.linking.compose import Joint
+
+
+_NAMED = 10
+"""How many of the values that no document defines are named."""
+
+
+@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x --detach | tidu resolve samples/f.json -"))
+@click.argument("files", nargs=-1, metavar="[FILES]...")
+@click.option(
+    "--bind",
+    "binds",
+    multiple=True,
+    metavar="INPUT=KEY",
+    help="Make an input equal to an output of another graph, or to the value of a digest; repeats.",
+)
+@one_pass_option
+@build_option
+@ops_option
+@plain_option
+@document_output_options
+def resolve(
+    files: tuple[str, ...], binds: tuple[str, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None
+) -> None:
+    """Link documents into one.
+
+    Equal graphs merge, detached references find their values, and --bind composes graphs. If two different graphs have
+    one name, the later is named f.2. A pass that is one call of linearize in one file and another in the next is refused:
+    `tidu convert --pass` renumbers it, --one-pass says that both are one.
+
+    References that no document defines stay detached, and are named on standard error.
+    """
+    from tidu_cli.transforms.linking.resolve import dangling, renamed, resolve
+
+    documents, names, came_in = load_all(files or ("-",))
+    pairs = [_pair(bind, documents) for bind in binds]
+    result = resolve(documents, bind=pairs, one_pass=one_pass, names=names)
+    if other := [f"{old} to {new}" for old, new in renamed(result, documents)]:
+        note(f"renamed graph {listed(other)}: another one has that name")
+    unknown = list(dangling(result))
+    for digest, graph in unknown[:_NAMED]:
+        note(f"graph '{graph}' reads {digest}, which no document defines")
+    if len(unknown) > _NAMED:
+        note(f"... {len(unknown)} such values in all")
+    emit(result, out, format_, came_in)
+
+
+def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:
+    # A key may hold an =, so the one to split at is the first with a declared input to its left.
+    declared = {str(i.key) for document in documents for graph in document.graphs for i in graph.inputs}
+    splits = [(bind[:at], bind[at + 1 :]) for at, character in enumerate(bind) if character == "="]
+    if not splits:
+        raise click.BadParameter(f"'{bind}' is not INPUT=KEY, such as x=y", param_hint="'--bind'")
+    key, output = next((split for split in splits if split[0] in declared), splits[0])
+    try:
+        return parse_key(key), parse_key(output)
+    except KeyTextError as error:
+        raise click.BadParameter(str(error), param_hint="'--bind'") from None
+
+
+@click.command(
+    cls=Command, epilog=example("tidu compose --quiet samples/compose_f.json samples/compose_g.json | tidu grad --wrt x --set x=2")
+)
+@click.argument("files", nargs=-1, metavar="[FILES]...")
+@click.option(
+    "--by",
+    type=click.Choice(["name", "position"]),
+    metavar="name|position",
+    help="How outputs find the inputs that they feed. [default: by name where a key is on both sides, else by position]",
+)
+@click.option(
+    "--share",
+    type=KEY,
+    multiple=True,
+    metavar="KEY",
+    help="An input that several documents have, and that is to be one; repeats. By default it is renamed in the later ones.",
+)
+@one_pass_option
+@build_option
+@ops_option
+@plain_option
+@document_output_options
+def compose(
+    files: tuple[str, ...], by: str | None, share: tuple[Key, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None
+) -> None:
+    """Feed the outputs of each document to the inputs of the next.
+
+    FILES are in the order of evaluation: f.json g.json is g(f(x)). By position, outputs go in order to the inputs of their kind
+    (plain, tangents or cotangents), or else to plain ones. Inputs that nothing feeds stay inputs of the result, whose head is the
+    last document's.
+
+    Derivatives of several calls of linearize are no one pass, unless --one-pass says so: as in the chain rule, where the product of
+    derivatives is that of the composition.
+
+    What was bound and renamed is told on standard error: u=v says that the input u is the output v.
+    """
+    from tidu_cli.transforms.linking.compose import compose
+
+    documents, names, came_in = load_all(files or ("-",))
+    composition = compose(documents, by=by, share=share, one_pass=one_pass, names=names)
+    for name, joint in zip(names[1:], composition.joints, strict=True):
+        _tell(name, joint)
+    emit(composition.document, out, format_, came_in)
+
+
+def _tell(file: str, joint: Joint) -> None:
+    bound = {key for key, _ in joint.bound}
+    free = [f"{old} to {new}" for old, new in joint.inputs.items() if new not in bound]
+    renamed = {
+        "input": [f"{old} to {new}" for old, new in joint.inputs.items() if new in bound] + free,
+        "output": _arrows(joint.outputs),
+        "graph": _arrows(joint.graphs),
+    }
+    if told := "; ".join(f"{kind} {listed(names)}" for kind, names in renamed.items() if names):
+        note(f"{file}: renamed {told}{'; --share keeps inputs one' if free else ''}")
+    note(f"{file}: bound by {joint.by} {listed([f'{key}={output}' for key, output in joint.bound])}")
+    if joint.idle:
+        note(f"{file}: no input takes {listed(list(map(str, joint.idle)))}")
+
+
+def _arrows(names: Mapping[Key, Key] | Mapping[str, str]) -> list[str]:
+    return [f"{old} to {new}" for old, new in names.items()]
+
+
+def _renaming(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not (old and equals and new):
+        raise KeyTextError(f"'{text}' is not OLD=NEW, such as x=t")
+    return old, new
+
+
+def _names(pairs: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise click.UsageError(f"{option} gives one name two others")
+    return names
+
+
+@click.command(cls=Command, epilog=example("tidu rename samples/f.json --graph f=power --key x=base | tidu show"))
+@file_argument
+@click.option(
+    "--key", "keys", type=Parsed("names", _renaming), multiple=True, metavar="OLD=NEW", help="Rename an input or output; repeats."
+)
+@click.option(
+    "--graph", "graphs", type=Parsed("names", _renaming), multiple=True, metavar="OLD=NEW", help="Rename a graph; repeats."
+)
+@document_output_options
+@on_document
+def rename(document: Document, keys: tuple[tuple[str, str], ...], graphs: tuple[tuple[str, str], ...]) -> Document:
+    """Give inputs, outputs and graphs other names.
+
+    What is derived of them follows: with the input x go its tangents x@1 and its cotangents x@-1, with the graph f its derivative
+    f@1. All change at once: --key x=y --key y=x exchanges two.
+    """
+    from tidu_cli.transforms.linking.rename import renamed
+
+    return renamed(document, _names(keys, "--key"), _names(graphs, "--graph"))
