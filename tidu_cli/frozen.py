@@ -218,7 +218,7 @@ def _compile(cls: type[Frozen]) -> None:
     mine, theirs = ("".join(f"{x}.{n}, " for n, one in cls.__frozen_fields__.items() if one.compare) for x in ("self", "other"))
     lines += ["def __eq__(self, other):", "    if type(other) is not type(self): return NotImplemented"]
     lines += [f"    return ({mine}) == ({theirs})", "def __hash__(self):", f"    return hash(({mine}))"]
-    exec("\n".join(lines), scope)
+    exec(compile("\n".join(lines), f"<methods of {cls.__qualname__}>", "exec"), scope)
     for method in ("__init__", "__eq__", "__hash__"):
         if getattr(cls, method) is getattr(Frozen, method):
             setattr(cls, method, scope[method])

@@ -88,7 +88,7 @@ def test_both_readings_of_max_are_there(text, values):
 
 REFUSED = {
     "sine(x)": "column 1: unknown function 'sine'; did you mean 'sin'?",
-    "2 * z": "column 5: unknown name 'z'; give it a type with -i z:TYPE",
+    "2 * z": "column 5: unknown name 'z'; give it a type with z='f64[3]'",
     "x.__class__": "column 1: attributes other than .T",
     "x.sum()": "column 1: only functions can be called, by their names; write sum(...)",
     "__import__('os')": "column 1: unknown function '__import__'",

@@ -43,6 +43,8 @@ def watch(event: str, args: tuple[object, ...]) -> None:
     if watching and event.split(".")[0] in ("compile", "exec", "import", "open", "os", "subprocess", "socket", "ctypes", "pickle"):
         if event in ("compile", "open") and "<unknown>" in args[:2]:
             return  # ast.parse, which where it fails looks for the line in a file of this name
+        if "<methods of " in str(args[:2]):
+            return  # of a class of tidu's own, of which many objects have been made
         seen.append(f"{event} {args[:2]}")
 
 
