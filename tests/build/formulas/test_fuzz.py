@@ -34,6 +34,9 @@ IMPORTED_LATER = (difflib, ml_dtypes, scipy.special)
 for primitive in BUILTIN:
     layout_of(primitive.domain.attrs)  # annotations are evaluated when they are first wanted
 
+with contextlib.suppress(TiduError):
+    BUILTIN.parse_attrs("integer_pow", {"y": "no number"})  # pydantic says what is wrong, and is imported for that
+
 watching = False
 seen: list[str] = []
 
