@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from tests.formats.plain import described
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import DocumentError, called_in_shell
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.shape.schema import json_schema
 from tidu_cli.formats.write import format_document
@@ -51,7 +51,7 @@ def test_valid(path):
 @pytest.mark.parametrize("path", INVALID)
 def test_invalid(path):
     mentions = INVALID[path]["mentions"]
-    with pytest.raises(DocumentError) as raised:
+    with called_in_shell(), pytest.raises(DocumentError) as raised:
         parse_document((HERE / path).read_bytes(), path)
     message = str(raised.value)
     assert message.startswith(f"{path}: ") and message.isprintable() and len(message) <= 600
