@@ -174,7 +174,8 @@ def _of_foreign(data: bytes, path: str, name: str, options: Mapping[str, Any], a
         verdicts = check_document(wide, vocabulary(wide.cases), ("numeric",), given=asked.given(wide), seed=asked.seed)
         report.numeric, report.own = verdicts.numeric, verdicts.own
         report.failures += verdicts.failures
-    tell_notes(path, imported)
+    if "claims" not in remarks.facts:  # which has the notes of a module
+        tell_notes(path, imported)
     size = f"{remarks.holds}, here {_size(document, graphs=False)}" if remarks.holds else _size(document)
     return f"valid {name}, {size}", report
 
