@@ -14,7 +14,7 @@ from tidu_cli.errors import ArgumentError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
-from tidu_cli.installed import OWN_ENGINES, OWN_FORMATS
+from tidu_cli.installed import OWN_ENGINES, OWN_FORMATS, brought_engines
 from tidu_cli.limits import parse_size
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -176,6 +176,10 @@ def one_of(*words: str) -> Check:
     return check
 
 
+def _engine(name: str, value: Any) -> Any:
+    return value if isinstance(value, str) and value in brought_engines() else one_of("auto", "numpy", *OWN_ENGINES)(name, value)
+
+
 def _policies(name: str, value: Any) -> list[str]:
     policies = [value] if isinstance(value, str | int) else [] if value is None else value
     if isinstance(policies, bytes | Mapping) or not isinstance(policies, Iterable):
@@ -313,7 +317,7 @@ CHECKS: Mapping[str, Check] = {
     "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
     "format": one_of("json", "msgpack", *OWN_FORMATS),
     "nodes": one_of("list", "packed"),
-    "engine": one_of("auto", "numpy", *OWN_ENGINES),
+    "engine": _engine,
     "device": text,
     "target_version": text,
     "recompute": _policies,

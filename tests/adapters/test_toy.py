@@ -20,7 +20,7 @@ def run(tmp_path):
     information.mkdir(parents=True)
     (site / "tidu_toy.py").write_text(TOY.read_text())
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tidu-toy\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("[tidu.formats]\ntoy = tidu_toy:TOY\n")
+    (information / "entry_points.txt").write_text("[tidu.formats]\ntoy = tidu_toy:TOY\n[tidu.engines]\nslide = tidu_toy:SLIDE\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
 
     def running(*words, data="", **more):
@@ -87,3 +87,14 @@ def test_a_broken_package_stops_only_those_who_name_its_format(run, tmp_path):
     status, out, error = run("convert", "f.toy")
     assert (status, out) == (1, "") and "'toy': package tidu-toy 1.0 is broken (tidu_toy:TOY: ZeroDivisionError" in error
     assert run("build", "x * x", "-i", "x:f64[]")[0] == 0
+
+
+def test_an_engine_of_another_package_runs_what_it_does_not_refuse(run):
+    how = ("--set", "x=3", "--engine", "slide")
+    assert run("eval", "x * x", *how, "-v")[:2] == (0, '{"y": 9.0}\n')
+    assert "engine slide, as asked for" in run("eval", "x * x", *how, "-v")[2]
+    assert run("eval", "sin(x)", *how) == (1, "", "tidu eval: error: node 0 (sin): not on a slide rule\n")
+    status, _, error = run("eval", "x * x", "--set", "x=3", "--engine", "slid")
+    assert status == 2 and "'slid' is not one of" in error
+    line = "tidu eval f.json --engine sl"
+    assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "slide"]

@@ -1,8 +1,9 @@
 """A format of another package: a graph of numbers as lines of reverse Polish notation, `y = x x + 3 *`, below `# toy`."""
 
-from tidu_cli.errors import DocumentError, KeyTextError
+from tidu_cli.errors import DocumentError, EvaluationError, KeyTextError
 from tidu_cli.formats.write import format_document
 from tidu_cli.port_data import Imported, Option, Remarks, Written
+from tidu_cli.runtime.plans.program import plain_program
 
 SIGNS = {"+": "add", "*": "mul", "-": "sub"}
 
@@ -76,3 +77,26 @@ def _document(plain):
 
 
 TOY = Toy()
+
+
+class Slide:
+    """An engine of another package: the plain interpreter, for graphs without sin."""
+
+    name, package, extra, devices = "slide", "tidu_toy", "toy", False
+
+    def seconds(self, n_nodes, n_calls, n_numbers, runs, call):
+        return float("inf")
+
+    def refusal(self, graph, primitives):
+        return next((f"node {k} (sin): not on a slide rule" for k, (case, _) in enumerate(graph.nodes()) if case.op == "sin"), None)
+
+    def program(self, graph, primitives, outputs, device):
+        if reason := self.refusal(graph, primitives):
+            raise EvaluationError(reason)
+        return plain_program(graph, outputs)
+
+    def batch(self, graph, keys, size, max_memory=None):
+        return None
+
+
+SLIDE = Slide()

@@ -10,7 +10,7 @@ import click
 
 from tidu_cli.cli.messages import detail
 from tidu_cli.cli.options import Whole
-from tidu_cli.installed import OWN_ENGINES
+from tidu_cli.installed import OWN_ENGINES, brought_engines
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Graph
@@ -23,12 +23,25 @@ ENGINES = ("auto", "numpy", *OWN_ENGINES)
 """The names of engines, those of `runtime.engines.choosing`, which is not imported for a command that evaluates nothing."""
 
 
+class EngineChoice(click.Choice[str]):
+    """Tidu's own engines, and those that other packages bring, which `known` has, too."""
+
+    @property
+    def known(self) -> list[str]:
+        """All engines that may be chosen."""
+        return [*self.choices, *brought_engines()]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name of an engine."""
+        return value if value in self.choices or value in brought_engines() else super().convert(value, param, ctx)
+
+
 def engine_options(function: F) -> F:
     """The options --engine and --device, which `chosen_engine` takes."""
     function = click.option("--device", metavar="NAME", help="Where the engine xla runs: cpu, gpu, gpu:1, ...")(function)
     return click.option(
         "--engine",
-        type=click.Choice(ENGINES),
+        type=EngineChoice(ENGINES),
         default="auto",
         envvar="TIDU_ENGINE",
         show_envvar=True,

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import click
 
 from tidu_cli.cli.building.kinds import FILES
-from tidu_cli.cli.out_option import FormatChoice
 from tidu_cli.cli.shell.cursor import Cursor, find
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import Source
@@ -90,7 +89,7 @@ def _of_parameter(place: Cursor) -> Iterable[Candidate]:
     param = place.parameter
     assert param is not None
     if isinstance(param.type, click.Choice):
-        choices = param.type.known if isinstance(param.type, FormatChoice) else param.type.choices
+        choices = getattr(param.type, "known", param.type.choices)  # those that other packages bring are known, too
         return [Candidate(str(choice)) for choice in choices if str(choice).startswith(place.incomplete)]
     offer = _OFFERS.get(param.opts[0] if isinstance(param, click.Option) else param.name or "")
     try:
