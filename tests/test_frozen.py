@@ -139,7 +139,7 @@ def test_they_are_replaced_copied_and_sent():
     one = Point(1.0, ["a"], y=2.0, note="n")
     one.memo[1] = 1
     for made in (replace(one, y=3.0), dataclasses.replace(one, y=3.0), PointTwin(1.0)):
-        assert made.memo == {}, "what no call gives is made anew"
+        assert made.memo == {}, "the memo of the copy is a new one"
     assert replace(one, y=3.0) == dataclasses.replace(one, y=3.0) == Point(1.0, ["a"], y=3.0)
     for other in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
         assert other == one and other.note == "n"

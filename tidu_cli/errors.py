@@ -92,7 +92,7 @@ _in_shell: ContextVar[bool] = ContextVar("in_shell", default=False)
 
 @contextmanager
 def called_in_shell(called: bool = True) -> Iterator[None]:
-    """Within the block, who is told of errors has typed a command, and knows of no functions of Python; blocks around it count."""
+    """Within the block, errors name options of commands, and not arguments of Python. So does one in a block that does."""
     token = _in_shell.set(called or _in_shell.get())
     try:
         yield
@@ -101,7 +101,7 @@ def called_in_shell(called: bool = True) -> Iterator[None]:
 
 
 def is_called_in_shell() -> bool:
-    """Whether who is told of errors has typed a command."""
+    """Whether errors name options of commands."""
     return _in_shell.get()
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, dataclass_trans
 T = TypeVar("T")
 
 MANY = 100
-"""A class of which so many objects have been made has methods of its own from then on."""
+"""Objects of a class after which its methods are compiled."""
 
 
 def _required() -> NoReturn:
@@ -43,7 +43,7 @@ def field(
     repr: bool = True,
     init: bool = True,
 ) -> Any:
-    """A field whose default is made anew for each object, or that takes no part in comparisons, in the repr or in calls."""
+    """A field with a factory for its default, or one that comparisons, the repr or calls leave out."""
     return _Field(default_factory if default is _required else lambda: default, compare, repr, init)
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable
-from contextlib import redirect_stdout
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tidu_cli import adapters
 from tidu_cli.entry_points import Package, entry_points
-from tidu_cli.errors import PluginError
+from tidu_cli.errors import PluginError, TiduError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -35,7 +35,7 @@ OWN_SUFFIXES = {suffix: name for name, (_, _, suffixes) in adapters.FORMATS.item
 """The suffixes of formats that come with tidu."""
 
 
-_FAMILIAR = {"json", "msgpack", "gz", "zst", "py", *(suffix[1:] for suffix in OWN_SUFFIXES)}
+_FAMILIAR = {".json", ".msgpack", ".py", *OWN_SUFFIXES}
 """For a file with one of these suffixes nobody looks for what other packages bring."""
 
 
@@ -45,25 +45,64 @@ def _own(place: tuple[Any, ...]) -> Any:
 
 
 @cache
-def _announced(port: str) -> dict[str, tuple[Package, EntryPoint]]:
+def _announced(port: str) -> dict[str, list[tuple[Package, EntryPoint]]]:
     """What other packages announce for a port, by name."""
-    return {point.name: (package, point) for package, point in entry_points(f"tidu.{port}")}
+    found: dict[str, list[tuple[Package, EntryPoint]]] = {}
+    for package, point in entry_points(f"tidu.{port}"):
+        found.setdefault(point.name, []).append((package, point))
+    return found
 
 
-@cache
+_loaded: dict[tuple[str, str], Any] = {}
+"""What packages bring, by port and name, of those that were named."""
+
+
 def _brought(port: str, name: str) -> Any:
-    """What a package brings for a port under a name, None if there is none. Raises PluginError for one that is broken."""
+    """What a package brings for a port under a name, None if there is none.
+
+    Raises PluginError for one that is broken or no such thing, and where two packages bring one.
+    """
     if name not in _announced(port):
         return None
-    package, point = _announced(port)[name]
+    if (port, name) not in _loaded:
+        (package, point), *others = _announced(port)[name]
+        if others:
+            raise PluginError(f"'{name}': packages {package} and {others[0][0]} both bring one; uninstall one of them")
+        with blaming(name, package, f"{point.value}: "):
+            with redirect_stdout(sys.stderr):  # standard output is for documents
+                found = point.load()
+            _require_port(found, port)
+        _loaded[port, name] = found
+    return _loaded[port, name]
+
+
+def _require_port(found: Any, port: str) -> None:
+    """Raises TypeError for an object that lacks a part of the port."""
+    from tidu_cli import ports
+
+    protocol: Any = {"formats": ports.Format, "engines": ports.Engine}[port]
+    parts = [*protocol.__annotations__, *(name for name in vars(protocol) if not name.startswith("_"))]
+    if lacking := [part for part in parts if not hasattr(found, part)]:
+        raise TypeError(f"{type(found).__name__} has no {', '.join(lacking)}")
+
+
+@contextmanager
+def blaming(name: str, package: Package | None = None, place: str = "") -> Iterator[None]:
+    """Within the block, what goes wrong in the code of a package that brings a format or an engine is told as that package's.
+
+    Without a package it is that which brings the format of this name, if one does. Raises PluginError.
+    """
     try:
-        with redirect_stdout(sys.stderr):  # standard output is for documents
-            return point.load()
+        yield
+    except (TiduError, OSError, MemoryError, RecursionError):
+        raise
     except (Exception, SystemExit) as error:
+        if package is None and name not in brought_formats():
+            raise
+        whose = package or _announced("formats")[name][0][0]
         reason = " ".join(str(error).split())
-        raise PluginError(
-            f"'{name}': package {package} is broken ({point.value}: {type(error).__name__}: {reason}); mend or uninstall it"
-        ) from None
+        what = f"{place}{type(error).__name__}: {reason}"
+        raise PluginError(f"'{name}': package {whose} is broken ({what}); mend or uninstall it") from error
 
 
 def brought_formats() -> Collection[str]:
@@ -87,23 +126,31 @@ def is_foreign(name: str | None) -> bool:
     return name in adapters.FORMATS or name in brought_formats()
 
 
-def formats_named_by(words: Iterable[str]) -> list[Format]:
-    """The formats of other packages that words of a command line name: as they are, or as suffixes of files. Raises PluginError."""
-    brought = brought_formats()
-    names = [name for name in brought for word in words if word == name or brought_with_suffix(word) == name]
-    return [found for name in dict.fromkeys(names) if (found := format_named(name))]
+def load_formats_named_by(words: Iterable[str]) -> None:
+    """Import the formats of other packages that words of a command line name, as toy, f.toy and --format=toy do.
+
+    Raises PluginError.
+    """
+    for word in words:
+        value = word.rpartition("=")[2] if word.startswith("-") else word
+        name = value if value in brought_formats() else brought_with_suffix(value)
+        if name is not None:
+            format_named(name)
 
 
 def brought_with_suffix(path: str) -> str | None:
-    """The format of another package that a file has by its suffix, before which may stand that of a compression."""
-    suffixes = [suffix for suffix in os.path.basename(path).lower().split(".")[1:][-2:] if suffix not in _FAMILIAR]
-    return next((suffix for suffix in reversed(suffixes) if suffix in brought_formats()), None)
+    """The format of another package that a file has by its last suffix, after which may stand that of a compression."""
+    stem, suffix = os.path.splitext(os.path.basename(path).lower())
+    if suffix in (".gz", ".zst"):
+        suffix = os.path.splitext(stem)[1]
+    return suffix[1:] if suffix and suffix not in _FAMILIAR and suffix[1:] in brought_formats() else None
 
 
-def declared_options(side: Literal["reading", "writing"], more: Iterable[Format] = ()) -> dict[str, tuple[Format, Option]]:
-    """The options of readers or of writers by name, with the format that has each: of tidu's own formats, and of these."""
+def declared_options(side: Literal["reading", "writing"]) -> dict[str, tuple[Format, Option]]:
+    """The options of readers or of writers by name, with the format that has each: of tidu's own, and of those that were named."""
     found: dict[str, tuple[Format, Option]] = {}
-    for format_ in (*map(_own, adapters.FORMATS.values()), *more):
+    brought = (one for (port, _), one in _loaded.items() if port == "formats")
+    for format_ in (*map(_own, adapters.FORMATS.values()), *brought):
         for option in getattr(format_, side):
             found.setdefault(option.name, (format_, option))
     return found
@@ -114,9 +161,11 @@ def recognized(source: Readable) -> Format | None:
 
     One that another package brings is looked for where the file has its suffix.
     """
-    if source.path and (name := brought_with_suffix(source.path)):
-        found = format_named(name)
-        return found if found and found.sniff(source) else None
+    brought = brought_with_suffix(source.path) if source.path else None
+    if brought and (found := format_named(brought)):
+        with blaming(brought):
+            if found.sniff(source):
+                return found
     first = source.head(1)  # here it is waited for those who write into a pipe
     if not first or first[0] >= 0x80 or first in b"{[":
         return None

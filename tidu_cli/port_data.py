@@ -88,7 +88,7 @@ class Remarks(Frozen):
 
 
 class Static(Frozen, eq=False):
-    """An argument that is no input of the graph: the function is called with this value."""
+    """A constant argument: the function is called with this value, and the graph has no input for it."""
 
     value: Any
 

@@ -71,9 +71,10 @@ class Engine(Protocol):
     """Whether it has devices besides the processor."""
 
     def seconds(self, n_nodes: int, n_calls: int, n_numbers: int, runs: int, call: float) -> float:
-        """How long `runs` runs take, with all that comes before, of so many nodes and operations, of which so many on numbers.
+        """An estimate of the seconds for `runs` runs, compilation included.
 
-        `call` is what an operation on arrays takes in NumPy.
+        The graph has `n_nodes` nodes; a run makes `n_calls` operations, `n_numbers` of them on single numbers. `call` is the time
+        of an operation on arrays in NumPy.
         """
 
     def refusal(self, graph: Graph, primitives: Any) -> str | None:

@@ -85,7 +85,11 @@ def test_a_broken_package_stops_only_those_who_name_its_format(run, tmp_path):
     (tmp_path / "site" / "tidu_toy.py").write_text("1 / 0\n")
     (tmp_path / "f.toy").write_text(F)
     status, out, error = run("convert", "f.toy")
-    assert (status, out) == (1, "") and "'toy': package tidu-toy 1.0 is broken (tidu_toy:TOY: ZeroDivisionError" in error
+    reason = "(tidu_toy:TOY: ZeroDivisionError: division by zero)"
+    told = f"tidu convert: error: 'toy': package tidu-toy 1.0 is broken {reason}; mend or uninstall it\n"
+    assert (status, out, error) == (1, "", told)
+    line = "tidu convert f.toy --fo"
+    assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete") == (0, "word\t--force\nword\t--format\n", "")
     assert run("build", "x * x", "-i", "x:f64[]")[0] == 0
 
 
@@ -98,3 +102,57 @@ def test_an_engine_of_another_package_runs_what_it_does_not_refuse(run):
     assert status == 2 and "'slid' is not one of" in error
     line = "tidu eval f.json --engine sl"
     assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "slide"]
+
+
+def test_a_result_is_written_over_by_one_of_its_format_and_kept_from_values(run, tmp_path):
+    (tmp_path / "f.toy").write_text(F)
+    for _ in range(2):
+        assert run("convert", "f.toy", "--quiet", "-o", "g.toy") == (0, "", "")
+    assert run("convert", "f.toy", "--quiet", "--format", "json", "-o", "g.toy")[0] == 2
+    assert run("eval", "f.toy", "--set", "x=1", "--set", "3x=1", "-o", "g.toy")[0] == 2
+    assert (tmp_path / "g.toy").read_text() == F
+
+
+def test_only_the_last_suffix_counts(run, tmp_path):
+    (tmp_path / "f.toy.json").write_bytes((TOY.parents[2] / "samples" / "f.json").read_bytes())
+    (tmp_path / "site" / "tidu_toy.py").write_text("1 / 0\n")  # it is not even imported
+    assert run("eval", "f.toy.json", "--set", "x=3") == (0, '{"y": 18.0}\n', "")
+
+
+@pytest.mark.parametrize("word", ["--format=toy", "-og.toy"])
+def test_the_format_may_stand_in_one_word_with_its_option(run, word):
+    assert run("build", "x * x", "-i", "x:f64[]", word)[0] == 0
+    assert run("convert", "x * x", "-i", "x:f64[]", "--sign", ";", word)[0] == 0
+
+
+def test_options_of_one_format_are_refused_for_another(run, tmp_path):
+    (tmp_path / "f.json").write_bytes((TOY.parents[2] / "samples" / "f.json").read_bytes())
+    told = "tidu convert: error: f.json: is json, and --x-type is for files of toy notation; leave it out\n"
+    assert run("convert", "f.json", "--format", "toy", "--x-type", "f32") == (1, "", told)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("TOY = 3", "(tidu_toy:TOY: TypeError: int has no name, title, subject, suffixes, binary"),
+        ("{}\nToy.read = lambda *args: 1 / 0", "(ZeroDivisionError: division by zero)"),
+        ("{}\nToy.sniff = lambda *args: 1 / 0", "(ZeroDivisionError: division by zero)"),
+        ("{}\nToy.write = lambda *args: 1 / 0", "(ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_what_goes_wrong_in_a_package_is_told_as_its_own(run, tmp_path, code, said):
+    (tmp_path / "site" / "tidu_toy.py").write_text(code.replace("{}", TOY.read_text(), 1))
+    (tmp_path / "f.toy").write_text(F)
+    status, out, error = run("convert", "f.toy", "--quiet")
+    assert (status, out, error.count("\n")) == (1, "", 1)
+    assert error.startswith("tidu convert: error: ") and f"'toy': package tidu-toy 1.0 is broken {said}" in error
+
+
+def test_two_packages_that_bring_one_format_clash(run, tmp_path):
+    other = tmp_path / "site" / "other-1.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (other / "entry_points.txt").write_text("[tidu.formats]\ntoy = other:TOY\n")
+    (tmp_path / "f.toy").write_text(F)
+    status, _, error = run("convert", "f.toy")
+    assert status == 1 and "both bring one; uninstall one of them" in error

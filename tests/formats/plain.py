@@ -147,7 +147,7 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
     for g, name in enumerate(names):
         linear = draw(st.integers(0, 3)) == 0
         keys = draw(st.lists(_keys(), max_size=3, unique_by=json.dumps))
-        if linear:  # what graphs before it make of an input is no residual of a map that is linear in it
+        if linear:  # a residual must not depend on the graph's own inputs
             keys = [key for key in keys if json.dumps(key) not in declared]
         inputs = []
         for key in keys:

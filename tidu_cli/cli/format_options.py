@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from tidu_cli.cli.main import Command
+from tidu_cli.cli.main import Command, fail
 from tidu_cli.cli.options import Parsed
-from tidu_cli.installed import declared_options, format_named, formats_named_by
+from tidu_cli.errors import TiduError
+from tidu_cli.installed import declared_options, format_named, load_formats_named_by
 from tidu_cli.port_data import Option
-from tidu_cli.ports import Format
 
 
 class FormatCommand(Command):
@@ -23,30 +23,29 @@ class FormatCommand(Command):
     def __init__(self, *args: Any, after: str, writes: bool = False, **options: Any) -> None:
         super().__init__(*args, **options)
         self._writes = writes
-        self.brought: list[Format] = []
-        """Formats of other packages that the command line names."""
         place = 1 + next(k for k, param in enumerate(self.params) if after in param.opts)
-        self.params[place:place] = map(_click_option, self._declared())
+        self._before, self._after = self.params[:place], self.params[place:]
+        self._add_options()
 
-    def _declared(self, more: Iterable[Format] = ()) -> list[Option]:
-        reading = [option for _, option in declared_options("reading", more).values() if self._writes or not option.of_result]
-        return [*reading, *(option for _, option in declared_options("writing", more).values() if self._writes)]
+    def _add_options(self) -> None:
+        reading = [option for _, option in declared_options("reading").values() if self._writes or not option.of_result]
+        writing = [option for _, option in declared_options("writing").values() if self._writes]
+        taken = {flag for param in (*self._before, *self._after) for flag in param.opts}
+        added = {option.flag: _click_option(option) for option in reversed([*reading, *writing]) if option.flag not in taken}
+        self.params = [*self._before, *reversed(added.values()), *self._after]
 
     def with_options_of(self, words: Sequence[str]) -> None:
-        """Take the options of formats that these words of a command line name."""
-        self.brought = formats_named_by(words)
-        known = {name for param in self.params for name in param.opts}
-        self.params += [_click_option(o) for o in self._declared(self.brought) if o.flag not in known]
+        """Take the options of formats that these words of a command line name. Raises PluginError."""
+        load_formats_named_by(words)
+        self._add_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line."""
-        self.with_options_of(args)
-        ctx.meta[_BROUGHT] = self.brought
+        try:
+            self.with_options_of(args)
+        except TiduError as failure:  # of a package that is broken, before anything runs
+            fail(ctx, str(failure))
         return super().parse_args(ctx, args)
-
-
-_BROUGHT = "tidu.brought"
-"""Under which click's context holds the formats of other packages that the command line names."""
 
 
 def _click_option(option: Option) -> click.Option:
@@ -55,15 +54,10 @@ def _click_option(option: Option) -> click.Option:
     return click.Option([option.flag, option.name], type=kind, multiple=multiple, metavar=option.metavar, help=option.help)
 
 
-def _brought() -> list[Format]:
-    found: list[Format] = click.get_current_context().meta.get(_BROUGHT, [])
-    return found
-
-
 def options_read(values: Mapping[str, Any]) -> dict[str, Any]:
     """The options of readers that were given, by name. Raises UsageError where one that makes a mapping has a name twice."""
     read = {}
-    for name, (_, option) in declared_options("reading", _brought()).items():
+    for name, (_, option) in declared_options("reading").items():
         value = values.get(name)
         if value in (None, ()):
             continue
@@ -81,7 +75,7 @@ def options_written(values: Mapping[str, Any], to: str) -> dict[str, Any]:
     writer = format_named(to)
     known = {option.name for option in writer.writing} if writer else set()
     written = {}
-    for name, (owner, option) in declared_options("writing", _brought()).items():
+    for name, (owner, option) in declared_options("writing").items():
         if values.get(name) in (None, ()):
             continue
         if name not in known:
@@ -93,5 +87,5 @@ def options_written(values: Mapping[str, Any], to: str) -> dict[str, Any]:
 
 def values_file(options: Mapping[str, Any]) -> str | None:
     """The file to which the values go that a reader gives beside the document, where an option names it."""
-    read = declared_options("reading", _brought())
+    read = declared_options("reading")
     return next((options[name] for name, (_, option) in read.items() if option.values_file and name in options), None)

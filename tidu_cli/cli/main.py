@@ -127,19 +127,19 @@ class Command(click.Command):
             with data_alone(), limiting(ctx), noting(overwriting=ctx.meta.get("--force", False)), _progress(ctx):
                 return super().invoke(ctx)
         except TiduError as failure:
-            _fail(ctx, str(failure))
+            fail(ctx, str(failure))
         except MemoryError:
-            _fail(ctx, "out of memory")
+            fail(ctx, "out of memory")
         except RecursionError:
-            _fail(ctx, "values or constants nest too deeply; a few hundred levels are the most")
+            fail(ctx, "values or constants nest too deeply; a few hundred levels are the most")
         except BrokenPipeError:
             raise  # click ends quietly
         except OSError as failure:
-            _fail(ctx, f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure.strerror or failure))
+            fail(ctx, f"{failure.filename}: {failure.strerror}" if failure.filename else str(failure.strerror or failure))
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as failure:
-            _fail(ctx, f"internal error: {type(failure).__name__}: {failure} (a bug in tidu; TIDU_TRACEBACK=1 shows where)")
+            fail(ctx, f"internal error: {type(failure).__name__}: {failure} (a bug in tidu; TIDU_TRACEBACK=1 shows where)")
 
 
 def _progress(ctx: click.Context) -> AbstractContextManager[None]:
@@ -151,7 +151,8 @@ def _progress(ctx: click.Context) -> AbstractContextManager[None]:
     return shown(ctx, Progress(sys.stderr if draws else None, detail))
 
 
-def _fail(ctx: click.Context, message: str) -> None:
+def fail(ctx: click.Context, message: str) -> None:
+    """Say in a line why the command failed, and exit. Called in an except clause."""
     if os.environ.get("TIDU_TRACEBACK") == "1":
         raise  # the failure itself: callers are except clauses
     error(message)

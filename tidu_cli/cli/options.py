@@ -213,7 +213,7 @@ def load(file: str, settings: Sequence[str] = (), files: Sequence[str] = (), *, 
 
 
 def load_imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:
-    """Likewise, with what else a file of another system has, and options of its format. Its notes are told. Raises as `load`."""
+    """Likewise, with weights and notes of a file of another system, and options of its format. Prints notes. Raises as `load`."""
     kind = kind_of(file)
     if kind == "file":
         return _imported(file, options)

@@ -1,4 +1,4 @@
-"""What people are told of loops and branches: captions, what the graphs in them are for, and examples."""
+"""The words for loops and branches: captions, the roles of the graphs in them, and examples."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def format_found(path: str) -> str | None:
     if not os.path.isfile(path):
         return ""
     with open(path, "rb") as file:
-        source = Source(file, unpacked=True)
+        source = Source(file, path, unpacked=True)
         first = source.head(8).lstrip(b"\xef\xbb\xbf \t\r\n")
         if not first or 0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF):
             return "msgpack" if first else ""

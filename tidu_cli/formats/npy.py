@@ -1,4 +1,4 @@
-"""NumPy's .npy form: its header, whose errors are told in words of ours, and one array, bounded before it is read."""
+"""NumPy's .npy form: its header, with error messages of our own, and one array, whose size is checked before it is read."""
 
 from __future__ import annotations
 

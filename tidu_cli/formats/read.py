@@ -30,7 +30,7 @@ from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph, nodes_written_
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.installed import declared_options, recognized
+from tidu_cli.installed import blaming, declared_options, recognized
 from tidu_cli.limits import require
 from tidu_cli.port_data import Imported
 from tidu_cli.rules.contract import Attrs
@@ -64,7 +64,7 @@ def parse_imported(
     if format_ := recognized(source):
         _require_options(options, {option.name for option in format_.reading}, f"{where}: is {format_.title}")
         watch("parsing")
-        with no_collection():
+        with no_collection(), blaming(format_.name):
             from_plain = None if plain else lambda data: _read(data, primitives)
             return format_.read(source, where, options or {}, from_plain), format_.name
     with _errors_of(where), no_collection():

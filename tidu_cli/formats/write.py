@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, graphs_of, nodes_
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import key_to_json, passes_to_json
 from tidu_cli.graph.types import RecordType
-from tidu_cli.installed import format_named
+from tidu_cli.installed import blaming, format_named
 from tidu_cli.lax.builtin import used_definitions
 from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.limits import require
@@ -24,8 +24,7 @@ from tidu_cli.streams import is_stdout
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
-    from tidu_cli.port_data import Piece
-    from tidu_cli.ports import Format
+    from tidu_cli.port_data import Piece, Written
 
 
 def format_document(document: Document, format: str, **how: Any) -> bytes:
@@ -44,7 +43,7 @@ def formatted(
     Raises ValueError for a format that there is not.
     """
     if format not in OWN:
-        return _foreign(format).write(document, None, options).pieces
+        return _written(document, format, None, options).pieces
     _require_readable(document)
     binary = format == "msgpack"
     writers = [
@@ -82,17 +81,18 @@ def write_document(document: Document, path: str | None, format: str, **how: Any
     if format in OWN or path is None or is_stdout(path):
         return write_pieces(formatted(document, format, **how), path, "document")
     beside = f"{os.path.basename(path)}.data"
-    written = _foreign(format).write(document, beside, how)
+    written = _written(document, format, beside, how)
     if written.beside is None:
         return write_pieces(written.pieces, path, "document")
     data = os.path.join(os.path.dirname(path), beside)
     return write_first(written.beside, data, lambda: write_pieces(written.pieces, path, "document"), "weights")
 
 
-def _foreign(name: str) -> Format:
+def _written(document: Document, name: str, beside: str | None, options: Mapping[str, Any]) -> Written:
     if (found := format_named(name)) is None:
         raise ValueError(f"unknown format {name!r}")
-    return found
+    with blaming(name):
+        return found.write(document, beside, options)
 
 
 def heading(document: Document) -> dict[str, object]:

@@ -29,7 +29,7 @@ def trace(
 def static(value: Any) -> Static:
     """A constant of Python among the arguments of `trace` and `from_jax`: the function is called with the value.
 
-    So a number of steps, static(5), an option, static("linear"), or an array, static(table), is no input of the graph.
+    For example a number of steps, static(5), an option, static("linear"), or a table, static(table): the graph has no input for it.
     """
     return Static(value)
 

@@ -128,7 +128,7 @@ def compose(
     Derivatives of several calls of linearize are no one pass, unless --one-pass says so: as in the chain rule, where the product of
     derivatives is that of the composition.
 
-    What was bound and renamed is told on standard error: u=v says that the input u is the output v.
+    Notes on standard error list what was bound and renamed: u=v says that the input u is the output v.
     """
     from tidu_cli.transforms.linking.compose import compose
 

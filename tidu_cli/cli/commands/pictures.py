@@ -159,7 +159,7 @@ def dot(
 
 
 _LARGEST = 100_000
-"""Pages with all that is said of so many nodes have some 40 MB."""
+"""Most nodes of a page with all details, which then has about 40 MB."""
 
 
 @click.command(

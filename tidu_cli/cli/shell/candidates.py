@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain, product
 from typing import Any, NamedTuple
@@ -57,7 +58,8 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
     if command is None:
         return []
     if take := getattr(command, "with_options_of", None):  # of a `FormatCommand`
-        take(words)
+        with suppress(TiduError):
+            take(words)
     place = find(command, words[first + 1 :], at - first - 1)
     if place.parameter is not None:
         return [found._replace(word=place.before + found.word) for found in _of_parameter(place)]
