@@ -45,7 +45,7 @@ CALLS = (
     ("eval", "--max-memory", "1M", "--set", "x=2"),
     ("eval", "--max-memory", "1M", "--inputs", str(ROOT / "tests" / "cli" / "cases" / "commands" / "values.json")),
 )
-ORDINARY = settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+ORDINARY = settings(max_examples=examples(120, check=40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @cache

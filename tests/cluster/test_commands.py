@@ -17,6 +17,7 @@ import pytest
 import tidu_cli as tidu
 from tests.cli.running import ENVIRONMENT, F, invoke, process
 from tests.cluster.clusters import needs_dask
+from tests.tiers import few
 from tests.waiting import LIMIT, until
 
 N = 150
@@ -159,7 +160,7 @@ def test_a_wrong_dtype_in_chunk_500(many, tmp_path):
 
 @pytest.mark.check
 @needs_dask
-@pytest.mark.parametrize("scheduler", [True, False])
+@pytest.mark.parametrize("scheduler", few([True, False], 1))
 @pytest.mark.parametrize(
     ("damage", "why"),
     [

@@ -44,7 +44,7 @@ def kill(client, n=1):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.campaign), 2])
 def test_workers_killed_in_mid_run(n, slowly):
     made, found = batch(), []
     for k, part in parts(made, slowly):
@@ -169,7 +169,7 @@ def test_a_lost_scheduler_is_one_line(reduction):
 def test_sums_that_are_a_tenth_of_what_a_worker_holds():
     """Eight of them at once were more than it holds, with what computes them."""
     wave = tidu.compile(tidu.trace(lambda k, at: np.sin(k * at), "f64[]", "f64[4000000]"))
-    inputs = {"k": np.arange(40.0), "at": np.linspace(0, 1, 4_000_000)}
+    inputs = {"k": np.arange(20.0), "at": np.linspace(0, 1, 4_000_000)}
     from distributed import Client
 
     with started(2, "400MB") as cluster, Client(cluster, set_as_default=False) as client:

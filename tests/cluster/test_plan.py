@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from tests.cluster.clusters import elementwise, values
+from tests.tiers import examples
 from tidu_cli.cluster.items.plan import CHUNK_BYTES, CHUNK_NUMBERS, Plan, common_size, planned
 from tidu_cli.cluster.run import AHEAD, batch_of
 from tidu_cli.cluster.tasks import FAN_IN, GROUP, chunk_tasks, sum_tasks
@@ -60,6 +61,7 @@ def test_batches_have_one_size():
         common_size({})
 
 
+@settings(max_examples=examples(2000, check=60))
 @given(st.integers(1, 64), st.integers(1, 10**6), st.sampled_from([None, "sum"]), st.integers(10**4, 10**9))
 def test_what_is_under_way_fits_in_memory(threads, chunk, reduction, memory):
     with limited(Limits(memory=memory)):

@@ -23,6 +23,7 @@ from tests.cluster.clusters import (
     values,
     watch_keeping,
 )
+from tests.tiers import few
 from tidu_cli.cluster import run
 from tidu_cli.cluster.job import parcel_of
 from tidu_cli.cluster.run import AHEAD, batch_of, parts
@@ -47,7 +48,7 @@ def test_chunks_of_any_size(chunk, client):
 
 @pytest.mark.check
 @pytest.mark.parametrize("reduce", [None, "sum", "mean"])
-@pytest.mark.parametrize("chunk", [1, 3])
+@pytest.mark.parametrize("chunk", few([1, 3], 1))
 def test_products_complex_numbers_and_axes(reduce, chunk, client):
     """Where the order of sums within an item follows from the chunk it is that of one process, too."""
     rng = np.random.default_rng(1)

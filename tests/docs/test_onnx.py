@@ -15,7 +15,7 @@ PAGE = (ROOT / "docs" / "onnx.md").read_text()
 VERSION = re.search(r"tests of onnx ([\d.]+)", PAGE)
 
 
-@pytest.mark.check
+@pytest.mark.campaign
 def test_the_tables_are_current() -> None:
     """With another version of the package, which has other operators and tests, it is for `make generated` to say what there is."""
     assert VERSION is not None
