@@ -16,12 +16,13 @@ import tidu_cli
 from tidu_cli.lax.builtin import BUILTIN
 
 ROOT = Path(tidu_cli.__file__).parent
-COMMON = {"entry_points", "errors", "frozen", "limits", "streams", "watching"}
+COMMON = {"entry_points", "errors", "frozen", "limits", "notes", "streams", "watching"}
 """What serves all layers: it is below them, and the page on architecture does not list it."""
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "frozen": set(),
+    "notes": set(),
     "limits": {"errors", "frozen"},
     "streams": set(),
     "watching": set(),
@@ -95,12 +96,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "installed",
         "lax",
         "limits",
+        "notes",
         "render",
         "rules",
         "runtime",
         "transforms",
     },
     "cli": {
+        "api",
         "checking",
         "cluster",
         "custom",
@@ -111,6 +114,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "installed",
         "lax",
         "limits",
+        "notes",
         "port_data",
         "render",
         "rules",
@@ -119,7 +123,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "transforms",
         "watching",
     },
-    "__init__": {"adapters", "api"},
+    "__init__": {"adapters", "api", "errors", "graph"},
     "__main__": {"cli"},
 }
 """What each layer may import besides itself."""

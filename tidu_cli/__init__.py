@@ -8,7 +8,13 @@ if TYPE_CHECKING:
     from tidu_cli.adapters.jax.api import *  # noqa: F403
     from tidu_cli.adapters.numpy.api import *  # noqa: F403
     from tidu_cli.adapters.onnx.api import *  # noqa: F403
-    from tidu_cli.api import *  # noqa: F403
+    from tidu_cli.api.documents import *  # noqa: F403
+    from tidu_cli.api.evaluation import *  # noqa: F403
+    from tidu_cli.api.files import *  # noqa: F403
+    from tidu_cli.api.reports import *  # noqa: F403
+    from tidu_cli.errors import TiduError
+    from tidu_cli.graph.graph import Document
+    from tidu_cli.graph.keys import Key
 
 __all__ = [
     "Compiled",
@@ -37,6 +43,7 @@ __all__ = [
     "load_values",
     "materialize",
     "matrix",
+    "ops",
     "rename",
     "renumber",
     "resolve",
@@ -63,9 +70,9 @@ if not TYPE_CHECKING:  # which takes it for a promise that there is every name
         if name in __all__:
             import importlib
 
-            from tidu_cli import adapters
+            from tidu_cli import adapters, api
 
-            return getattr(importlib.import_module(adapters.FUNCTIONS.get(name, "tidu_cli.api")), name)
+            return getattr(importlib.import_module((adapters.FUNCTIONS | api.FUNCTIONS)[name]), name)
         raise AttributeError(f"module 'tidu_cli' has no attribute '{name}'")
 
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import chain, repeat
-from pathlib import PurePath
+from os import PathLike
 from typing import Any, TypeVar
 
 from tidu_cli.errors import ArgumentError, did_you_mean
@@ -83,7 +83,7 @@ def _document(name: str, value: object) -> object:
     if isinstance(value, Document):
         return value
     instead = "load and trace give one"
-    if isinstance(value, str | PurePath):
+    if isinstance(value, str | PathLike):
         instead = "write load(file) to read one"
     elif callable(value):
         instead = "write trace(function, 'f64[3]', ...), with the types of its inputs, for that of a function"
@@ -135,8 +135,8 @@ def _instance(types: Any, expected: str, *, optional: bool = True) -> Check:
 mapping = _instance(Mapping, "a dict, by keys such as 'x'")
 text = _instance(str, "text")
 flag = _instance(bool, "True or False")
-result_file = _instance((str, PurePath), "the name of a file, text or a Path")
-_file = _instance((str, PurePath), "the name of a file, text or a Path", optional=False)
+result_file = _instance((str, PathLike), "the name of a file, text or a Path")
+_file = _instance((str, PathLike), "the name of a file, text or a Path", optional=False)
 formula_text = _instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
 a_function = _instance(Callable, "a function of NumPy arrays", optional=False)
 several_functions = _list_of(a_function, "a list of functions of NumPy arrays")
@@ -314,7 +314,7 @@ CHECKS: Mapping[str, Check] = {
     "max_memory": size,
     "max_steps": at_least_one,
     "file": _file,
-    "ops": _list_of(_file, "the name of a file, or a list of names", (str, PurePath)),
+    "ops": _list_of(_file, "the name of a file, or a list of names", (str, PathLike)),
     "format": one_of("json", "msgpack", *OWN_FORMATS),
     "nodes": one_of("list", "packed"),
     "engine": _engine,

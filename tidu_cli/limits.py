@@ -17,11 +17,13 @@ from contextvars import ContextVar
 from functools import cache
 from itertools import chain, islice, repeat
 from operator import length_hint
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tidu_cli.errors import EvaluationError, LimitError, StepsError, worded
 from tidu_cli.frozen import Frozen, field_names, replace
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
 H = TypeVar("H", bound=Hashable)
@@ -231,6 +233,8 @@ def machine_memory() -> int | None:
 
     The system is asked once: each evaluation is held against it.
     """
+    from pathlib import Path
+
     found = list(_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
     with suppress(AttributeError, ValueError, OSError):  # not a POSIX system
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

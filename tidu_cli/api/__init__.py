@@ -1,63 +1,81 @@
 """tidu in Python: what the commands do, on documents in memory. Names and order of arguments are the commands'.
 
-Keys are text, such as "x" or "y@-1", or `Key`s. `docs/python.md` shows examples.
+Keys are text, such as "x" or "y@-1", or `Key`s. `docs/python.md` shows examples. Modules are imported when one of their functions
+is first asked for, as a command needs one of them.
 """
 
-from tidu_cli.api.documents import (
-    compose,
-    derivative,
-    grad,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    linearize,
-    materialize,
-    matrix,
-    rename,
-    renumber,
-    resolve,
-    to_dot,
-    transpose,
-    vjp,
-)
-from tidu_cli.api.evaluation import Compiled, compile, evaluate
-from tidu_cli.api.files import load, load_values, save, save_values
-from tidu_cli.api.reports import check, diff, info, schema, show
-from tidu_cli.errors import TiduError
-from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key
+from tidu_cli.graph.graph import SHOWN, Document
 
-__all__ = [
-    "Compiled",
-    "Document",
-    "Key",
-    "TiduError",
-    "check",
-    "compile",
-    "compose",
-    "derivative",
-    "diff",
-    "evaluate",
-    "grad",
-    "hessian",
-    "hvp",
-    "info",
-    "jacobian",
-    "jvp",
-    "linearize",
-    "load",
-    "load_values",
-    "materialize",
-    "matrix",
-    "rename",
-    "renumber",
-    "resolve",
-    "save",
-    "save_values",
-    "schema",
-    "show",
-    "to_dot",
-    "transpose",
-    "vjp",
-]
+TYPE_CHECKING = False  # as in tidu_cli
+
+if TYPE_CHECKING:
+    from tidu_cli.api.documents import *  # noqa: F403
+    from tidu_cli.api.evaluation import *  # noqa: F403
+    from tidu_cli.api.files import *  # noqa: F403
+    from tidu_cli.api.reports import *  # noqa: F403
+    from tidu_cli.errors import TiduError as TiduError
+    from tidu_cli.graph.keys import Key as Key
+
+FUNCTIONS = {
+    **dict.fromkeys(
+        (
+            "compose",
+            "derivative",
+            "grad",
+            "hessian",
+            "hvp",
+            "jacobian",
+            "jvp",
+            "linearize",
+            "materialize",
+            "matrix",
+            "rename",
+            "renumber",
+            "resolve",
+            "to_dot",
+            "transpose",
+            "vjp",
+        ),
+        "tidu_cli.api.documents",
+    ),
+    **dict.fromkeys(("Compiled", "compile", "evaluate"), "tidu_cli.api.evaluation"),
+    **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
+    **dict.fromkeys(("check", "diff", "info", "ops", "schema", "show"), "tidu_cli.api.reports"),
+    "Document": "tidu_cli.graph.graph",
+    "Key": "tidu_cli.graph.keys",
+    "TiduError": "tidu_cli.errors",
+}
+"""The names of the API, and the modules that have them."""
+
+__all__ = [*FUNCTIONS]
+
+
+def _show(document: Document) -> str:
+    from tidu_cli.render.listing.lines import listing
+
+    return "\n".join(listing(document))
+
+
+def _html(document: Document) -> str:
+    from tidu_cli.render.listing import notebook
+
+    return notebook.html_of(document)
+
+
+def _svg(document: Document) -> str | None:
+    from tidu_cli.render.listing import notebook
+
+    return notebook.svg_of(document)
+
+
+SHOWN.update(text=_show, html=_html, svg=_svg)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name in FUNCTIONS:
+            import importlib
+
+            return getattr(importlib.import_module(FUNCTIONS[name]), name)
+        raise AttributeError(f"module 'tidu_cli.api' has no attribute '{name}'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.arguments import (
     among,
@@ -12,28 +12,37 @@ from tidu_cli.arguments import (
     one_key,
     whole,
 )
-from tidu_cli.errors import ArgumentError
+from tidu_cli.errors import ArgumentError, option
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.select import matching_inputs, require_inputs
+from tidu_cli.graph.select import covered_inputs, listed, matching_inputs, require_inputs
 from tidu_cli.graph.text.types import parse_value_type
 from tidu_cli.graph.types import Type
-from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.render.dot import to_dot as _to_dot
+from tidu_cli.notes import note
 from tidu_cli.rules.identities import ASSUMPTIONS
-from tidu_cli.transforms import linearize as _linearize
-from tidu_cli.transforms import materialize as _materialize
-from tidu_cli.transforms import matrix as _matrix
-from tidu_cli.transforms import shorthands as _shorthands
-from tidu_cli.transforms import transpose as _transpose
-from tidu_cli.transforms.linking import compose as _compose
-from tidu_cli.transforms.linking import inline as _inline
-from tidu_cli.transforms.linking import passes as _passes
-from tidu_cli.transforms.linking import rename as _rename
-from tidu_cli.transforms.linking import resolve as _resolve
-from tidu_cli.transforms.linking.bind_constants import bind_constants
-from tidu_cli.transforms.memory.policies import joint_policy
-from tidu_cli.transforms.memory.recompute import recompute as _recompute
+
+if TYPE_CHECKING:
+    from tidu_cli.transforms.linking.compose import Joint
+    from tidu_cli.transforms.shorthands import Pipeline
+
+__all__ = [
+    "compose",
+    "derivative",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "linearize",
+    "materialize",
+    "matrix",
+    "rename",
+    "renumber",
+    "resolve",
+    "to_dot",
+    "transpose",
+    "vjp",
+]
 
 KeyText = str | Key
 """A key, or its text form."""
@@ -41,26 +50,42 @@ KeyText = str | Key
 KeyTexts = KeyText | Sequence[KeyText]
 """One key, or several."""
 
-to_dot = checked()(_to_dot)
+_NAMED = 10
+"""How many of the values that no document defines are named."""
 
 
 @checked()
 def resolve(
-    *documents: Document, bind: Mapping[str, str] | Sequence[tuple[KeyText, KeyText]] = (), one_pass: Sequence[int] = ()
+    *documents: Document,
+    bind: Mapping[str, str] | Sequence[tuple[KeyText, KeyText]] = (),
+    one_pass: Sequence[int] = (),
+    names: Sequence[str] = (),
 ) -> Document:
     """Link documents into one; `bind` maps inputs to the outputs, or digests of values, that they are. Raises TransformError.
 
     Of different graphs of one name the later are named f.2, f.3, .... A pass that is one call of linearize in one document and
-    another in the next is refused, unless `one_pass` has its number.
+    another in the next is refused, unless `one_pass` has its number. `names` are what messages call the documents.
     """
+    from tidu_cli.transforms.linking.resolve import dangling, renamed, resolve
+
     _require_some("resolve", documents)
-    return _resolve.resolve(documents, bind=cast("list[tuple[Key, Key]]", bind), one_pass=one_pass)
+    result = resolve(documents, bind=cast("list[tuple[Key, Key]]", bind), one_pass=one_pass, names=names)
+    if other := [f"{old} to {new}" for old, new in renamed(result, documents)]:
+        note(f"renamed graph {listed(other)}: another one has that name")
+    unknown = list(dangling(result))
+    for digest, graph in unknown[:_NAMED]:
+        note(f"graph '{graph}' reads {digest}, which no document defines")
+    if len(unknown) > _NAMED:
+        note(f"... {len(unknown)} such values in all")
+    return result
 
 
 @checked()
 def renumber(document: Document, passes: Mapping[int, int]) -> Document:
     """Give passes other numbers, as `tidu convert --pass` does: {1: 2}. Raises UnknownNameError, TransformError."""
-    return _passes.renumber(document, passes)
+    from tidu_cli.transforms.linking.passes import renumber
+
+    return renumber(document, passes)
 
 
 @checked(keys=names_by_name, graphs=names_by_name)
@@ -69,18 +94,31 @@ def rename(document: Document, keys: Mapping[str, str] | None = None, graphs: Ma
 
     All change at once. Raises UnknownNameError for a name that the document has not; TransformError where two would be one.
     """
-    return _rename.renamed(document, keys or {}, graphs or {})
+    from tidu_cli.transforms.linking.rename import renamed
+
+    return renamed(document, keys or {}, graphs or {})
 
 
 @checked()
-def compose(*documents: Document, by: str | None = None, share: KeyTexts = (), one_pass: Sequence[int] = ()) -> Document:
+def compose(
+    *documents: Document,
+    by: str | None = None,
+    share: KeyTexts = (),
+    one_pass: Sequence[int] = (),
+    names: Sequence[str] = (),
+) -> Document:
     """The pipeline of documents: the outputs of each feed inputs of the next, by "name" or by "position".
 
     By default by name where a key is on both sides, and else by position. An input that an earlier document has, too, is renamed
-    x.2, unless it is in `share`. Raises TransformError, UnknownNameError.
+    x.2, unless it is in `share`. `names` are what messages call the documents. Raises TransformError, UnknownNameError.
     """
+    from tidu_cli.transforms.linking.compose import compose
+
     _require_some("compose", documents)
-    return _compose.compose(documents, by=by, share=_keys(share), one_pass=one_pass).document
+    composition = compose(documents, by=by, share=_keys(share), one_pass=one_pass, names=names)
+    for k, joint in enumerate(composition.joints, 1):
+        _tell(names[k] if names else f"document {k + 1}", joint)
+    return composition.document
 
 
 @checked()
@@ -99,13 +137,21 @@ def linearize(
     With `detach`, only the new graphs, which refer to the others by digest; `resolve` links them. A key of `wrt` may be a pattern
     for all inputs that match it, such as "conv1.*".
     """
+    from tidu_cli.transforms.linearize import linearize
+
     types: dict[Key, Type] = {}
     for key, type_ in (tangent or {}).items():
+        from tidu_cli.lax.builtin import vocabulary
+
         records = vocabulary(document.cases).records
         types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
     inputs, outputs = _inputs(document, wrt), _keys(output)
-    result = _linearize.linearize(document, inputs, outputs=outputs, pass_number=pass_number, tangent_types=types)
-    return _compose.detach(result, len(document.graphs)) if detach else result
+    result = linearize(document, inputs, outputs=outputs, pass_number=pass_number, tangent_types=types)
+    if not detach:
+        return result
+    from tidu_cli.transforms.linking.compose import detach as detached
+
+    return detached(result, len(document.graphs))
 
 
 @checked()
@@ -114,13 +160,17 @@ def transpose(document: Document, strong_zeros: bool = False) -> Document:
 
     With `strong_zeros` cotangents that are 0, as those of a branch not taken, stay 0 where a slope is infinite or NaN.
     """
-    return _transpose.transpose(document, strong_zeros=strong_zeros)
+    from tidu_cli.transforms.transpose import transpose
+
+    return transpose(document, strong_zeros=strong_zeros)
 
 
 @checked()
 def matrix(document: Document, holomorphic: bool = False) -> Document:
     """Replace the linear head by its matrix: a block y/x for each output and input. Raises TransformError."""
-    return _matrix.matrix(document, holomorphic=holomorphic)
+    from tidu_cli.transforms.matrix import matrix
+
+    return matrix(document, holomorphic=holomorphic)
 
 
 @checked(assume=among(ASSUMPTIONS))
@@ -145,52 +195,83 @@ def materialize(
     """
     if assume and not simplify:
         raise ArgumentError("argument 'assume' says what simplify may take for granted; add simplify=True")
-    policy = joint_policy(cast("list[str]", recompute))
+    from tidu_cli.transforms.materialize import materialize
+
+    policy = None
+    if recompute:
+        from tidu_cli.transforms.memory.policies import joint_policy
+
+        policy = joint_policy(cast("list[str]", recompute))
     if set:
         from tidu_cli.runtime.inputs import input_constant
+        from tidu_cli.transforms.linking.bind_constants import bind_constants
 
         require_inputs(document, set)
         constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
         document = bind_constants(document, constants)
     outputs = _keys(output)
     if inline:
-        document, outputs = _inline.inline(_materialize.materialize(document, outputs=outputs)), []
+        from tidu_cli.transforms.linking.inline import inline as inlined
+
+        document, outputs = inlined(materialize(document, outputs=outputs)), []
     if simplify:
         from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
 
-        document, outputs = simplified(_materialize.materialize(document, outputs=outputs), assume), []
-    found = _materialize.materialize(document, outputs=outputs, needed_inputs=needed_inputs)
+        document, outputs = simplified(materialize(document, outputs=outputs), assume), []
+    result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
     if policy is None:
-        return found
+        return result
+    from tidu_cli.transforms.memory.recompute import recompute as recomputed
+
+    return _lesser(result, recomputed(document, policy, outputs=outputs, needed_inputs=needed_inputs))
+
+
+def _lesser(before: Document, after: Document) -> Document:
+    """The graph whose evaluation peaks lower; a note tells of both."""
+    from tidu_cli.limits import format_size
     from tidu_cli.runtime.cost import lesser
 
-    return lesser(found, _recompute(document, policy, outputs=outputs, needed_inputs=needed_inputs))[0]
+    found, old, new = lesser(before, after)
+    if found is before:
+        note(f"recomputing would not lower the peak of {format_size(old.peak or 0)}; the graph is as it is without")
+    else:
+        note(
+            f"peak {format_size(new.peak or 0)} instead of {format_size(old.peak or 0)}, "
+            f"{new.flops.known:,} operations instead of {old.flops.known:,}"
+        )
+    return found
+
+
+def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = (), **options: Any) -> Pipeline:
+    """What the shorthand of this name does, stage by stage. Raises as `linearize`."""
+    from tidu_cli.transforms import shorthands
+
+    run: Pipeline = getattr(shorthands, name)(document, _inputs(document, wrt), _keys(output), **options)
+    return run
 
 
 @checked()
 def jvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
     """Jacobian-vector products, from x@1 to y@1; with `value` y, too. Raises as `linearize`."""
-    return _shorthands.jvp(document, _inputs(document, wrt), _keys(output), value=value).document
+    return pipeline("jvp", document, wrt, output, value=value).document
 
 
 @checked()
 def vjp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False, strong_zeros: bool = False) -> Document:
     """Vector-Jacobian products, from y@-1 to x@-1; with `value` y, too. Raises as `linearize`."""
-    inputs, outputs = _inputs(document, wrt), _keys(output)
-    return _shorthands.vjp(document, inputs, outputs, value=value, strong_zeros=strong_zeros).document
+    return pipeline("vjp", document, wrt, output, value=value, strong_zeros=strong_zeros).document
 
 
 @checked()
 def grad(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False, strong_zeros: bool = False) -> Document:
     """The gradient x@-1 of one output, a real number; with `value` the output, too. Raises as `linearize`."""
-    inputs, outputs = _inputs(document, wrt), _keys(output)
-    return _shorthands.grad(document, inputs, outputs, value=value, strong_zeros=strong_zeros).document
+    return pipeline("grad", document, wrt, output, value=value, strong_zeros=strong_zeros).document
 
 
 @checked()
 def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False) -> Document:
     """Hessian-vector products of one output, a real number, from x@2 to x@-1@2. Raises as `linearize`."""
-    return _shorthands.hvp(document, _inputs(document, wrt), _keys(output), strong_zeros=strong_zeros).document
+    return pipeline("hvp", document, wrt, output, strong_zeros=strong_zeros).document
 
 
 @checked()
@@ -209,21 +290,31 @@ def jacobian(
     reverse = reverse if forward is None else not forward
     if strong_zeros and reverse is False:
         raise ArgumentError("argument 'strong_zeros' is of reverse mode; leave out 'forward', or 'reverse=False'")
-    inputs, outputs = _inputs(document, wrt), _keys(output)
-    run = _shorthands.jacobian(document, inputs, outputs, reverse=reverse, holomorphic=holomorphic, strong_zeros=strong_zeros)
-    return run.document
+    how = {"reverse": reverse, "holomorphic": holomorphic, "strong_zeros": strong_zeros}
+    return pipeline("jacobian", document, wrt, output, **how).document
 
 
 @checked()
 def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False) -> Document:
     """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`."""
-    return _shorthands.hessian(document, _inputs(document, wrt), _keys(output), strong_zeros=strong_zeros).document
+    return pipeline("hessian", document, wrt, output, strong_zeros=strong_zeros).document
 
 
 @checked(wrt=one_key, order=whole)
 def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
     """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
-    return _shorthands.derivative(document, cast(Key, wrt), _keys(output), order=order).document
+    return pipeline("derivative", document, [cast(Key, wrt)], output, order=order).document
+
+
+@checked()
+def to_dot(document: Document, types: bool = False, collapse: bool = False, highlight: KeyTexts = ()) -> str:
+    """The picture of a document as DOT text for Graphviz; `types` writes the type of what flows on each edge.
+
+    With `collapse` each graph is one box, `highlight` are keys of what is drawn bold. Raises UnknownNameError.
+    """
+    from tidu_cli.render.dot import to_dot
+
+    return to_dot(document, types=types, collapse=collapse, highlight=_keys(highlight))
 
 
 def _require_some(name: str, documents: Sequence[Document]) -> None:
@@ -231,11 +322,38 @@ def _require_some(name: str, documents: Sequence[Document]) -> None:
         raise ArgumentError(f"{name} takes one document or more, and got none")
 
 
-def _inputs(document: Document, keys: KeyTexts) -> list[Key]:
-    """The inputs of these keys, of which some may be patterns."""
-    return matching_inputs(document, _keys(keys))
+def _inputs(document: Document, wrt: KeyTexts) -> list[Key]:
+    """The inputs to differentiate by, patterns written out. A note tells of integers that are left out. Raises UnknownNameError."""
+    keys = _keys(wrt)
+    found = matching_inputs(document, keys)
+    require_inputs(document, found)
+    left_out = [str(k) for key in keys if key not in document.inputs for k in covered_inputs(document, key) if k not in found]
+    if left_out:
+        note(f"left out of {option('wrt')}, as they are integers: {listed(left_out)}")
+    return found
 
 
 def _keys(keys: KeyTexts) -> list[Key]:
     """Keys, which `checked` has parsed."""
     return cast("list[Key]", keys)
+
+
+def _tell(name: str, joint: Joint) -> None:
+    """Say in notes how a document of this name was put behind those before it."""
+    bound = {key for key, _ in joint.bound}
+    free = [f"{old} to {new}" for old, new in joint.inputs.items() if new not in bound]
+    renamed = {
+        "input": [f"{old} to {new}" for old, new in joint.inputs.items() if new in bound] + free,
+        "output": _arrows(joint.outputs),
+        "graph": _arrows(joint.graphs),
+    }
+    if told := "; ".join(f"{kind} {listed(names)}" for kind, names in renamed.items() if names):
+        way = f"; {option('share')} keeps inputs one" if free else ""
+        note(f"{name}: renamed {told}{way}")
+    note(f"{name}: bound by {joint.by} {listed([f'{key}={output}' for key, output in joint.bound])}")
+    if joint.idle:
+        note(f"{name}: no input takes {listed(list(map(str, joint.idle)))}")
+
+
+def _arrows(names: Mapping[Any, Any]) -> list[str]:
+    return [f"{old} to {new}" for old, new in names.items()]

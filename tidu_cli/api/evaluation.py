@@ -24,7 +24,7 @@ from tidu_cli.formats.suffixes import format_of, is_chunked
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.graph.types import DATETIMES, TensorType
+from tidu_cli.graph.types import DATETIMES, TensorType, Type
 from tidu_cli.limits import limited_steps
 from tidu_cli.runtime.engines.choosing import MANY, PLAIN, Choice, chosen, default_engine
 from tidu_cli.runtime.plans.runnable import Runnable
@@ -75,37 +75,47 @@ def evaluate(
     """
     _require_no_argument(evaluate, document.inputs, more)
     given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
+    if batch and moves:
+        raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
+    from tidu_cli.runtime.retraction import moves_of
+
+    moved = moves_of(document, moves) if moves else {}
     with limited_steps(max_steps):
-        return _evaluated(document, given, _keys(output), cast("int | None", max_memory), moves, batch, engine, device)
+        results, _ = values_of(
+            document,
+            given,
+            _keys(output),
+            lambda head: chosen(head, engine or default_engine(), device=device),
+            moves=moved,
+            batch=batch,
+            max_memory=cast("int | None", max_memory),
+        )
+    return {str(key): value for key, value in results.items()}
 
 
-def _evaluated(
+def values_of(
     document: Document,
     given: Mapping[Key, Any],
     output: Sequence[Key],
-    limit: int | None,
-    moves: Mapping[Any, object] | None,
-    batch: Mapping[Any, int] | None,
-    engine: str | None,
-    device: str | None,
-) -> dict[str, Any]:
-    from tidu_cli.runtime.evaluate import evaluate as run
-
+    choose: Callable[[Graph], Choice],
+    *,
+    moves: Mapping[Key, Any] | None = None,
+    batch: Mapping[Key, int] | None = None,
+    max_memory: int | None = None,
+) -> tuple[dict[Key, Any], dict[Key, Type]]:
+    """The values of outputs and their types, by key, as `evaluate` and `tidu eval` give them; `choose` says what evaluates."""
     head = materialize(document, outputs=output).head
-    choice = chosen(head, engine or default_engine(), device=device)
+    choice = choose(head)
     if batch:
-        if moves:
-            raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.batch import vectorized
 
         require_inputs(document, batch)
-        results, _ = evaluate_batch(head, given, batch, vectorized, max_memory=limit, engine=choice)
-    else:
-        from tidu_cli.runtime.retraction import moves_of
+        return evaluate_batch(head, given, batch, vectorized, max_memory=max_memory, engine=choice)
+    from tidu_cli.runtime.evaluate import evaluate as run
 
-        results = run(head, given, moves=moves_of(document, moves) if moves else {}, max_memory=limit, engine=choice)
-    return {str(key): value for key, value in results.items()}
+    results = run(head, given, moves=moves or {}, max_memory=max_memory, engine=choice)
+    return results, {o.key: o.type for o in head.outputs}
 
 
 class Compiled:

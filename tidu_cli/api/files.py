@@ -17,6 +17,7 @@ from tidu_cli.formats.values import FORMATS, read_values, write_values
 from tidu_cli.formats.write import write_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign
+from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import type_of_value
 
 
@@ -34,12 +35,17 @@ def load(
     `plugins` names the packages that may be imported for ops of the document; so does the environment variable TIDU_PLUGINS. `ops`
     are files of documents whose own ops may be used, too. Raises UnknownNameError for a package that is not installed.
     """
+    with reading(str(file)) as source:
+        return parse_imported(source, str(file), vocabulary_with(plugins, ops), plain=plain)[0].document
+
+
+def vocabulary_with(plugins: str | Sequence[str], ops: str | PurePath | Sequence[str | PurePath]) -> PrimitiveSet:
+    """The built-in primitives, and those of packages and of files of libraries. Raises UnknownNameError, DocumentError."""
     primitives = known_with(plugins)
     for library in map(str, cast("list[str | PurePath]", ops)):
         with reading(library) as source:
             primitives = parse_library(source, library, primitives)
-    with reading(str(file)) as source:
-        return parse_imported(source, str(file), primitives, plain=plain)[0].document
+    return primitives
 
 
 @checked()

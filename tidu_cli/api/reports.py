@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
-from tidu_cli.arguments import checked, one_of, several_names
+from tidu_cli.arguments import checked, one_of, several_names, text
+from tidu_cli.errors import PluginError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.installed import source_named
@@ -72,17 +74,20 @@ def show(document: Document, all: bool = False, formula: bool = False) -> str:
     return "\n".join(listing(document, every=all))
 
 
-def _in_notebooks(method: str) -> Callable[[Document], str | None]:
-    def shown(document: Document) -> str | None:
-        from tidu_cli.render.listing import notebook
+@checked(names=text)
+def ops(
+    *names: str, plugins: str | Sequence[str] = (), ops: str | PurePath | Sequence[str | PurePath] = ()
+) -> list[dict[str, Any]]:
+    """What is known of all primitives, or of those of these names, as `tidu ops --json` tells it.
 
-        found: str | None = getattr(notebook, method)(document)
-        return found
+    `plugins` names packages that may be imported for theirs, `ops` are files of libraries. Raises UnknownNameError; PluginError for
+    one that two of these bring.
+    """
+    from tidu_cli.api.files import vocabulary_with
+    from tidu_cli.checking.known_ops import data_of, known_ops
 
-    return shown
-
-
-# Documents are of a layer that knows nothing of pictures and listings, which notebooks look for on them.
-setattr(Document, "_repr_html_", _in_notebooks("html_of"))  # noqa: B010
-setattr(Document, "_repr_svg_", _in_notebooks("svg_of"))  # noqa: B010
-setattr(Document, "__str__", lambda document: show(document))  # noqa: B010
+    primitives = vocabulary_with(plugins, ops)
+    found, wrong = known_ops(names, primitives)
+    if wrong:
+        raise PluginError(wrong)
+    return [data_of(op, primitives) for op in found]

@@ -16,9 +16,10 @@ import click
 
 from tidu_cli import __version__
 from tidu_cli.cli.limiting import limit_options, limiting
-from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options
+from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options, note
 from tidu_cli.cli.style import Context, is_terminal
 from tidu_cli.errors import TiduError, called_in_shell, did_you_mean, printable
+from tidu_cli.notes import heard_by
 from tidu_cli.streams import data_alone, take_descriptor
 
 SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
@@ -91,7 +92,7 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with called_in_shell():
+            with called_in_shell(), heard_by(note):
                 return super().invoke(ctx)
         except click.UsageError as failure:  # which repeats words of the command line
             failure.message = "\n".join(map(printable, failure.message.split("\n")))  # type: ignore[misc]  # final by annotation

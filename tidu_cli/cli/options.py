@@ -21,8 +21,7 @@ from tidu_cli.cli.style import is_terminal
 from tidu_cli.errors import DocumentError, KeyTextError, TiduError, counted, printable
 from tidu_cli.formats.suffixes import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key, checked_pass, parse_key
-from tidu_cli.graph.select import covered_inputs, listed, matching_inputs
+from tidu_cli.graph.keys import checked_pass, parse_key
 from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
 from tidu_cli.port_data import Imported
 from tidu_cli.streams import data_stream
@@ -141,7 +140,6 @@ def is_plain() -> bool:
 
 output_keys_option = click.option(
     "--output",
-    "outputs",
     type=KEY,
     multiple=True,
     metavar="KEY",
@@ -179,15 +177,6 @@ one_pass_option = click.option(
     help="Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
 )
 """The option --one-pass N, which repeats."""
-
-
-def chosen_inputs(document: Document, wrt: Iterable[Key]) -> list[Key]:
-    """The inputs of --wrt, patterns written out. Of integers that are left out a note tells. Raises UnknownNameError."""
-    found = matching_inputs(document, wrt)
-    left_out = [str(k) for key in wrt if key not in document.inputs for k in covered_inputs(document, key) if k not in found]
-    if left_out:
-        note(f"left out of --wrt, as they are integers: {listed(left_out)}")
-    return found
 
 
 document_output_options = result_options(*DOCUMENTS, default="what came in")

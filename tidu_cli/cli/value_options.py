@@ -18,7 +18,6 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.literals import Constant
     from tidu_cli.graph.types import Type
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -130,12 +129,9 @@ def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
     return {key: int(str(axis)) for key, axis in _assigned(document, settings, {}, "--batch", "a batch").items()}
 
 
-def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, Constant]:
-    """The values of --set as constants of the declared types. Raises TiduError for the malformed, unknown or mistyped."""
-    from tidu_cli.runtime.inputs import input_constant
-
-    assigned = _assigned(document, values_of(settings), input_types(document), "--set")
-    return {key: input_constant(key, document.inputs[key].type, value) for key, value in assigned.items()}
+def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, object]:
+    """The values of --set that become constants. Raises TiduError for the malformed and unknown."""
+    return _assigned(document, values_of(settings), input_types(document), "--set") if settings else {}
 
 
 def input_types(document: Document) -> dict[Key, Type]:

@@ -11,7 +11,6 @@ from tidu_cli.errors import DocumentError, worded
 from tidu_cli.formats.compression import SUFFIXES, packed
 from tidu_cli.formats.files import one_line_errors
 from tidu_cli.formats.occupants import Kind, is_overwriting, kind_read
-from tidu_cli.formats.replacing import replace
 from tidu_cli.port_data import Piece
 from tidu_cli.streams import data_stream, is_stdout
 
@@ -59,6 +58,8 @@ def write_pieces(pieces: Iterable[Piece], path: str | None, kind: Kind = "data")
         if _is_special(path):
             with open(path, "wb") as file:
                 return _write(file, pieces)
+        from tidu_cli.formats.replacing import replace  # not for pipes
+
         return replace(os.path.realpath(path), lambda file: _write(file, pieces))
 
 

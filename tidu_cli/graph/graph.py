@@ -265,6 +265,15 @@ def _ports(ports: Sequence[Input] | Sequence[Output]) -> str:
     return ", ".join(shown + [f"… {len(ports) - _PORTS} more"] * (len(ports) > _PORTS))
 
 
+SHOWN: dict[str, Callable[[Document], str | None]] = {}
+"""How documents are shown as "text", "html" and "svg": whoever draws them puts it here (`tidu_cli.api`)."""
+
+
+def shown(form: str, document: Document) -> str | None:
+    """A document in a form for people and notebooks; None where nobody draws it so."""
+    return SHOWN[form](document) if form in SHOWN else None
+
+
 class Document(Frozen, slots=False, eq=False):
     """What a file or pipe holds: graphs, of which the last is the head, over one table of cases.
 
@@ -287,6 +296,15 @@ class Document(Frozen, slots=False, eq=False):
         inputs, outputs = (_ports(ports) for ports in (head.inputs, head.outputs))
         rest = f" and {others} other graph{'s' if others > 1 else ''}" if others else ""
         return f"<Document {head.name}({inputs}) -> {outputs or 'nothing'}{rest}, {nodes:,} node{'s' if nodes != 1 else ''}>"
+
+    def __str__(self) -> str:
+        return shown("text", self) or repr(self)
+
+    def _repr_html_(self) -> str | None:
+        return shown("html", self)
+
+    def _repr_svg_(self) -> str | None:
+        return shown("svg", self)
 
     @property
     def head(self) -> Graph:

@@ -128,18 +128,22 @@ def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: 
     return run.then(materialize, fixed=_seed(document, loss))
 
 
-def derivative(document: Document, wrt: Key, outputs: Keys = (), *, order: int = 1) -> Pipeline:
+def derivative(document: Document, wrt: Keys, outputs: Keys = (), *, order: int = 1) -> Pipeline:
     """The derivative of some order by one number, in the direction 1: y@1@2 for the second order.
 
     Each pass is materialized: what it repeats of those before is merged then, and not derived again by all that come.
     """
-    require_inputs(document, [wrt])
-    type_ = document.inputs[wrt].type
+    require_inputs(document, wrt)
+    if len(wrt) != 1:
+        raise TransformError(f"a derivative is by one number, and not by {listed(list(map(str, wrt)))}")
+    type_ = document.inputs[wrt[0]].type
     if isinstance(type_, RecordType) or type_.rank:
-        raise TransformError(f"input '{wrt}' is {type_}; a derivative is by one number: take the jacobian, or jvp for a direction")
+        raise TransformError(
+            f"input '{wrt[0]}' is {type_}; a derivative is by one number: take the jacobian, or jvp for a direction"
+        )
     run = Pipeline(document)
     for k in range(order):
-        run.then(linearize, wrt=[wrt], outputs=() if k else outputs)
+        run.then(linearize, wrt=wrt, outputs=() if k else outputs)
         (tangent,) = run.document.head.inputs
         assert isinstance(tangent.type, TensorType)
         run.then(materialize, fixed={tangent.key: filled(tangent.type, 1)})

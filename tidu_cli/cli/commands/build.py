@@ -33,7 +33,6 @@ from tidu_cli.installed import source_named
 )
 @click.option(
     "--output",
-    "outputs",
     multiple=True,
     metavar="NAME",
     help="An output to keep; repeats. The name of the output, where the source gives none. [default: all; y]",
@@ -51,7 +50,7 @@ from tidu_cli.installed import source_named
 def command(
     source: str,
     files: tuple[str, ...],
-    outputs: tuple[str, ...],
+    output: tuple[str, ...],
     name: str | None,
     by_jax: bool,
     rules: bool | None,
@@ -79,7 +78,7 @@ def command(
         raise click.UsageError(f"'{source}' names a file, and tidu build takes a formula or FILE.py:FUNCTION")
     how: dict[str, Any] = {"rules": rules is not False} if by_jax else {"source": sources} if sources else {}
     name = name or (None if kind == "function" else "f")
-    document = built(source, kind, (), files, jax=by_jax, name=name, outputs=outputs, **how)
+    document = built(source, kind, (), files, jax=by_jax, name=name, outputs=output, **how)
     if kind == "function" and not by_jax:
         for text in source_named(kind).notes(document):
             note(text)

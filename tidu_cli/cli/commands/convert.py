@@ -88,7 +88,7 @@ def command(
         raise click.UsageError(f"--types and --nodes are for JSON and msgpack, and the result is {to}")
     document = imported.document
     if numbers:
-        from tidu_cli.transforms.linking.passes import renumber
+        from tidu_cli.api.documents import renumber
 
         document = renumber(document, numbers)
     if (beside := values_file(options)) is None:

@@ -59,7 +59,7 @@ def command(
     settings: tuple[str, ...],
     files: tuple[str, ...],
     batches: tuple[str, ...],
-    outputs: tuple[Key, ...],
+    output: tuple[Key, ...],
     moves: tuple[str, ...],
     move_files: tuple[str, ...],
     scheduler: str | None,
@@ -89,8 +89,8 @@ def command(
     are read chunk by chunk, by the processes that need them, and -o OUT.zarr, .npz and .npy are written so: chunks that are done
     are kept in OUT.partial until all are, and a run that broke off goes on from them with --resume.
     """
+    from tidu_cli.api.evaluation import values_of
     from tidu_cli.formats.values import write_values
-    from tidu_cli.transforms.materialize import materialize
 
     require_stdin_once(file, *files, *move_files)
     spread = Spread(scheduler, chunk, reduction, resume, out)
@@ -110,21 +110,12 @@ def command(
     in_chunks = bool(axes) and (bool(spread) or chosen == "zarr" or name_directories(settings, files))
     values = given_values(document, settings, files, axes if in_chunks else ())
     moved = given_moves(document, moves, move_files)
-    head = materialize(document, outputs=outputs).head
-    del document  # which may be as large
-    choice = chosen_engine(head, engine, device)
     if in_chunks:
         from tidu_cli.cli.spreading import spread_values
+        from tidu_cli.transforms.materialize import materialize
 
-        spread_values(head, values, axes, choice, spread, chosen)
+        head = materialize(document, outputs=output).head
+        spread_values(head, values, axes, chosen_engine(head, engine, device), spread, chosen)
         return
-    if axes:
-        from tidu_cli.runtime.batches import evaluate_batch
-        from tidu_cli.transforms.batch import vectorized
-
-        results, types = evaluate_batch(head, values, axes, vectorized, engine=choice)
-    else:
-        from tidu_cli.runtime.evaluate import evaluate
-
-        results, types = evaluate(head, values, moves=moved, engine=choice), {o.key: o.type for o in head.outputs}
+    results, types = values_of(document, values, output, lambda head: chosen_engine(head, engine, device), moves=moved, batch=axes)
     emit_bytes(write_values(results, chosen, types), out)

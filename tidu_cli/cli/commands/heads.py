@@ -7,13 +7,9 @@ tidu materialize: one self-contained graph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import (
     Parsed,
     document_output_options,
@@ -30,9 +26,6 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.rules.identities import ASSUMPTIONS
 
-if TYPE_CHECKING:
-    from tidu_cli.transforms.memory.checkpoints import Policy
-
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose"))
 @file_argument
@@ -45,7 +38,7 @@ def transpose(document: Document, strong_zeros: bool) -> Document:
     The transpose takes the head's place. It takes the cotangents of the outputs and gives those of the inputs: from y@-1 to
     x@-1, say.
     """
-    from tidu_cli.transforms.transpose import transpose
+    from tidu_cli.api.documents import transpose
 
     return transpose(document, strong_zeros=strong_zeros)
 
@@ -64,15 +57,28 @@ def matrix(document: Document, holomorphic: bool) -> Document:
     output y and each input x of the derivative, with the axes of y and then those of x. A transposed head gives the same blocks by
     rows.
     """
-    from tidu_cli.transforms.matrix import matrix
+    from tidu_cli.api.documents import matrix
 
     return matrix(document, holomorphic=holomorphic)
 
 
-def _policy(text: str) -> Policy:
+def _policies(ctx: click.Context, param: click.Parameter, policies: tuple[str, ...]) -> tuple[str, ...]:
+    """The policies, if they go together. Raises UsageError."""
+    if policies:
+        from tidu_cli.transforms.memory.policies import joint_policy
+
+        try:
+            joint_policy(policies)
+        except TiduError as error:
+            raise click.UsageError(str(error)) from None
+    return policies
+
+
+def _policy(text: str) -> str:
     from tidu_cli.transforms.memory.policies import parse_policy
 
-    return parse_policy(text)
+    parse_policy(text)
+    return text
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
@@ -81,11 +87,10 @@ def _policy(text: str) -> Policy:
 @set_option("Make an input a constant: its value, such as 3, .5, 1,2,3, JSON, or @FILE.npy; repeats.")
 @click.option(
     "--recompute",
-    "policy",
     type=Parsed("policy", _policy),
     multiple=True,
     metavar="POLICY",
-    callback=lambda ctx, param, policies: _joint(policies),
+    callback=_policies,
     help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; N: "
     "loops in segments of N steps; cheap, cheap=N: those of at most N operations for each byte, by default 1; value=KEY, "
     "graph=NAME: an output, a graph; these two repeat.",
@@ -95,7 +100,6 @@ def _policy(text: str) -> Policy:
 @click.option("--simplify", is_flag=True, help="Replace nodes by simpler ones that give the same bits, and compute constants.")
 @click.option(
     "--assume",
-    "assumptions",
     multiple=True,
     type=click.Choice(ASSUMPTIONS),
     help="With --simplify: also by what holds where zeros have no sign, or nothing is infinite or NaN; repeats.",
@@ -104,13 +108,13 @@ def _policy(text: str) -> Policy:
 @on_document
 def materialize(
     document: Document,
-    outputs: tuple[Key, ...],
+    output: tuple[Key, ...],
     settings: tuple[str, ...],
-    policy: Policy | None,
+    recompute: tuple[str, ...],
     inline: bool,
     needed_inputs: bool,
     simplify: bool,
-    assumptions: tuple[str, ...],
+    assume: tuple[str, ...],
 ) -> Document:
     """Make one self-contained graph of a document.
 
@@ -123,51 +127,9 @@ def materialize(
     With --recompute, values that a reverse sweep would hold for long are computed a second time instead. A note tells the peak of
     memory and the operations, with and without; where the peak is no lower, the graph is as it is without. No value changes.
     """
-    from tidu_cli.transforms.materialize import materialize
+    from tidu_cli.api.documents import materialize
 
-    if assumptions and not simplify:
+    if assume and not simplify:
         raise click.UsageError("--assume says what --simplify may take for granted; add --simplify")
-    if settings:
-        from tidu_cli.transforms.linking.bind_constants import bind_constants
-
-        document = bind_constants(document, given_constants(document, settings))
-    if inline:
-        from tidu_cli.transforms.linking.inline import inline as inlined
-
-        document, outputs = inlined(materialize(document, outputs=outputs)), ()
-    if simplify:
-        from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
-
-        document, outputs = simplified(materialize(document, outputs=outputs), assumptions), ()
-    result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
-    if policy is None:
-        return result
-    from tidu_cli.transforms.memory.recompute import recompute
-
-    return _lesser(result, recompute(document, policy, outputs=outputs, needed_inputs=needed_inputs))
-
-
-def _joint(policies: Sequence[Policy]) -> Policy | None:
-    """The one policy that is given, or all that name values and graphs as one."""
-    from tidu_cli.transforms.memory.policies import joint_policy
-
-    try:
-        return joint_policy(policies)
-    except TiduError as error:
-        raise click.UsageError(str(error)) from None
-
-
-def _lesser(before: Document, after: Document) -> Document:
-    """The graph whose evaluation peaks lower; a note tells of both."""
-    from tidu_cli.limits import format_size
-    from tidu_cli.runtime.cost import lesser
-
-    found, old, new = lesser(before, after)
-    if found is before:
-        note(f"--recompute would not lower the peak of {format_size(old.peak or 0)}; the graph is as it is without")
-    else:
-        note(
-            f"peak {format_size(new.peak or 0)} instead of {format_size(old.peak or 0)}, "
-            f"{new.flops.known:,} operations instead of {old.flops.known:,}"
-        )
-    return found
+    fixed = given_constants(document, settings)
+    return materialize(document, output, fixed, recompute, inline, needed_inputs, simplify, assume)

@@ -8,7 +8,6 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     PASS,
     Parsed,
-    chosen_inputs,
     document_output_options,
     example,
     file_argument,
@@ -19,8 +18,6 @@ from tidu_cli.cli.options import (
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.graph.types import Type
 
 
 def _assignment(setting: str) -> tuple[Key, str]:
@@ -29,16 +26,6 @@ def _assignment(setting: str) -> tuple[Key, str]:
     if not equals:
         raise KeyTextError(f"'{setting}' is not KEY=TYPE, such as n=f32[]")
     return parse_key(key), type_
-
-
-def _type(document: Document, text: str) -> Type:
-    # Types may be those of records that the document declares.
-    from tidu_cli.lax.builtin import vocabulary
-
-    try:
-        return parse_value_type(text, vocabulary(document.cases).records, open_shapes=True)
-    except TypeTextError as error:
-        raise click.BadParameter(str(error), param_hint="'--tangent'") from None
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x"))
@@ -51,7 +38,6 @@ def _type(document: Document, text: str) -> Type:
 )
 @click.option(
     "--tangent",
-    "tangents",
     multiple=True,
     metavar="KEY=TYPE",
     type=Parsed("tangent", _assignment),
@@ -63,22 +49,19 @@ def _type(document: Document, text: str) -> Type:
 def command(
     document: Document,
     wrt: tuple[Key, ...],
-    outputs: tuple[Key, ...],
+    output: tuple[Key, ...],
     pass_number: int | None,
     detach: bool,
-    tangents: tuple[tuple[Key, str], ...],
+    tangent: tuple[tuple[Key, str], ...],
 ) -> Document:
     """Append the JVP of the head's outputs.
 
     It is a linear graph, and comes after a residual graph where the derivative needs values that the document does not have. It
     takes the tangents of the --wrt inputs, in that order, and gives those of the outputs: from x@1 to y@1, say.
     """
-    from tidu_cli.transforms.linearize import linearize
+    from tidu_cli.api.documents import linearize
 
-    types = {key: _type(document, text) for key, text in tangents}
-    result = linearize(document, chosen_inputs(document, wrt), outputs=outputs, pass_number=pass_number, tangent_types=types)
-    if not detach:
-        return result
-    from tidu_cli.transforms.linking.compose import detach as detached
-
-    return detached(result, len(document.graphs))
+    try:
+        return linearize(document, wrt, output, pass_number, detach, dict(tangent))
+    except TypeTextError as error:
+        raise click.BadParameter(str(error), param_hint="'--tangent'") from None

@@ -7,14 +7,12 @@ tidu rename: give inputs, outputs and graphs other names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from tidu_cli.cli.building.declarations import build_option
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import (
     KEY,
     Parsed,
@@ -31,10 +29,9 @@ from tidu_cli.cli.options import (
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
-    from tidu_cli.transforms.linking.compose import Joint
+    pass
 
 
 _NAMED = 10
@@ -45,7 +42,6 @@ _NAMED = 10
 @click.argument("files", nargs=-1, metavar="[FILES]...")
 @click.option(
     "--bind",
-    "binds",
     multiple=True,
     metavar="INPUT=KEY",
     help="Make an input equal to an output of another graph, or to the value of a digest; repeats.",
@@ -55,9 +51,7 @@ _NAMED = 10
 @ops_option
 @plain_option
 @document_output_options
-def resolve(
-    files: tuple[str, ...], binds: tuple[str, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None
-) -> None:
+def resolve(files: tuple[str, ...], bind: tuple[str, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None) -> None:
     """Link documents into one.
 
     Equal graphs merge, detached references find their values, and --bind composes graphs. If two different graphs have
@@ -66,19 +60,11 @@ def resolve(
 
     References that no document defines stay detached, and are named on standard error.
     """
-    from tidu_cli.transforms.linking.resolve import dangling, renamed, resolve
+    from tidu_cli.api.documents import resolve
 
     documents, names, came_in = load_all(files or ("-",))
-    pairs = [_pair(bind, documents) for bind in binds]
-    result = resolve(documents, bind=pairs, one_pass=one_pass, names=names)
-    if other := [f"{old} to {new}" for old, new in renamed(result, documents)]:
-        note(f"renamed graph {listed(other)}: another one has that name")
-    unknown = list(dangling(result))
-    for digest, graph in unknown[:_NAMED]:
-        note(f"graph '{graph}' reads {digest}, which no document defines")
-    if len(unknown) > _NAMED:
-        note(f"... {len(unknown)} such values in all")
-    emit(result, out, format_, came_in)
+    pairs = [_pair(text, documents) for text in bind]
+    emit(resolve(*documents, bind=pairs, one_pass=one_pass, names=names), out, format_, came_in)
 
 
 def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:
@@ -130,32 +116,10 @@ def compose(
 
     Notes on standard error list what was bound and renamed: u=v says that the input u is the output v.
     """
-    from tidu_cli.transforms.linking.compose import compose
+    from tidu_cli.api.documents import compose
 
     documents, names, came_in = load_all(files or ("-",))
-    composition = compose(documents, by=by, share=share, one_pass=one_pass, names=names)
-    for name, joint in zip(names[1:], composition.joints, strict=True):
-        _tell(name, joint)
-    emit(composition.document, out, format_, came_in)
-
-
-def _tell(file: str, joint: Joint) -> None:
-    bound = {key for key, _ in joint.bound}
-    free = [f"{old} to {new}" for old, new in joint.inputs.items() if new not in bound]
-    renamed = {
-        "input": [f"{old} to {new}" for old, new in joint.inputs.items() if new in bound] + free,
-        "output": _arrows(joint.outputs),
-        "graph": _arrows(joint.graphs),
-    }
-    if told := "; ".join(f"{kind} {listed(names)}" for kind, names in renamed.items() if names):
-        note(f"{file}: renamed {told}{'; --share keeps inputs one' if free else ''}")
-    note(f"{file}: bound by {joint.by} {listed([f'{key}={output}' for key, output in joint.bound])}")
-    if joint.idle:
-        note(f"{file}: no input takes {listed(list(map(str, joint.idle)))}")
-
-
-def _arrows(names: Mapping[Key, Key] | Mapping[str, str]) -> list[str]:
-    return [f"{old} to {new}" for old, new in names.items()]
+    emit(compose(*documents, by=by, share=share, one_pass=one_pass, names=names), out, format_, came_in)
 
 
 def _renaming(text: str) -> tuple[str, str]:
@@ -188,6 +152,6 @@ def rename(document: Document, keys: tuple[tuple[str, str], ...], graphs: tuple[
     What is derived of them follows: with the input x go its tangents x@1 and its cotangents x@-1, with the graph f its derivative
     f@1. All change at once: --key x=y --key y=x exchanges two.
     """
-    from tidu_cli.transforms.linking.rename import renamed
+    from tidu_cli.api.documents import rename
 
-    return renamed(document, _names(keys, "--key"), _names(graphs, "--graph"))
+    return rename(document, _names(keys, "--key"), _names(graphs, "--graph"))

@@ -37,13 +37,13 @@ _COLOURS: dict[str, dict[str, Any]] = {
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu show"))
 @file_argument
-@click.option("--all", "every", is_flag=True, help="All nodes, also of graphs of more than 60.")
+@click.option("--all", is_flag=True, help="All nodes, also of graphs of more than 60.")
 @click.option(
     "--formula",
     is_flag=True,
     help="The head, a graph of numbers without axes, as a formula, which tidu build reads; derivatives' keys become names.",
 )
-def show(file: str, every: bool, formula: bool) -> None:
+def show(file: str, all: bool, formula: bool) -> None:
     """Show a document as text.
 
     Each value has a line: its name, its type, and the op that gives it, with attrs in brackets and operands. Inputs go by their
@@ -57,7 +57,7 @@ def show(file: str, every: bool, formula: bool) -> None:
     else:
         from tidu_cli.render.listing.lines import listing
 
-        emit_lines(listing(document, every=every), _coloured if coloured(data_stream()) else str)
+        emit_lines(listing(document, every=all), _coloured if coloured(data_stream()) else str)
 
 
 def _coloured(line: str) -> str:
@@ -84,12 +84,11 @@ _PREFIXES = ("", " k", " M", " G", " T", " P", " E")
 @file_argument
 @click.option(
     "--digests",
-    "with_digests",
     is_flag=True,
     help="Also the digest of each value, which --output, --bind and other files know it by.",
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs, with exact numbers.")
-def info(file: str, with_digests: bool, as_json: bool) -> None:
+def info(file: str, digests: bool, as_json: bool) -> None:
     """Summarise a document.
 
     A table tells of each graph what it is, how many inputs, outputs and nodes it has, the bytes of the former two, the depth (the
@@ -97,10 +96,10 @@ def info(file: str, with_digests: bool, as_json: bool) -> None:
     most frequent ops; below it, indented, the same of the graphs in its loops and branches, of one step. A star marks the head.
     Then come the record types of the document, what evaluating the head takes, and each graph's inputs and outputs.
     """
-    from tidu_cli.checking.summary import summary_of
+    from tidu_cli.api.reports import info
 
     document, format_ = load(file)
-    summary = {"format": format_, **summary_of(document, with_digests=with_digests)}
+    summary = {"format": format_, **info(document, digests)}
     if as_json:
         emit_json(summary)
     else:

@@ -35,7 +35,6 @@ from tidu_cli.cli.options import (
     KEY,
     Whole,
     chosen_format,
-    chosen_inputs,
     emit,
     emit_bytes,
     emit_text,
@@ -52,14 +51,11 @@ from tidu_cli.cli.options import (
 )
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
-from tidu_cli.errors import TransformError
 from tidu_cli.formats.suffixes import DOCUMENTS
-from tidu_cli.graph.select import listed
 from tidu_cli.installed import is_foreign
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Document
-    from tidu_cli.graph.keys import Key
     from tidu_cli.graph.literals import Literal
     from tidu_cli.transforms.shorthands import Pipeline, Stage
 
@@ -67,9 +63,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[..., dict[str, Any]]], click.Command]:
-    """The command of the transform of `transforms.shorthands` that has the function's name.
+    """The command of the shorthand that has the function's name.
 
-    The function makes arguments of the transform of the options' values. The command has the argument FILE, these options and those
+    The function makes the shorthand's arguments of the options' values. The command has the argument FILE, these options and those
     of every shorthand; `shown` is its example.
     """
 
@@ -78,7 +74,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
         def command(
             file: str, tell: bool, engine: str, device: str | None, out: str | None, format_: str | None, **given: Any
         ) -> None:
-            from tidu_cli.transforms import shorthands
+            from tidu_cli.api.documents import pipeline
 
             settings, files = given.pop("settings"), given.pop("files")
             spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)
@@ -99,24 +95,23 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             if not tell:
                 require_printable(out, chosen)
             document, came_in = load(file, settings, files)
-            given["wrt"] = _wrt(document, given["wrt"])
-            run: Pipeline = getattr(shorthands, arguments.__name__)(document, **arguments(**given))
+            run = pipeline(arguments.__name__, document, **arguments(**given))
             if tell:
                 emit_text(_commands(run, document, file, settings, files, engine_words(engine, device), out, format_))
             elif not evaluates:
                 emit(run.document, out, format_, came_in)
             else:
-                head, values = run.document.head, given_values(run.document, settings, files)
+                values = given_values(run.document, settings, files)
                 if spread:
                     from tidu_cli.cli.spreading import spread_matrix
 
                     spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device), chosen)
                     return
+                from tidu_cli.api.evaluation import values_of
                 from tidu_cli.formats.values import write_values
-                from tidu_cli.runtime.evaluate import evaluate
 
-                found = evaluate(head, values, engine=chosen_engine(head, engine, device))
-                emit_bytes(write_values(found, chosen, {o.key: o.type for o in head.outputs}), out)
+                results, types = values_of(run.document, values, (), lambda head: chosen_engine(head, engine, device))
+                emit_bytes(write_values(results, chosen, types), out)
 
         decorated: Any = command
         for option in reversed((*options, *_SHARED)):
@@ -260,17 +255,7 @@ def derivative(**given: Any) -> dict[str, Any]:
 
     The derivative by a complex number is in the direction 1: that of a holomorphic function.
     """
-    return given
-
-
-def _wrt(document: Document, wrt: Key | tuple[Key, ...]) -> Key | list[Key]:
-    """The inputs of --wrt. Raises UnknownNameError, and TransformError for several where one is wanted."""
-    if isinstance(wrt, tuple):
-        return chosen_inputs(document, wrt)
-    found = chosen_inputs(document, [wrt])
-    if len(found) > 1:
-        raise TransformError(f"a derivative is by one number, and '{wrt}' stands for {listed(list(map(str, found)))}")
-    return found[0]
+    return given | {"wrt": [given["wrt"]]}
 
 
 def _commands(
