@@ -32,7 +32,7 @@ def checked(**own: Check) -> Callable[[Function], Function]:
         checks = {name: own.get(name) or CHECKS.get(name, _anything) for name in code.co_varnames[:named]}
         places = [(name, checks[name]) for name in code.co_varnames[: code.co_argcount]]
         several = code.co_varnames[named] if code.co_flags & inspect.CO_VARARGS else ""
-        others = several, CHECKS.get(several, _anything)
+        others = several, own.get(several) or CHECKS.get(several, _anything)
 
         @wraps(function)
         def apply(*args: Any, **options: Any) -> Any:

@@ -1,0 +1,105 @@
+"""The command line is a face of the API: the same names, the same answers, the same words but for how an option is spelt."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+import tidu_cli as tidu
+from tests.cli.running import ROOT, F, invoke, succeed
+from tidu_cli.cli.main import COMMANDS, cli
+
+FUNCTIONS = {name: getattr(tidu, {"eval": "evaluate", "dot": "to_dot"}.get(name, name), None) for name in COMMANDS}
+"""The function of each command."""
+
+SHELL = {
+    *("file", "files", "input", "ops", "plugins", "plain"),  # how a document is read
+    *("out", "format_", "force", "as_json", "quiet", "verbose", "brief", "in_full", "tell"),  # how a result is written
+    *("max_memory", "max_nodes", "max_expansion", "max_steps"),  # limits of a process
+    *("settings", "move_files", "batches"),  # values, which Python has as they are
+}
+"""Parameters of commands for what Python has in hand, or does with the result."""
+
+OWN = {
+    "eval": {"scheduler", "chunk", "reduction", "resume"},  # Compiled.map
+    "dot": {"limit", "expand", "opened", "depth"},  # of pictures drawn
+    "check": {"subjects", "static", "closure", "numeric", "everything", "dtypes", "against", "dims", "input_types", "set"},
+    **{name: {"engine", "device"} for name in ("grad", "jvp", "vjp", "hvp", "derivative")},  # evaluate
+    "jacobian": {"engine", "device", "scheduler", "chunk", "resume", "mode"},
+    "hessian": {"engine", "device", "scheduler", "chunk", "resume"},
+}
+"""Options of commands that are parameters of other functions: `parts` of check, `reverse` of jacobian."""
+
+
+def command(name: str) -> click.Command:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("name", [name for name, function in FUNCTIONS.items() if function])
+def test_options_are_parameters(name: str) -> None:
+    taken = {p.name for p in command(name).params if p.name} - SHELL - OWN.get(name, set())
+    assert taken <= set(inspect.signature(FUNCTIONS[name]).parameters)
+
+
+@pytest.mark.every
+def test_every_command_that_is_listed_as_of_its_own_has_these_options() -> None:
+    for name, own in OWN.items():
+        assert own <= {p.name for p in command(name).params}, name
+
+
+DOCUMENT = tidu.load(F)
+CUBE = str(ROOT / "samples" / "cube.json")
+
+ANSWERS = {
+    "info": (("info", F), lambda: {"format": "json", **tidu.info(DOCUMENT)}),
+    "diff": (("diff", F, F), lambda: tidu.diff(DOCUMENT, DOCUMENT)),
+    "check": (("check", F, "--all"), lambda: {F: tidu.check(DOCUMENT, "all")}),
+    "ops": (("ops", "mul", "scan"), lambda: tidu.ops("mul", "scan")),
+}
+"""Of each command with --json a call, and the API's answer to the same question."""
+
+
+def test_every_command_with_json_is_compared() -> None:
+    assert {name for name in COMMANDS if any(p.name == "as_json" for p in command(name).params)} == ANSWERS.keys()
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("name", ANSWERS)
+def test_json_is_what_the_function_gives(name: str) -> None:
+    args, answer = ANSWERS[name]
+    assert json.loads(succeed(*args, "--json")) == json.loads(json.dumps(answer()))
+
+
+def test_a_difference_is_told_alike() -> None:
+    result = invoke("diff", F, CUBE, "--exact", "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)
+    assert found == json.loads(json.dumps(tidu.diff(DOCUMENT, tidu.load(CUBE), exact=True)))
+    assert not found["same"]
+
+
+DERIVED: dict[str, dict[str, object]] = {
+    "linearize": {},
+    "grad": {},
+    "jvp": {"value": True},
+    "vjp": {"strong_zeros": True},
+    "hvp": {},
+    "jacobian": {},
+    "hessian": {},
+    "derivative": {"order": 2},
+}
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("name", DERIVED)
+def test_derivatives_are_those_of_the_function(name: str, tmp_path: Path) -> None:
+    flags = [word for key, x in DERIVED[name].items() for word in ([f"--{key.replace('_', '-')}"] + [str(x)] * (x is not True))]
+    tidu.save(getattr(tidu, name)(DOCUMENT, "x", **DERIVED[name]), tmp_path / "derived.json")
+    assert succeed(name, F, "--wrt", "x", *flags) == (tmp_path / "derived.json").read_bytes()
