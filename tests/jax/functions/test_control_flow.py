@@ -14,6 +14,7 @@ jnp, lax = jax.numpy, jax.lax
 
 import tidu_cli  # noqa: E402
 from tests.jax.functions.agreement import compared  # noqa: E402
+from tests.tiers import few  # noqa: E402
 from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
 from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 
@@ -165,7 +166,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], bool]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", few(CASES, 12))
 def test_agrees_with_jax(name: str) -> None:
     function, args, reverse = CASES[name]
     for kind, distance in compared(function, *args, reverse=reverse).items():

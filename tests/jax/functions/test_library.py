@@ -18,7 +18,7 @@ jnp, nn = jax.numpy, jax.nn
 
 import tidu_cli  # noqa: E402
 from tests.cli.running import succeed  # noqa: E402
-from tests.tiers import thin  # noqa: E402
+from tests.tiers import few  # noqa: E402
 from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
 from tidu_cli.formats.read import parse_document  # noqa: E402
 
@@ -69,7 +69,7 @@ def defined(document: Any) -> list[str]:
     return [d.name for d in getattr(document.cases.vocabulary, "definitions", ())]
 
 
-@pytest.mark.parametrize("name", thin(list(FUNCTIONS), 10))
+@pytest.mark.parametrize("name", few(FUNCTIONS, 10))
 def test_derivatives_are_those_of_jax_without_operations_of_the_document(name: str) -> None:
     function, points = FUNCTIONS[name]
     document, derivatives = orders(function, 2)
@@ -117,7 +117,7 @@ MAPPED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.parametrize("name", few(MAPPED, 3))
 def test_vmap(name: str) -> None:
     def function(x: Any) -> Any:
         return jnp.sum(jnp.cos(MAPPED[name](x)) * jnp.arange(3.0))

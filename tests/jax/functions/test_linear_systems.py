@@ -14,6 +14,7 @@ import pytest
 
 from tests.jax.lowering.compiled import compiled
 from tests.lax.sampling.decomposition_samples import derivative
+from tests.tiers import few
 from tidu_cli.adapters.jax.functions.function import from_jax
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
@@ -91,7 +92,7 @@ def run(document: Any, values: dict[Key, Any]) -> list[Any]:
     return program.run({i.key: values[i.key] for i in program.inputs})
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", few(FUNCTIONS, 12))
 def test_agrees_with_jax(name: str, jax: Any) -> None:
     function, *operands = FUNCTIONS[name]
     document = trace(lambda x: function(np, *x), operands)

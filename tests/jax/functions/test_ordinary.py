@@ -16,7 +16,7 @@ import pytest
 
 from tests.jax.lowering.compiled import compiled
 from tests.ordinary import test_ordinary as ordinary
-from tests.tiers import campaign
+from tests.tiers import few
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
@@ -95,7 +95,7 @@ def test_gradients_are_jaxs(field: str) -> None:
     compared = 0
     plain = [(function, given) for of, function, given in ordinary.EXAMPLES if of == field]
     pairs = list(zip(plain, module.EXAMPLES, strict=True))
-    for (function, given), (as_written, _) in pairs if campaign() else pairs[::3]:
+    for (function, given), (as_written, _) in few(pairs, 5):
         by_jax = jaxs(as_written, given)
         expected = ordinary.results(function(**copy.deepcopy(given)))
         if by_jax is None or function.__name__ in ANOTHER:

@@ -13,6 +13,7 @@ import scipy.special
 
 from tests.jax.functions.agreement import document_of
 from tests.jax.lowering.compiled import compiled
+from tests.tiers import few
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.graph import Document
@@ -124,7 +125,7 @@ def compare(name: str, document: Document, operands: tuple[Any, ...], function: 
             np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-10, err_msg=f"{name} {kind}")
 
 
-@pytest.mark.parametrize("name", OPERANDS)
+@pytest.mark.parametrize("name", few(OPERANDS, 14))
 def test_special(name: str, jax: Any) -> None:
     import jax.scipy.special as theirs
 
@@ -166,7 +167,7 @@ PARAMETRIZED: dict[str, Any] = {
 """Functions with parameters that are fixed."""
 
 
-@pytest.mark.parametrize("name", PARAMETRIZED)
+@pytest.mark.parametrize("name", few(PARAMETRIZED, 2))
 def test_parametrized(name: str, jax: Any) -> None:
     import jax.scipy.special as theirs
 

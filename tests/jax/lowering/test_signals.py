@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.jax.functions.test_linear_systems import directions, run
+from tests.tiers import few
 from tidu_cli.adapters.numpy import windows
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
@@ -75,7 +76,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", few(FUNCTIONS, 24))
 def test_agrees_with_jax(name: str, jax: Any) -> None:
     function, *operands = FUNCTIONS[name]
     document = trace(lambda x: function(np, windows, *x), operands)

@@ -15,6 +15,7 @@ from jax.experimental.ode import odeint  # noqa: E402
 
 import tidu_cli as tidu  # noqa: E402
 from tests.jax.programs.gradients import assert_gradient_agrees, assert_tangent_agrees  # noqa: E402
+from tests.tiers import few  # noqa: E402
 from tidu_cli.errors import TiduError  # noqa: E402
 
 pytestmark = pytest.mark.jax
@@ -51,15 +52,17 @@ def _without_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 ADAPTIVE = diffrax.PIDController(rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("solver", [diffrax.Euler(), diffrax.Tsit5()], ids=["Euler", "Tsit5"])
+@pytest.mark.parametrize("solver", few([diffrax.Euler(), diffrax.Tsit5()], 1), ids=lambda solver: type(solver).__name__)
 def test_forward_mode_of_steps_of_one_size(solver: Any) -> None:
     assert_tangent_agrees(solved(diffrax.ForwardMode(), solver, diffrax.ConstantStepSize()), RATES, START)
 
 
+@pytest.mark.campaign
 def test_forward_mode_of_steps_that_adapt() -> None:
     assert_tangent_agrees(solved(diffrax.ForwardMode(), diffrax.Tsit5(), ADAPTIVE, None), RATES, START)
 
 
+@pytest.mark.campaign
 def test_forward_mode_of_an_implicit_solver() -> None:
     assert_tangent_agrees(solved(diffrax.ForwardMode(), diffrax.Kvaerno3(), ADAPTIVE, None), RATES, START)
 

@@ -16,6 +16,7 @@ from numpyro.infer.reparam import TransformReparam  # noqa: E402
 from numpyro.infer.util import log_density, potential_energy  # noqa: E402
 
 from tests.jax.programs.gradients import assert_gradient_agrees  # noqa: E402
+from tests.tiers import few  # noqa: E402
 
 pytestmark = pytest.mark.jax
 jnp = jax.numpy
@@ -90,7 +91,7 @@ MODELS: dict[str, tuple[Callable[..., None], tuple[Any, ...], dict[str, tuple[in
 """Models, their data, and the shapes of their unconstrained parameters."""
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, 2))
 def test_gradient_of_the_potential_energy(name: str) -> None:
     model, data, shapes = MODELS[name]
     params = {k: RNG.standard_normal(shape) / 2 for k, shape in shapes.items()}

@@ -13,6 +13,7 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 
 from tests.jax.programs.gradients import assert_gradient_agrees  # noqa: E402
+from tests.tiers import few  # noqa: E402
 
 pytestmark = pytest.mark.jax
 jnp = jax.numpy
@@ -39,7 +40,7 @@ LOSSES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", few(LOSSES, 4))
 def test_gradient_of_a_loss(name: str) -> None:
     loss, args = LOSSES[name]
     assert_gradient_agrees(lambda *xs: jnp.sum(loss(*xs)), *args)
@@ -63,7 +64,7 @@ def start() -> dict[str, Any]:
     return {"w": RNG.standard_normal((3, 4)), "v": RNG.standard_normal(4)}
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", few(OPTIMIZERS, 2))
 def test_gradient_through_steps_of_an_optimizer(name: str) -> None:
     """The loss after three steps, by parameters at the start, data and rate: second derivatives, and the updates themselves."""
 

@@ -10,6 +10,8 @@ from typing import Any
 import jax
 import pytest
 
+from tests.tiers import few
+
 pytestmark = pytest.mark.jax
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "xla.py"
@@ -27,7 +29,7 @@ def load() -> Any:
 XLA = load()
 
 
-@pytest.mark.parametrize("name", XLA.PROBLEMS)
+@pytest.mark.parametrize("name", few(XLA.PROBLEMS, 3))
 def test_gradients_take_what_those_of_jax_take(name: str) -> None:
     with jax.enable_x64(True):
         found = {way: XLA.costs(program) for way, (program, _) in XLA.compiled(XLA.PROBLEMS[name]()).items()}

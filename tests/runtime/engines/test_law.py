@@ -58,7 +58,7 @@ def test_examples_of_primitives(op):
 
 
 @ENGINE
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(80, check=25))
 @given(documents(makers=ANY, dtypes=("f64", "f32", "c128"), shapes=((), (), (3,))), seeds)
 def test_random_documents(engine, document, seed):
     head = materialize(document).head
@@ -66,7 +66,7 @@ def test_random_documents(engine, document, seed):
 
 
 @ENGINE
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=15))
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=2, max_nodes=12, bindings=False), seeds)
 def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
     wrt = [i.key for i in document.free_inputs]
@@ -107,7 +107,7 @@ SCALARS = documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, ma
 
 
 @NATIVE
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=20))
 @given(SCALARS, seeds, st.integers(1, 40))
 def test_batches_are_items_one_by_one(document, seed, size):
     """Bit for bit."""

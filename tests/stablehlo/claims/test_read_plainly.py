@@ -12,6 +12,7 @@ from tests.graphs.templates import apply
 from tests.stablehlo.claims.test_values import NEAR, require_close
 from tests.stablehlo.claims.written import document_of, in_this_process, is_written
 from tests.stablehlo.modules import main, of_text
+from tests.tiers import few
 from tidu_cli.checking.numeric.examples import example_cases, of_operand
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import DocumentError
@@ -20,6 +21,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.rules.contract import Example
 from tidu_cli.runtime.evaluate import evaluate
 
 REFUSED = {
@@ -45,9 +47,13 @@ def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])
 def test_examples_have_the_same_values(op: str) -> None:
     rng = np.random.default_rng(0)
-    for example, case in example_cases(BUILTIN, BUILTIN[op]):
-        if all(isinstance(t, TensorType) and t.dtype in ("f64", "bool", "i32") for t in (*case.operands, *case.results)):
-            require_values(case, [np.asarray(draw(rng, t, of_operand(example.within, k))) for k, t in enumerate(case.operands)])
+    for example, case in few(filter(_of_plain_dtypes, example_cases(BUILTIN, BUILTIN[op])), 4):
+        require_values(case, [np.asarray(draw(rng, t, of_operand(example.within, k))) for k, t in enumerate(case.operands)])
+
+
+def _of_plain_dtypes(of: tuple[Example, Case]) -> bool:
+    _, case = of
+    return all(isinstance(t, TensorType) and t.dtype in ("f64", "bool", "i32") for t in (*case.operands, *case.results))
 
 
 def require_values(case: Case, operands: list[Any]) -> None:

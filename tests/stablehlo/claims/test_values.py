@@ -16,7 +16,7 @@ from tests.graphs.strategies import REAL, documents, seeds
 from tests.graphs.templates import apply
 from tests.stablehlo.claims.test_round_trip import FILES, SAMPLES
 from tests.stablehlo.claims.written import arguments, by_iree, by_xla, document_of, is_written, leaves_of
-from tests.tiers import examples
+from tests.tiers import examples, few
 from tidu_cli.adapters.stablehlo.writing.values import arrays, pytree
 from tidu_cli.checking.numeric.examples import example_cases, of_operand
 from tidu_cli.checking.numeric.sampling import draw
@@ -73,11 +73,11 @@ def require_close(found: Any, expected: Any, units: int, what: str, coarse: floa
 
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])
 def test_examples_have_the_same_values(op: str) -> None:
-    """All of a primitive in one module."""
+    """Some of all dtypes of a primitive in one module."""
     rng = np.random.default_rng(0)
     cases: list[Case] = []
     operands: list[list[Any]] = []
-    for example, case in example_cases(BUILTIN, BUILTIN[op]):
+    for example, case in few(example_cases(BUILTIN, BUILTIN[op]), 8):
         if all(isinstance(t, TensorType) and t.dtype in DTYPES for t in (*case.operands, *case.results)) and is_written(case):
             cases.append(case)
             operands.append([np.asarray(draw(rng, t, of_operand(example.within, k))) for k, t in enumerate(case.operands)])
