@@ -39,8 +39,10 @@ def examples(wanted: int, check: int = EXAMPLES["check"]) -> int:
 
     A law whose examples take long says how many `make check` takes: some three seconds' worth of processor time.
     """
-    most = min(wanted, check)
-    return wanted if campaign() else most if full() else max(3, most * EXAMPLES["test"] // EXAMPLES["check"])
+    if campaign():
+        return wanted
+    most = min(wanted, EXAMPLES["check"])
+    return min(check, most if full() else max(3, most * EXAMPLES["test"] // EXAMPLES["check"]))
 
 
 def few(cases: Iterable[T], n: int) -> list[T]:

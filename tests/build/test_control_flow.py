@@ -72,7 +72,7 @@ def unrolled(f, init, xs, n, reverse):
 
 
 @given(init=TREE, row=TREE, n=st.integers(1, 4), reverse=st.booleans())
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40, check=12), deadline=None)
 def test_a_scan_is_the_loop(init, row, n, reverse):
     """Traced, and on plain values, with values that f closes over; and so are its derivatives."""
     xs = mapped(lambda x: np.stack([x * (0.5 + k) for k in range(n)]), row)

@@ -97,7 +97,7 @@ def same(found: Any, expected: Any, at: dict[str, float]) -> None:
 
 
 @given(program=PROGRAM, x=NUMBER, y=NUMBER)
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25, check=12), deadline=None)
 def test_loops_in_loops_are_as_if_unrolled(program, x, y):
     found, expected = traced(program, tidu), traced(program, Unrolled)
     at = {"x": x, "z": y}

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.numpy.test_functions import FUNCTIONS
+from tests.tiers import examples, few
 from tests.waiting import cpu_seconds
 from tidu_cli.adapters.numpy.arrays import repeats
 from tidu_cli.adapters.numpy.errors import BuildError
@@ -29,7 +30,7 @@ def require_the_same(function: Callable[..., Any], *types: str) -> None:
         assert text(function, *types) == again
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", few(FUNCTIONS, 50))
 def test_functions(name: str) -> None:
     """Of several arrays, also of the same one and of a constant."""
     function = FUNCTIONS[name]
@@ -53,6 +54,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 OPERANDS = st.tuples(st.just("value"), st.integers(0, 9)) | st.tuples(st.just("number"), NUMBERS)
 
 
+@settings(max_examples=examples(2000, check=33))
 @given(st.lists(st.tuples(st.sampled_from(sorted(OPERATORS)), st.integers(0, 9), OPERANDS), max_size=30))
 def test_operators(program: list[tuple[str, int, tuple[str, Any]]]) -> None:
     """Of arrays of several types and of Python's numbers, some of which are equal and not the same."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample, without
+from tests.tiers import few
 from tidu_cli.checking.closure import document_closure, emissions, examples_closure
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.graph.types import INEXACT
@@ -103,9 +104,9 @@ def test_emissions_are_what_rules_emit() -> None:
 
 @pytest.mark.parametrize("name", [p.name for p in BUILTIN])
 def test_transforms_never_lack_a_rule(name: str) -> None:
-    """What closure says, by doing it: every example is linearized and transposed in turn, twice over."""
+    """What closure says, by doing it: examples are linearized and transposed in turn, twice over."""
     primitive = BUILTIN[name]
-    for _, case in example_cases(BUILTIN, primitive):
+    for _, case in few(example_cases(BUILTIN, primitive), 8):
         document = one_node_document(case)
         wrt = [i.key for k, i in enumerate(document.head.inputs) if i.type.inexact and k not in primitive.rules.inert]
         if not wrt or not any(o.type.inexact for o in document.head.outputs):

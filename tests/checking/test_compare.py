@@ -29,7 +29,7 @@ from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-LAWS = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=examples(60, check=20), suppress_health_check=list(HealthCheck))
 sin, cos, exp = op("sin"), op("cos"), op("exp")
 
 

@@ -115,7 +115,7 @@ def test_primitives_are_checked_in_every_way_by_default() -> None:
     assert invoke("check", "--ops", "mull").exit_code == 1
 
 
-@pytest.mark.check
+@pytest.mark.campaign
 def test_the_whole_set_passes() -> None:
     """The numeric part of each primitive is looked at where that part is tested."""
     found = data_of("check", "--ops", "--static", "--closure")

@@ -66,7 +66,7 @@ def test_of_anything_up_to_the_order_of_sums(document, draw, seed):
         np.testing.assert_allclose(found[key], due[key], rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=examples(40, check=20))
+@settings(max_examples=examples(40, check=14))
 @given(st.integers(1, 400), st.integers(1, 9), st.integers(0, 99))
 def test_sums_within_the_bound_of_pairwise_summation(n, chunk, seed):
     """The exact sum is that of the numbers that come out one by one; a tree adds no more than its levels."""

@@ -29,7 +29,7 @@ from tidu_cli.graph.types import TIMES, leaves
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.transforms.materialize import materialize
 
-law = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(60, check=30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 GRAPH = tidu.trace(lambda x, w: {"y": x * x * w, "z": (x * w).sum()}, x="f64[2]", w="f64[2]")
 F = tidu.compile(GRAPH, engine="numpy")
 N, CHUNK = 40, 3

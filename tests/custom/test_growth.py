@@ -12,6 +12,7 @@ import msgpack
 import pytest
 
 from tests.custom.making import Data, body, definition, encoded, read, unary, using
+from tests.tiers import few
 from tidu_cli.custom.definitions import OpDefinition
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
@@ -108,8 +109,7 @@ SHAPES: dict[str, tuple[Callable[[str, int], Data], Callable[[Document], object]
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "kind"), few([(shape, kind) for shape in SHAPES for kind in KINDS], 6))
 def test_twice_as_many_nodes_take_twice_as_long(shape, kind):
     make, run, n = SHAPES[shape]
 

@@ -28,7 +28,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-laws = settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
+laws = settings(max_examples=examples(80, check=30), suppress_health_check=list(HealthCheck))
 
 
 def values_at(document: Document, seed: int) -> Values:
@@ -99,7 +99,7 @@ def test_values_are_those_of_the_graph_written_out(document, seed):
 
 
 @pytest.mark.parametrize("path", PATHS)
-@settings(laws, max_examples=examples(25))
+@settings(laws, max_examples=examples(25, check=10))
 @given(document=own_documents(), mask=masks, seed=seeds, format_=st.sampled_from(["json", "msgpack"]))
 def test_derivatives_are_those_of_the_graph_written_out(path, document, mask, seed, format_):
     own, plain, wrt = document, written_out(document), moving(document, mask)

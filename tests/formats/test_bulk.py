@@ -53,6 +53,7 @@ def test_samples(path: Path) -> None:
     agree(path.read_bytes())
 
 
+@settings(max_examples=examples(2000, check=10))
 @given(documents())
 def test_documents(data: dict[str, object]) -> None:
     document, _ = parse_document(json.dumps(data).encode(), "d")
@@ -61,7 +62,7 @@ def test_documents(data: dict[str, object]) -> None:
 
 
 @given(mutated_structures())
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(300, check=50))
 def test_broken_documents(data: object) -> None:
     agree(json.dumps(data).encode())
 

@@ -87,13 +87,14 @@ def test_samples(path):
     agree(path.read_bytes())
 
 
+@settings(max_examples=examples(2000, check=60))
 @given(documents(), st.sampled_from(LAYOUTS))
 def test_documents(data, layout):
     agree(layout(data).encode())
 
 
 @given(mutated_structures(), st.sampled_from(LAYOUTS))
-@settings(max_examples=examples(500))
+@settings(max_examples=examples(500, check=55))
 def test_broken_documents(data, layout):
     agree(layout(data).encode())
 
@@ -307,7 +308,7 @@ def _texts_with_repeated_keys(draw):
 
 
 @given(_texts_with_repeated_keys())
-@settings(max_examples=examples(1000))
+@settings(max_examples=examples(1000, check=65))
 @example(b'{"nodes": [{"op": "a", "inputs": []}, {"op": "a", "inputs": []}], "graphs": [{"nodes": 1}]}')
 def test_keys_that_occur_twice(data):
     parses_alike(data)

@@ -1,9 +1,10 @@
 """Laws of reading and writing: nothing is lost on any way through the formats, and writing is stable byte for byte."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.formats.plain import described, documents, read
+from tests.tiers import examples
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.identity import digests
@@ -11,6 +12,7 @@ from tidu_cli.graph.identity import digests
 FORMS = [("json", True), ("json", False), ("msgpack", True), ("msgpack", False)]
 
 
+@settings(max_examples=examples(2000, check=80))
 @given(documents())
 def test_every_form_describes_the_same_document(data):
     document = read(data)
@@ -20,6 +22,7 @@ def test_every_form_describes_the_same_document(data):
         assert (described(again), digests(again), found) == (*expected, format)
 
 
+@settings(max_examples=examples(2000, check=45))
 @given(documents())
 def test_writing_what_was_read_gives_the_same_bytes(data):
     for format, listed in FORMS:
@@ -27,6 +30,7 @@ def test_writing_what_was_read_gives_the_same_bytes(data):
         assert format_document(read(once), format, listed=listed) == once
 
 
+@settings(max_examples=examples(2000, check=70))
 @given(documents())
 def test_bytes_do_not_depend_on_the_way_a_document_came(data):
     document = read(data)
@@ -35,6 +39,7 @@ def test_bytes_do_not_depend_on_the_way_a_document_came(data):
         assert format_document(read(format_document(document, format, listed=listed)), "json") == expected
 
 
+@settings(max_examples=examples(2000, check=65))
 @given(documents(detached=False))
 def test_types_written_on_nodes_are_those_inferred(data):
     document = read(data)

@@ -22,17 +22,17 @@ def test_what_was_found(file):
 @pytest.mark.parametrize(
     ("name", "cases"),
     [
-        ("documents", 150),
-        ("values", 150),
-        ("formulas", 150),
-        ("commands", 30),
-        ("outputs", 30),
-        ("programs", 20),
-        ("engines", 20),
-        ("loops", 8),
-        ("models", 20),
-        ("special", 30),
-        ("work", 8),
+        ("documents", 60),
+        ("values", 60),
+        ("formulas", 60),
+        ("commands", 12),
+        ("outputs", 12),
+        ("programs", 10),
+        ("engines", 8),
+        ("loops", 4),
+        ("models", 8),
+        ("special", 12),
+        ("work", 4),
     ],
 )
 def test_a_short_run(name, cases):

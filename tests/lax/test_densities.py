@@ -22,7 +22,7 @@ from tidu_cli.transforms.transpose import transpose
 EPSILON = {"f64": 2.0**-53, "f32": 2.0**-24}
 DIGITS = 80
 X = key("x")
-law = settings(max_examples=examples(200))
+law = settings(max_examples=examples(200, check=60))
 
 
 def derivative(name, operands, dtype="f64", order=1):

@@ -13,6 +13,7 @@ import pytest
 from tests.graphs.templates import jvp, make_case, type_of
 from tests.lax.sampling.elementwise_samples import REFERENCE, WITHIN, between, next_float
 from tests.lax.test_edges import tangent, value
+from tests.tiers import few
 from tidu_cli.checking.numeric.laws import check_primitive_numerically
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT
@@ -442,7 +443,7 @@ DIFFERENTIABLE = [
 ]
 
 
-@pytest.mark.parametrize("primitive", DIFFERENTIABLE, ids=lambda p: p.name)
+@pytest.mark.parametrize("primitive", few(DIFFERENTIABLE, 12), ids=lambda p: p.name)
 def test_derivatives_of_first_and_second_order_and_their_adjoints(primitive):
     for verdict in check_primitive_numerically(primitive, BUILTIN, {"f64", "c128"}):
         assert verdict.error is not None and verdict.ok, verdict

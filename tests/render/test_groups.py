@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import document, graph
 from tests.render.large import attention_gradient, kinetics_gradient
+from tests.tiers import examples
 from tidu_cli import scan, trace
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
@@ -42,6 +43,7 @@ def random_graphs(draw):
     return parse_document(document(made), "test")[0]
 
 
+@settings(max_examples=examples(2000, check=100))
 @given(random_graphs())
 def test_groups_are_stretches_of_nodes_and_few_on_each_level(made):
     found = grouped(made)
@@ -53,6 +55,7 @@ def test_groups_are_stretches_of_nodes_and_few_on_each_level(made):
     assert len(found.groups) == len(list(groups_of(found.graphs)))  # their ids are all different
 
 
+@settings(max_examples=examples(2000, check=60))
 @given(random_graphs())
 def test_boxes_have_no_cycles(made):
     found = grouped(made)
@@ -64,6 +67,7 @@ def test_boxes_have_no_cycles(made):
         )
 
 
+@settings(max_examples=examples(2000, check=45))
 @given(random_graphs())
 def test_every_edge_is_drawn_wherever_its_ends_are_apart(made):
     found = grouped(made)

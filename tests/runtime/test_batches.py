@@ -24,7 +24,7 @@ from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.materialize import materialize
 
 SCALAR = tuple(make for make in ANY if make not in (_dot_general, _move, _reduce_sum))
-law = settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(120, check=60), suppress_health_check=[HealthCheck.too_slow])
 
 
 def batch_and_one_by_one(document: Document, draw: Any, seed: int) -> list[tuple[Any, Any]]:

@@ -227,7 +227,7 @@ LEAVES = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(-9
 LEAVES |= st.sampled_from(["2026-01-01", "NaN", *CONSTANTS])
 FIELDS = NAMES | st.sampled_from("012")
 JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=3), max_leaves=8)
-fuzz = settings(max_examples=examples(400), suppress_health_check=list(HealthCheck))
+fuzz = settings(max_examples=examples(400, check=100), suppress_health_check=list(HealthCheck))
 
 
 def near(draw: Any, type_: Type) -> Any:

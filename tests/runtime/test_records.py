@@ -23,7 +23,7 @@ from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.materialize import materialize
 
-law = settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
+law = settings(max_examples=examples(200, check=80), suppress_health_check=list(HealthCheck))
 add, field, mul, record = map(op, ("add", "field", "mul", "record"))
 ARRAY, PAIR = "f64[4]", "{a: f64[4], b: f64[4]}"
 NESTED = f"({PAIR}, f64[4])"

@@ -29,7 +29,7 @@ from tidu_cli.transforms.transpose import transpose
 
 X, Y = key("x"), key("y")
 sin, mul, add, slice_, reduce_sum = map(op, ("sin", "mul", "add", "slice", "reduce_sum"))
-law = settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+law = settings(max_examples=examples(80, check=40), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def dead_nodes(doc: Document, first: int) -> list[str]:

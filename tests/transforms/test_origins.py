@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.graphs.strategies import ANY, documents, seeds
+from tests.tiers import examples
 from tests.transforms.large.test_bulk import scalars
 from tests.transforms.laws.test_laws import wrt_of
 from tidu_cli.formats.write import format_document
@@ -38,6 +39,7 @@ def number(graph: Graph, node: int) -> int | None:
     return None if meta is None else int(str(meta["source"][0]).rpartition(":")[2])  # type: ignore[index]
 
 
+@settings(max_examples=examples(2000, check=50))
 @given(documents(makers=ANY), seeds, st.sampled_from(["l", "lt", "ltlt", "ll"]))
 def test_sources_change_nothing_else(document: Document, seed: int, steps: str) -> None:
     plain, told = document, marked(document)
@@ -50,6 +52,7 @@ def test_sources_change_nothing_else(document: Document, seed: int, steps: str) 
         assert all(set(meta) == {"source"} for meta in graph.node_meta.values() if meta)
 
 
+@settings(max_examples=examples(2000, check=65))
 @given(documents(makers=ANY), seeds)
 def test_linear_nodes_are_of_the_nodes_whose_values_they_hold_fixed(document: Document, seed: int) -> None:
     made, flat_id = linearize(marked(document), wrt_of(document, seed)), link(document).flat_id

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.comparing import run
+from tests.tiers import examples
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.formulas.formula import build_formula
 from tidu_cli.adapters.numpy.formulas.writing import formula_of
@@ -57,6 +58,7 @@ def values(document: Any, x: float, y: float) -> dict[str, Any]:
         return run(document, {"x": x, "y": y})
 
 
+@settings(max_examples=examples(2000, check=40))
 @given(expressions(), expressions(), st.sampled_from(["f64", "f32", "c128"]))
 def test_what_is_written_reads_as_the_same(first: str, second: str, dtype: str) -> None:
     types = {"x": TensorType(dtype), "y": TensorType(dtype)}

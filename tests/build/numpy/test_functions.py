@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tidu_cli as tidu
 from tests.build.comparing import assert_same, check, traced
-from tests.tiers import examples
+from tests.tiers import examples, few
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.lax.builtin import BUILTIN
@@ -279,7 +279,7 @@ def indexed(draw):
 
 
 @given(indexed())
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150, check=60))
 def test_indexing(case):
     shape, index = case
     x = np.arange(float(np.prod(shape))).reshape(shape)
@@ -305,7 +305,7 @@ def test_indexing_with_traced_indices(case):
 
 
 @given(st.data())
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40, check=10))
 def test_traced_indices_out_of_range_are_clipped(data):
     """From -n to n - 1 they are NumPy's, negative ones from the end; past that they are of the nearest element."""
     n = data.draw(st.integers(1, 5))
@@ -320,7 +320,7 @@ def test_traced_indices_out_of_range_are_clipped(data):
 
 
 @given(st.data())
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=33))
 def test_convolution(data):
     numbers, dtypes = st.lists(st.integers(-5, 5), min_size=1, max_size=6), st.sampled_from(["f8", "i8", "c16"])
     a, v = (np.array(data.draw(numbers), data.draw(dtypes)) for _ in range(2))
@@ -330,7 +330,7 @@ def test_convolution(data):
 
 
 @given(st.data())
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=22))
 def test_order_statistics(data):
     elements = st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.5, -1.0, np.inf, np.nan])
     x = np.array(data.draw(st.lists(elements, min_size=1, max_size=7)))
@@ -348,7 +348,7 @@ def test_order_statistics(data):
 
 
 @given(st.data())
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=27))
 def test_interpolation(data):
     points = np.unique(data.draw(st.lists(st.integers(-8, 8), min_size=1, max_size=6))) / 2.0
     values = np.array(data.draw(st.lists(st.integers(-8, 8), min_size=points.size, max_size=points.size)), float)
@@ -373,7 +373,7 @@ def test_reductions(shape, data):
 
 
 @pytest.mark.parametrize("other", [2, 2.5, 2j, True, np.float32(2), np.int64(2), np.array([1, 2], np.int16), np.float64(2)])
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float16", "float32", "float64", "complex64", "bool"])
+@pytest.mark.parametrize("dtype", few(["int8", "uint8", "int64", "float16", "float32", "float64", "complex64", "bool"], 3))
 @pytest.mark.parametrize("operation", [lambda x, y: x + y, lambda x, y: y * x, lambda x, y: x / y, lambda x, y: x == y])
 def test_promotion(dtype, other, operation):
     check(lambda x: operation(x, other), np.array([1, 1], dtype))

@@ -17,6 +17,7 @@ import scipy.special
 
 from tests.build.comparing import check as check_values
 from tests.build.comparing import type_of
+from tests.tiers import few
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.formulas.formula import build_formula, function_names
 from tidu_cli.adapters.numpy.formulas.language import OPTIONS_REFUSED, OTHER_NAMES
@@ -309,7 +310,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("call", [*PAIRS, *SINGLES], ids=lambda call: call.text)
+@pytest.mark.parametrize("call", few([*PAIRS, *SINGLES], 140), ids=lambda call: call.text)
 def test_functions_of_traced_arrays(call: Call) -> None:
     recorder = Recorder()
     xs, ys = (
@@ -332,7 +333,9 @@ def test_functions_of_traced_arrays(call: Call) -> None:
     check(call, operands(), apply, formula=False)
 
 
-@pytest.mark.parametrize("call", [c for c in (*PAIRS, *OF_FORMULAS, *SINGLES) if c.formula is not None], ids=lambda call: call.text)
+@pytest.mark.parametrize(
+    "call", few([c for c in (*PAIRS, *OF_FORMULAS, *SINGLES) if c.formula is not None], 140), ids=lambda call: call.text
+)
 def test_functions_of_formulas(call: Call) -> None:
     dtypes = ("bool", "int32", "uint64", "float16", "float32", "float64", "complex64")
     recorder = Recorder()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from tests.tiers import few
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import WITH_PARAMETERS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
 from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS
@@ -64,7 +65,7 @@ def operands() -> list[tuple[str, int]]:
     return [(name, k) for name, n in counts.items() for k in range(n) if not (name in ("pdtr", "pdtrc") and k == 0)]
 
 
-@pytest.mark.parametrize(("name", "k"), operands())
+@pytest.mark.parametrize(("name", "k"), few(operands(), 40))
 def test_ufuncs(name: str, k: int) -> None:
     """The first derivative is that of SciPy's values, and the second that of the first."""
     function = of_one(name, k)
@@ -78,8 +79,10 @@ SHAPES = {"lognorm": (0.8,), "t": (3.5,), "gamma": (2.25,), "invgamma": (2.5,), 
           "weibull_min": (1.75,), "pareto": (2.5,)}  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["logpdf", "cdf", "sf", "logcdf", "logsf", "pdf"])
-@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    few([(name, method) for name in CONTINUOUS for method in ("logpdf", "cdf", "sf", "logcdf", "logsf", "pdf")], 35),
+)
 def test_distributions(name: str, method: str) -> None:
     """By the number, each shape, the location and the scale."""
     shapes, function = SHAPES.get(name, ()), getattr(getattr(stats, name), method)

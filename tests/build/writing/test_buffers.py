@@ -195,7 +195,7 @@ REFUSED = (
 """What is refused though NumPy takes it."""
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(400, check=60))
 @given(st.lists(statements, max_size=8), st.sampled_from([1, 32]))
 def test_programs_give_what_numpy_gives(steps, many):
     """However many parts there have to be for an array to be joined at once, or by a table of places."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import compare, of_numpy
 from tests.build.numpy.test_functions import FUNCTIONS, W
-from tests.tiers import examples
+from tests.tiers import examples, few
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
@@ -125,7 +125,7 @@ def program(statements):
     return steps
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(400, check=34))
 @given(st.lists(st.one_of(whole, viewing), max_size=7))
 def test_programs_give_what_numpy_gives_or_are_refused(statements):
     """A number and an array without axes, which f64[] stands for alike, both give it."""
@@ -134,7 +134,7 @@ def test_programs_give_what_numpy_gives_or_are_refused(statements):
     assert len(set(refused)) == 1
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, check=60))
 @given(st.lists(st.one_of(whole, viewing), max_size=7))
 def test_arrays_are_never_refused(statements):
     """But for what NumPy refuses, too, values without axes, and arrays of which the order in memory is not known."""
@@ -257,7 +257,7 @@ def changes_operand(function):
     return change
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", few(ALL, 80))
 @pytest.mark.parametrize("change", [changes_result, changes_operand])
 def test_results_share_elements_as_numpys_do(change, name):
     """What shares nothing is never refused, but for values that NumPy may give as numbers and as arrays."""
@@ -273,7 +273,7 @@ def test_results_share_elements_as_numpys_do(change, name):
 
 @pytest.mark.check
 @pytest.mark.parametrize("symbol", IN_PLACE)
-@pytest.mark.parametrize("dtype", ["bool", "i1", "u1", "i8", "u8", "f2", "f4", "f8", "c8"])
+@pytest.mark.parametrize("dtype", few(["bool", "i1", "u1", "i8", "u8", "f2", "f4", "f8", "c8"], 3))
 def test_the_dtype_stays_or_it_is_refused(symbol, dtype):
     x = np.array([[1, 1], [0, 1]], dtype)
     for y in (1, 2.0, 1j, True, *(np.array([[1, 1], [1, 1]], d) for d in ("bool", "i1", "u2", "i8", "f4", "f8", "c16"))):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.build.comparing import assert_same, run
 from tests.onnx.operators.derivatives import require_derivatives
-from tests.tiers import examples
+from tests.tiers import examples, few
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
@@ -193,13 +193,13 @@ def assert_refused_for_a_reason(message: str | None) -> None:
     assert message is None or ("\n" not in message and any(words in message for words in MAY_BE_REFUSED)), message
 
 
-@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(200, check=45), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs())
 def test_programs_give_what_numpy_gives(statements):
     assert_refused_for_a_reason(check(statements))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", few(range(150), 50))
 def test_longer_programs_give_what_numpy_gives(seed):
     assert_refused_for_a_reason(check(program(random.Random(seed).choice, 25)))
 
@@ -239,7 +239,7 @@ def require_right_derivatives(seed: int) -> str | None:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("start", range(0, 100, 10))
+@pytest.mark.parametrize("start", few(range(0, 100, 10), 3))
 def test_programs_have_the_derivatives_of_what_they_compute(start):
     told = [require_right_derivatives(seed) for seed in range(start, start + 10)]
     assert told.count(None) >= 4, told

@@ -46,7 +46,7 @@ def test_any_bytes(data):
 
 
 @given(mutated_structures())
-@settings(max_examples=examples(500))
+@settings(max_examples=examples(500, check=75))
 def test_mutated_structure(data):
     reads_or_says_why(json.dumps(data).encode())
     try:

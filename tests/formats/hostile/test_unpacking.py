@@ -10,11 +10,12 @@ from typing import Any
 
 import msgpack
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.hostile.mutations import mutated_structures
 from tests.formats.plain import documents
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.msgpack import reader as unpacking
@@ -141,6 +142,7 @@ def test_what_is_large_is_compact() -> None:
     assert list(nodes["external"]) == NODES["external"] and nodes["external"][1] == [3, 70_000]
 
 
+@settings(max_examples=examples(2000, check=80))
 @given(documents(), st.data())
 def test_documents_cut_anywhere(data: dict[str, object], draw: st.DataObject) -> None:
     document, _ = parse_document(json.dumps(data).encode(), "d")
@@ -176,6 +178,7 @@ def test_columns_that_are_too_long_are_refused_before_anything_is_written(monkey
     assert format_document(document, "msgpack", listed=True)
 
 
+@settings(max_examples=examples(2000, check=50))
 @given(mutated_structures(), st.binary(max_size=3), st.integers(0, 2**20))
 def test_broken_bytes(data: object, put: bytes, at: int) -> None:
     try:

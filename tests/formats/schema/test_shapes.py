@@ -47,6 +47,7 @@ def agrees(plain: object) -> bool:
     return True
 
 
+@settings(max_examples=examples(2000, check=60))
 @given(documents())
 def test_documents_are_taken(data):
     assert agrees(data)
@@ -55,7 +56,7 @@ def test_documents_are_taken(data):
 
 
 @given(mutated_structures())
-@settings(max_examples=examples(500))
+@settings(max_examples=examples(500, check=45))
 def test_mutated_documents_are_taken_by_both_or_neither(data):
     agrees(data)
     try:

@@ -9,9 +9,10 @@ import re
 import msgpack
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.values import parse_assignment, read_values, write_values
 from tidu_cli.graph.keys import Key, parse_key
@@ -82,6 +83,7 @@ def same(type_: Type, a, b) -> bool:
 
 
 @pytest.mark.parametrize("format", ["json", "npz", "msgpack"])
+@settings(max_examples=examples(2000, check=65))
 @given(named_values())
 def test_what_is_written_reads_back(format, drawn):
     of, values = drawn
@@ -94,6 +96,7 @@ def test_what_is_written_reads_back(format, drawn):
 
 
 @pytest.mark.parametrize("format", ["json", "npz", "msgpack"])
+@settings(max_examples=examples(2000, check=80))
 @given(named_values())
 def test_files_may_hold_records_that_no_input_is(format, drawn):
     of, values = drawn

@@ -6,10 +6,11 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import F, invoke, succeed
+from tests.tiers import examples
 from tidu_cli.formats.values import parse_assignment
 from tidu_cli.formats.values.spellings import as_json
 from tidu_cli.graph.keys import Key
@@ -36,6 +37,7 @@ def test_spellings(text, due):
     assert found == due and str(found) == str(due)
 
 
+@settings(max_examples=examples(2000, check=70))
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

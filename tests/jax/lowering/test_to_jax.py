@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 
-law = settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+law = settings(max_examples=examples(25, check=12), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 """Few, as JAX compiles each operation of each example."""
 
 

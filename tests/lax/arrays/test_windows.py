@@ -70,7 +70,7 @@ def test_gather(drawn):
     check_linear("gather", [x, indices], attrs, (True, False))
 
 
-@settings(max_examples=examples(250))
+@settings(max_examples=examples(250, check=105))
 @given(windows(), st.sampled_from(sorted(COMBINE)))
 def test_scatter(drawn, op):
     x, indices, dims, sizes, mode = drawn

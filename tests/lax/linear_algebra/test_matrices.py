@@ -67,6 +67,7 @@ def test_qr(drawn: tuple[Any, Any], full: bool) -> None:
     assert not np.diagonal(dr, axis1=-2, axis2=-1).imag.round(9).any()
 
 
+@settings(max_examples=examples(2000, check=115))
 @given(matrices(), st.booleans())
 def test_svd(drawn: tuple[Any, Any], full: bool) -> None:
     x, t = drawn
@@ -79,6 +80,7 @@ def test_svd(drawn: tuple[Any, Any], full: bool) -> None:
     close(results("svd", x, t, compute_uv=False)[1][0], ds)
 
 
+@settings(max_examples=examples(2000, check=60))
 @given(matrices(SQUARE), st.booleans())
 def test_perturbed_eigenvalues(drawn: tuple[Any, Any], lower: bool) -> None:
     """w′ = vᴴ A′ v, and for general matrices uᴴ A′ v / uᴴ v, with left eigenvectors u."""

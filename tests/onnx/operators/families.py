@@ -34,7 +34,7 @@ def require_values(draw: Draw, others: Callable[[One], Sequence[Evaluator]] = bo
 
     In `make test` there are fewer.
     """
-    n, compared = examples(n), 0
+    n, compared = examples(n, check=max(n // 3, 12)), 0
     for one in models(draw, n):
         right = [other for other in others(one) if _takes(other, one)]
         if right:

@@ -5,6 +5,7 @@ import onnx
 import pytest
 
 from tests.onnx.operators.one_node import One, by_tidu, draw, require_equal, versions
+from tests.tiers import few
 from tidu_cli.adapters.onnx.reading.operators.arrays import indexing, joining, scattering, shapes
 from tidu_cli.adapters.onnx.reading.operators.attention import attention
 from tidu_cli.adapters.onnx.reading.operators.elementwise import activations, elementwise, quantization
@@ -60,7 +61,7 @@ def outcome(one, fold):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("start", range(0, 600, 100))
+@pytest.mark.parametrize("start", few(range(0, 600, 100), 2))
 def test_nodes_by_chance(start):
     for one in map(node, range(start, start + 100)):
         found = [outcome(one, fold) for fold in (False, True)]

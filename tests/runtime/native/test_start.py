@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import few
+
 ROOT = Path(__file__).parents[3]
 TURNS = 4
 
@@ -30,7 +32,7 @@ def seconds(engine, directory, arguments, printed):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("run", RUNS, ids=["alone", "batch"])
+@pytest.mark.parametrize("run", few(RUNS, 1))
 def test_code_is_compiled_once_and_then_loaded(tmp_path, run):
     times = {"numpy": [], "compiled": [], "loaded": []}
     for turn in range(TURNS):

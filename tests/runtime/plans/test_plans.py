@@ -34,7 +34,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(150, check=60), suppress_health_check=[HealthCheck.too_slow])
 Values = Mapping[Key, Any]
 
 

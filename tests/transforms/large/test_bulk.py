@@ -42,7 +42,7 @@ from tidu_cli.transforms.transpose import transpose
 from tidu_cli.watching import listening
 
 law = settings(
-    max_examples=examples(150),
+    max_examples=examples(150, check=60),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 
@@ -191,7 +191,7 @@ def apply(sketch: Sketch, name: str, reads: list[Value], attrs: dict[str, object
     return Value(sketch, made, case.results[0])
 
 
-@settings(parent=law, max_examples=examples(400))
+@settings(parent=law, max_examples=examples(400, check=37))
 @given(tangles(), st.sets(st.sampled_from("xnz"), min_size=1), orders, sizes)
 def test_both_ways_write_the_same_of_tangles(doc: Document, wrt: set[str], steps: str, sizes: dict[str, int]) -> None:
     derivatives(doc, [key(k) for k in sorted(wrt)], steps, **sizes)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.graphs.interpret import evaluate, inner
 from tests.graphs.sketch import Value, function, key, op, type_of
 from tests.graphs.twins import twins
-from tests.tiers import examples
+from tests.tiers import examples, few
 from tidu_cli.checking.numeric.examples import example_cases, one_node_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import INTEGERS, Type, leaves, tangent_type
@@ -30,7 +30,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow])
+law = settings(max_examples=examples(120, check=40), suppress_health_check=[HealthCheck.too_slow])
 
 N, X = key("n"), key("x")
 Graphs = tuple[Document, Document, dict[Any, Any]]
@@ -80,7 +80,7 @@ def derived(doc: Document, path: str, wrt: list[Any]) -> Document:
 
 
 @pytest.mark.parametrize("path", ["fr", "rf", "rr", *map("".join, product("fr", repeat=3))])
-@settings(law, max_examples=examples(40))
+@settings(law, max_examples=examples(40, check=11))
 @given(graphs=twins())
 def test_higher_derivatives_are_those_of_the_same_graph_of_floats(path: str, graphs: Graphs) -> None:
     whole, real, at = graphs
@@ -330,7 +330,7 @@ def integer_cases() -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("case", integer_cases())
+@pytest.mark.parametrize("case", few(integer_cases(), 480))
 def test_every_rule_takes_integers(case: Any) -> None:
     doc = one_node_document(case)
     wrt = [i.key for i in doc.head.inputs if holds_integers(i.type)]

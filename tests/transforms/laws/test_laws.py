@@ -23,7 +23,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
 law = settings(
-    max_examples=examples(80),
+    max_examples=examples(80, check=60),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 )
 

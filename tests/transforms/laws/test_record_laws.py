@@ -22,7 +22,7 @@ from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
 Pair = tuple[Document, Document]
-law = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
+law = settings(max_examples=examples(60, check=20), suppress_health_check=list(HealthCheck))
 
 
 def run(doc: Document, values: dict[Key, object]) -> dict[Key, object]:

@@ -29,7 +29,7 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose
 
-law = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
+law = settings(max_examples=examples(100, check=50), suppress_health_check=list(HealthCheck))
 
 Ports = tuple[list[tuple[Key, Type]], list[tuple[Key, Type]]]
 passes = st.lists(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import tidu_cli as api
 from tests.graphs.strategies import REAL, documents
+from tests.tiers import examples
 from tidu_cli.errors import ArgumentError, TransformError, UnknownNameError
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
@@ -34,6 +35,7 @@ def test_names_are_exchanged_at_once() -> None:
     assert [str(i.key) for i in found.head.inputs] == ["t", "x"]
 
 
+@settings(max_examples=examples(2000, check=105))
 @given(documents(makers=REAL, dtypes=("f64",)))
 def test_rename_and_linearize_commute_and_rename_has_an_inverse(document: Document) -> None:
     """But for identities of passes, which hold names."""
