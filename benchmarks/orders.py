@@ -120,7 +120,7 @@ def sizes(length: int, n: int) -> tuple[int, int, int]:
     for _ in range(n):
         document = linearize(document, [Key("x")])
     linked = sum(graph.n_nodes for graph in document.graphs)
-    one = derivative(chain(length), Key("x"), order=n).document.head.n_nodes - 1
+    one = derivative(chain(length), [Key("x")], order=n).document.head.n_nodes - 1
     return linked, materialize(document).head.n_nodes, one
 
 

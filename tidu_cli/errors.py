@@ -4,9 +4,12 @@ The command line turns any `TiduError` into one line on stderr and status 1, so 
 wrong, where, and what to do; it never spans lines.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import NamedTuple
 
 
 def printable(text: str) -> str:
@@ -23,10 +26,18 @@ LONGEST = 2000
 
 
 class TiduError(Exception):
-    """Any failure that a user can cause and mend. Its text is one printable line, whatever names it tells."""
+    """Any failure that a user can cause and mend. Its text is one printable line, whatever names it tells.
+
+    It is made of parts, text and `Remedy`s, which are spelt as who called writes them.
+    """
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """The ways out that it tells, as data."""
+        return tuple(part for part in self.args if isinstance(part, Remedy))
 
     def __str__(self) -> str:
-        text = printable(super().__str__())
+        text = printable("".join(map(str, self.args)))
         return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 3 :]}"
 
 
@@ -105,14 +116,41 @@ def is_called_in_shell() -> bool:
     return _in_shell.get()
 
 
-def worded(command: str, python: str) -> str:
-    """A way out for who called: in a shell with a command's options, else with a function's arguments."""
-    return command if _in_shell.get() else python
+class Remedy(NamedTuple):
+    """A way out, as data: an option, and the function that has it where that is not the one that was called.
 
+    Its text spells it for who called: `tidu materialize --set x=VALUE` in a shell, `materialize(set={'x': VALUE})` in Python. Where
+    these differ by more than the spelling, `flag` is the command line's name of the option, `value` what it is given there, and
+    `python` all that is written in Python.
+    """
 
-def option(name: str, value: str = "") -> str:
-    """An option as who called spells it: `--max-memory 2G` on a command line, `max_memory=2G` in Python."""
-    return worded(f"--{name.replace('_', '-')} {value}".rstrip(), f"{name}={value}")
+    option: str = ""
+    value: object = ""
+    function: str = ""
+    command: str = ""
+    flag: str = ""
+    python: str = ""
+
+    def __str__(self) -> str:
+        return self.in_shell if _in_shell.get() else self.in_python
+
+    @property
+    def in_shell(self) -> str:
+        """As words of a command line."""
+        flag = self.flag or (f"--{self.option.replace('_', '-')}" if self.option else "")
+        command = self.command or self.function
+        return " ".join(filter(None, (command and f"tidu {command}", flag, "" if self.value is True else str(self.value))))
+
+    @property
+    def in_python(self) -> str:
+        """As code."""
+        if self.python:
+            return self.python
+        given = f"{self.option}={self.value if self.value == '' else repr(self.value)}" if self.option else ""
+        if not self.function:
+            return given
+        subject = "file" if self.function == "load" else "document"
+        return f"{self.function}({subject}, {given})" if given else f"{self.function}()"
 
 
 LONGEST_HINT = 60
@@ -122,7 +160,7 @@ MOST_HINTS = 1000
 """As many names are compared with a misspelt one, the first of about its length."""
 
 
-def did_you_mean(word: str, known: "list[str]", alike: float = 0.6) -> str:
+def did_you_mean(word: str, known: list[str], alike: float = 0.6) -> str:
     """A hint `; did you mean 'x'?` when `word` is close to one of `known`, or lists some, else an empty string. Bounded.
 
     `alike`, up to 1, says how close: of short words with a meaning of their own it had better be close to 1.

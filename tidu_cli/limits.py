@@ -19,7 +19,7 @@ from itertools import chain, islice, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from tidu_cli.errors import EvaluationError, LimitError, StepsError, worded
+from tidu_cli.errors import EvaluationError, LimitError, Remedy, StepsError
 from tidu_cli.frozen import Frozen, field_names, replace
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def more_than(name: str, allowed: int, meanwhile: str = "") -> str:
     """What a refusal ends with: the limit, and the way to allow more; `meanwhile` stands between."""
     told, unit = (format_size(allowed), "SIZE") if name == "memory" else (f"{allowed:,}{' steps' * (name == 'steps')}", "N")
     argument = f"max_{name}=, or " if name in ("memory", "steps") else ""
-    way = worded(f"--max-{name} {unit}", f"{argument}os.environ['{variable(name)}']")
+    way = Remedy(f"max_{name}", unit, python=f"{argument}os.environ['{variable(name)}']")
     return f"more than the limit of {told}; {meanwhile}allow more with {way}"
 
 

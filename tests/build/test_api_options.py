@@ -91,7 +91,7 @@ def test_recompute():
 
 def test_ops_of_a_library():
     user, library = (ROOT / "tests" / "cli" / "cases" / "own" / f"{name}.json" for name in ("user", "library"))
-    with pytest.raises(DocumentError, match=re.escape("load(file, ops=FILE) brings those of a library")) as caught:
+    with pytest.raises(DocumentError, match=re.escape("load(file, ops='FILE') brings those of a library")) as caught:
         tidu.load(user)
     assert "--" not in str(caught.value)
     assert text(tidu.load(user, ops=library)) == text(tidu.load(user, ops=[str(library)]))
@@ -248,8 +248,8 @@ def test_every_misuse_is_told_in_one_line_of_python_s_words(name, tmp_path, monk
             lambda: tidu.evaluate(F, outputs="y", x=3),
             "evaluate has no argument 'outputs', and the document no such input; did you mean",
         ),
-        (lambda: tidu.evaluate(F), "missing inputs: x: f64[]; give them by key: {'x': ...}"),
-        (lambda: tidu.compile(F)(), "missing inputs: x: f64[]; give them by key: {'x': ...}"),
+        (lambda: tidu.evaluate(F), "missing inputs: x: f64[]; give them with {'x': ...}"),
+        (lambda: tidu.compile(F)(), "missing inputs: x: f64[]; give them with {'x': ...}"),
         (lambda: tidu.evaluate(F, x=3, max_memory=8), "allow more with max_memory=, or os.environ['TIDU_MAX_MEMORY']"),
         (lambda: tidu.transpose(F), "graph 'f' is not a linear graph; transpose() takes the output of linearize()"),
         (lambda: tidu.resolve(), "resolve takes one document or more, and got none"),

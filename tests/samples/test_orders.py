@@ -51,7 +51,7 @@ def test_derivatives_by_one_number_are_merged_after_each_pass() -> None:
     document = tidu_cli.trace(lambda x: np.tanh(np.exp(np.sin(x))), x="f64[]")
     nodes = {}
     for n in (4, 8, 15, 30):
-        stages, sizes, found = derivative(document, Key("x"), order=n).stages, [], document
+        stages, sizes, found = derivative(document, [Key("x")], order=n).stages, [], document
         for stage in stages:
             found = stage.transform(found, **stage.options)
             sizes.append(sum(graph.n_nodes for graph in found.graphs))

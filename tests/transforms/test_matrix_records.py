@@ -128,16 +128,16 @@ def test_complex_arrays_are_named() -> None:
 
 def test_derivatives_by_one_number_and_of_one_number() -> None:
     with pytest.raises(TransformError, match="input 's' is Segment; a derivative is by one number"):
-        derivative(SEGMENT, S, [LENGTH])
+        derivative(SEGMENT, [S], [LENGTH])
     with pytest.raises(
-        TransformError, match="a gradient is of one real number, and output 'middle' is a record, Point; jacobian takes it"
+        TransformError, match=r"a gradient is of one real number, and output 'middle' is a record, Point; jacobian\(\) takes it"
     ):
         grad(SEGMENT, [S], [MIDDLE])
 
 
 def test_the_derivative_by_a_time_is_per_unit() -> None:
     document = function("f", {"d": "duration[h][]"}, lambda d: sin(d.sketch.apply("convert_element_type", d, new_dtype="f64")))
-    found = derivative(document, key("d"), order=2).document
+    found = derivative(document, [key("d")], order=2).document
     assert run(found, {key("d"): 1.0}) == {"y@1@2": -np.sin(1.0)}
 
 

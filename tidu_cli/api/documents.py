@@ -12,7 +12,7 @@ from tidu_cli.arguments import (
     one_key,
     whole,
 )
-from tidu_cli.errors import ArgumentError, option
+from tidu_cli.errors import ArgumentError, Remedy
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import covered_inputs, listed, matching_inputs, require_inputs
@@ -329,7 +329,7 @@ def _inputs(document: Document, wrt: KeyTexts) -> list[Key]:
     require_inputs(document, found)
     left_out = [str(k) for key in keys if key not in document.inputs for k in covered_inputs(document, key) if k not in found]
     if left_out:
-        note(f"left out of {option('wrt')}, as they are integers: {listed(left_out)}")
+        note(f"left out of {Remedy('wrt', python='wrt')}, as they are integers: {listed(left_out)}")
     return found
 
 
@@ -348,7 +348,7 @@ def _tell(name: str, joint: Joint) -> None:
         "graph": _arrows(joint.graphs),
     }
     if told := "; ".join(f"{kind} {listed(names)}" for kind, names in renamed.items() if names):
-        way = f"; {option('share')} keeps inputs one" if free else ""
+        way = f"; {Remedy('share', python='share')} keeps inputs one" if free else ""
         note(f"{name}: renamed {told}{way}")
     note(f"{name}: bound by {joint.by} {listed([f'{key}={output}' for key, output in joint.bound])}")
     if joint.idle:

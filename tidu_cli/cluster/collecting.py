@@ -12,7 +12,7 @@ from tidu_cli.cluster.items.plan import Plan
 from tidu_cli.cluster.run import Batch, batch_of, parts, summed_up
 from tidu_cli.cluster.saved import Saved
 from tidu_cli.cluster.work import Values
-from tidu_cli.errors import LimitError, worded
+from tidu_cli.errors import LimitError, Remedy
 from tidu_cli.formats.occupants import noting
 from tidu_cli.formats.output import write_pieces
 from tidu_cli.formats.suffixes import format_of
@@ -36,7 +36,7 @@ def collected(found: Iterable[tuple[int, Values]], plan: Plan, types: Mapping[Ke
 
     needed, allowed = sum(t.nbytes for type_ in types.values() for _, t in leaves(type_)), limits().bytes()
     if needed > allowed:
-        way = worded("write them to a file, -o out.zarr, or ", "write them to a file, out='out.zarr', or ")
+        way = f"write them to a file, {Remedy('out', 'out.zarr', flag='-o')}, or "
         raise LimitError(f"the results of all items: {format_size(needed)}, {more_than('memory', allowed, way)}")
     rooms = owned(np, [None] * len(types), [Output(key, None, type_) for key, type_ in types.items()])
     whole = {key: outward(type_, room) for (key, type_), room in zip(types.items(), rooms, strict=True)}

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tidu_cli.entry_points import Package, entry_points, normalized
-from tidu_cli.errors import PluginError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import PluginError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Primitive
@@ -71,8 +71,9 @@ def named(names: Iterable[str]) -> Named:
         known = sorted({package.name for ops in announced().values() for package in ops.packages})
         if normalized(name) not in map(normalized, known):
             hint = did_you_mean(name, known)
-            lists = worded(" (tidu ops lists what is)", "")
-            raise UnknownNameError(f"no package '{name}' with primitives is installed{hint}{lists}")
+            raise UnknownNameError(
+                f"no package '{name}' with primitives is installed{hint} (", Remedy(function="ops"), " lists what is)"
+            )
         found.add(normalized(name))
     return frozenset(found)
 
@@ -99,7 +100,7 @@ KNOWN = replace(BUILTIN, announced=announced, installed=installed)
 def not_named(known: Announced) -> str:
     """What to say of an op whose packages may not be imported."""
     names = dict.fromkeys(package.name for package in known.packages)
-    ways = " or ".join(worded(f"--plugins {name}", f"plugins={name!r}") for name in names)
+    ways = " or ".join(str(Remedy("plugins", name)) for name in names)
     return f"{_bringing(known.packages)}, and a package is imported only if it is named; add {ways}, or set {VARIABLE}"
 
 

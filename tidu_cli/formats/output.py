@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, TypeVar
 
-from tidu_cli.errors import DocumentError, worded
+from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.formats.compression import SUFFIXES, packed
 from tidu_cli.formats.files import one_line_errors
 from tidu_cli.formats.occupants import Kind, is_overwriting, kind_read
@@ -31,7 +31,7 @@ def require_replaceable(path: str, kind: Kind = "data") -> None:
         return
     from tidu_cli.formats.detect import holds_document
 
-    way = worded("give another name, or --force", "give another name, or remove it before")
+    way = f"give another name, or {Remedy('force', True, python='remove it before')}"
     read = kind_read(path)
     if read is not None and not (read == kind != "data"):
         raise DocumentError(f"{path}: is read, too, and would be replaced by something else; {way}")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tidu_cli.custom.packages import KNOWN
-from tidu_cli.errors import DocumentError, TiduError, did_you_mean, worded
+from tidu_cli.errors import DocumentError, Remedy, TiduError, did_you_mean
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.messages import naming, one_line, shown
 from tidu_cli.formats.nodes.claims import check_linear, check_own_tangents, check_zeros
@@ -78,7 +78,7 @@ def _require_options(options: Mapping[str, Any] | None, known: Collection[str], 
     for name in options or ():
         if name not in known:
             owner, option = declared_options("reading")[name]
-            called = worded(option.flag, f"argument '{name}'")
+            called = Remedy(name, flag=option.flag, python=f"argument '{name}'")
             raise DocumentError(f"{what}, and {called} is for {owner.subject}; leave it out")
 
 
@@ -142,8 +142,8 @@ def _read(plain: object, primitives: PrimitiveSet) -> Document:
     checked = _checked_version(plain)
     if _is_library(checked):
         raise DocumentError(
-            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for "
-            f"{worded('tidu convert --ops FILE and others', 'load(file, ops=LIBRARY)')}"
+            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for ",
+            Remedy("ops", "FILE", "load", "convert"),
         )
     watched = columns_for_lists(checked)
     shape = accepted(checked, read_type) or judged(checked, read_type)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgpack
 
-from tidu_cli.errors import TransformError, worded
+from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Column, Document, Graph, Input, Output, column
@@ -84,8 +84,8 @@ def _free_pass(document: Document, chosen: int | None) -> int:
         chosen = document.next_pass()
         if chosen > MAX_PASS:
             raise TransformError(
-                f"pass {MAX_PASS} is in use and is the greatest there is; choose another with "
-                f"{worded('tidu linearize --pass', 'pass_number=')}"
+                f"pass {MAX_PASS} is in use and is the greatest there is; choose another with ",
+                Remedy("pass_number", function="linearize", flag="--pass"),
             )
         return chosen
     checked_pass(chosen)

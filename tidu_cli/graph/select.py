@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 
-from tidu_cli.errors import UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import Remedy, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document, Output, Place
 from tidu_cli.graph.keys import Key, is_digest
 from tidu_cli.graph.types import DATETIMES, Type, leaves
@@ -56,17 +56,17 @@ def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None =
     if any(entry.digest == key.name for document in documents for entry in document.detached):
         raise UnknownNameError(f"the value {key} is detached: nothing here defines it; resolve it with the document that does")
     which = f"graph without an input '{apart_from}'" if apart_from else "graph"
-    raise UnknownNameError(f"no {which} has a value {key}; {worded(*_LISTS)} lists those of a document")
+    raise UnknownNameError(f"no {which} has a value {key}; {_LISTS} lists those of a document")
 
 
-_LISTS = ("tidu info --digests", "info(document, digests=True)")
-"""What lists digests, of commands and of Python."""
+_LISTS = Remedy("digests", True, "info")
+"""What lists digests."""
 
 
 def output_hint(key: Key, known: list[str]) -> str:
     """What messages add of an output that is not there."""
     if str(key).startswith("sha256:"):
-        return f"; a digest is sha256: and 64 digits of 0-9a-f, and {worded(*_LISTS)} lists those of a document"
+        return f"; a digest is sha256: and 64 digits of 0-9a-f, and {_LISTS} lists those of a document"
     return did_you_mean(str(key), known)
 
 

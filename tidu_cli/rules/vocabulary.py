@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import MissingRuleError, Remedy, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field, replace
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
@@ -100,7 +100,7 @@ class PrimitiveSet(Frozen, slots=False):
         primitive = self.primitives.get(op) or self.installed(op, self.plugins)
         if primitive is None:
             hint = did_you_mean(op, [*self.primitives, *self.announced()])
-            raise UnknownNameError(f"unknown op '{op}'{hint} ({worded('tidu ops', 'docs/primitives.md')} lists them)")
+            raise UnknownNameError(f"unknown op '{op}'{hint} ({Remedy(function='ops')} lists them)")
         return primitive
 
     def __iter__(self) -> Iterator[Primitive]:

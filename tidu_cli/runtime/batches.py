@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.errors import EvaluationError, TypeRuleError, worded
+from tidu_cli.errors import EvaluationError, Remedy, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
@@ -84,7 +84,7 @@ def evaluate_batch(
         else:
             items[i.key] = value_of_input(i.key, i.type, value)
     if not size_of:
-        raise EvaluationError(f"graph '{graph.name}': no input of it has a batch; leave {worded('--batch', 'batch')} out")
+        raise EvaluationError(f"graph '{graph.name}': no input of it has a batch; leave out ", Remedy("batch", python="batch"))
     size = max(size_of.values())
     if min(size_of.values()) < size:
         told = ", ".join(f"{key} has {n} along axis {axes[key]}" for key, n in size_of.items())

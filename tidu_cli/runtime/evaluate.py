@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import EvaluationError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
@@ -80,8 +80,8 @@ def require_given(declared: Sequence[Input], inputs: Container[Key]) -> None:
     missing = [f"{i.key}: {i.type}" for i in declared if i.key not in inputs]
     if missing:
         first = next(i.key for i in declared if i.key not in inputs)
-        way = worded("give them with --set KEY=VALUE or --inputs FILE", f"give them by key: {{{str(first)!r}: ...}}")
-        raise EvaluationError(f"missing inputs: {', '.join(missing)}; {way}")
+        ways = Remedy("inputs", "KEY=VALUE or --inputs FILE", flag="--set", python=f"{{{str(first)!r}: ...}}")
+        raise EvaluationError(f"missing inputs: {', '.join(missing)}; give them with ", ways)
 
 
 def outward(type_: Type, value: Any) -> Any:

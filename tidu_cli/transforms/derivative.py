@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from tidu_cli.errors import TransformError, worded
+from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import nodes_written_out
@@ -91,8 +91,9 @@ def linked_linear_head(document: Document, command: str) -> LogicalGraph:
     """
     head = document.head
     if head.linear is None:
-        linearize = worded("tidu linearize", "linearize()")
-        raise TransformError(f"graph '{head.name}' is not a linear graph; {command} takes the output of {linearize}")
+        raise TransformError(
+            f"graph '{head.name}' is not a linear graph; {command} takes the output of ", Remedy(function="linearize")
+        )
     for key in [*(i.key for i in head.inputs), *(o.key for o in head.outputs)]:
         if not key.path:
             raise TransformError(f"graph '{head.name}': '{key}' is neither a tangent nor a cotangent, as a linear graph's must be")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from tidu_cli.errors import TransformError, TypeRuleError, worded
+from tidu_cli.errors import Remedy, TransformError, TypeRuleError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
@@ -53,7 +53,7 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
     and complex inputs are refused. Raises TransformError, MissingRuleError naming the node, and LimitError for too many blocks.
     """
     primitives = vocabulary(document.cases)
-    linked_linear_head(document, worded("tidu matrix", "matrix()"))
+    linked_linear_head(document, str(Remedy(function="matrix")))
     head, cases = document.head, document.cases
     by_rows = all(i.key.path[-1] < 0 for i in head.inputs)
     read = {*head.args, *(o.value for o in head.outputs)}
@@ -152,8 +152,9 @@ def _require_matrix(head: Graph, inputs: Sequence[_Array], outputs: Sequence[_Ar
             raise TransformError(f"{place}, and a holomorphic function is one of complex numbers")
         if type_.complex and not holomorphic:
             raise TransformError(
-                f"{place}, and derivatives by complex numbers have a matrix only where the function is holomorphic, as "
-                f"{worded('--holomorphic', 'holomorphic=True')} says; else make it a function of real and imaginary parts"
+                f"{place}, and derivatives by complex numbers have a matrix only where the function is holomorphic, as ",
+                Remedy("holomorphic", True),
+                " says; else make it a function of real and imaginary parts",
             )
 
 

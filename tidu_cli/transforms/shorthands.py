@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.errors import TransformError, worded
+from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
@@ -158,18 +158,21 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
     chosen = [output for _, output in select_outputs(document, outputs)]
     if len(chosen) != 1:
         names = listed([str(o.key) for o in chosen])
-        way = worded("--output", f"output={str(chosen[0].key)!r}" if chosen else "output=KEY")
-        raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with {way}")
+        way = Remedy("output", str(chosen[0].key) if chosen else "KEY")
+        raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with ", way)
     (output,) = chosen
     type_ = output.type
     if isinstance(type_, RecordType):
         raise TransformError(
-            f"{what} is of one real number, and output '{output.key}' is a record, {type_}; "
-            f"{worded('tidu jacobian', 'jacobian')} takes it"
+            f"{what} is of one real number, and output '{output.key}' is a record, {type_}; ",
+            Remedy(function="jacobian"),
+            " takes it",
         )
     if type_.rank or type_.complex or not type_.inexact:
-        way = "jacobian takes arrays" if not type_.complex and type_.inexact else "vjp takes cotangents of any"
-        raise TransformError(f"{what} is of one real number, and output '{output.key}' is {type_}; {worded('tidu ', '')}{way}")
+        real = not type_.complex and type_.inexact
+        name, takes = ("jacobian", "arrays") if real else ("vjp", "cotangents of any")
+        what = f"{what} is of one real number, and output '{output.key}' is {type_}; "
+        raise TransformError(what, Remedy(function=name), f" takes {takes}")
     return output
 
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import chain
 
-from tidu_cli.errors import TransformError, worded
+from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
@@ -37,7 +37,7 @@ def transpose(document: Document, *, strong_zeros: bool = False, primitives: Pri
     primitives = primitives or vocabulary(document.cases)
     primitives = primitives.strong if strong_zeros else primitives
     head = document.head
-    logical = linked_linear_head(document, worded("tidu transpose", "transpose()"))
+    logical = linked_linear_head(document, str(Remedy(function="transpose")))
     primitives.require_written_out([head])
     assert head.linear is not None
     rest = replace(document, graphs=document.graphs[:-1])

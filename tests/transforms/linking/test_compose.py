@@ -125,7 +125,7 @@ def test_derivatives_feed_inputs_of_their_kind_or_else_plain_ones() -> None:
     with raises(
         TransformError,
         "cannot compose by position: the outputs of graph 'f' are 'y' and the inputs of graph 'neg@-1' 'y@-1'; "
-        "compose by name, choose outputs with materialize, or bind them with resolve",
+        "compose by name, choose outputs with materialize(), or bind them with resolve()",
     ):
         compose([f, materialize(linear, needed_inputs=True)])
 
@@ -189,7 +189,7 @@ def test_pairs_there_must_be() -> None:
     with raises(
         TransformError,
         "cannot compose by name: the outputs of graph 'f' are 'a', 'b' and the inputs of graph 'g' 'x'; "
-        "compose by position, or bind them with resolve",
+        "compose by position, or bind them with resolve()",
     ):
         compose([f, g], by="name")
     with pytest.raises(TransformError, match=r"^cannot compose by position: the outputs of graph 'f' are 'a', 'b' and the inputs"):

@@ -114,7 +114,7 @@ def _derivatives(document: Document, wrt: list[Key]) -> list[tuple[str, Callable
             ("hessian", lambda d: shorthands.hessian(d, wrt, numbers)),
         ]
     if str(free_inputs(document)[wrt[0]]) == "f64[]":
-        found.append(("derivative", lambda d: shorthands.derivative(d, wrt[0], order=3)))
+        found.append(("derivative", lambda d: shorthands.derivative(d, wrt[:1], order=3)))
     return found
 
 

@@ -10,7 +10,7 @@ from tidu_cli.adapters.stablehlo.child import parsed
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.own import claimed, claims_document
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
-from tidu_cli.errors import DocumentError, LimitError, TiduError, worded
+from tidu_cli.errors import DocumentError, LimitError, Remedy, TiduError
 from tidu_cli.formats.messages import one_line
 from tidu_cli.graph.graph import Document
 from tidu_cli.port_data import FromPlain, Imported
@@ -33,7 +33,7 @@ def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | N
         if from_plain is None or not claims_document(module):
             return Imported(import_module(module), {})
         if own := _own(module, from_plain):
-            way = worded("tidu check compares them, and --plain reads what it runs", "load(file, plain=True) reads what it runs")
+            way = f"tidu check compares them, and {Remedy('plain', True, python='load(file, plain=True)')} reads what it runs"
             note = f"it is read as the document that it claims to be, which was not compared with what it runs; {way}"
             return Imported(own, {}, (note,), "unverified")
         return Imported(import_module(module), {}, (CHANGED,), "changed")

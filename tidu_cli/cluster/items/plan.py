@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tidu_cli.errors import EvaluationError, worded
+from tidu_cli.errors import EvaluationError, Remedy
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
@@ -60,7 +60,7 @@ def common_size(batches: Mapping[Key, Items]) -> int:
     """The number of items that all of these have. Raises EvaluationError if they differ, or there is none."""
     if not batches:
         raise EvaluationError(
-            f"there is no batch to be spread; say with {worded('--batch KEY=0', 'batch={KEY: 0}')} which input has one"
+            "there is no batch to be spread; say with ", Remedy("batch", "KEY=0", python="batch={KEY: 0}"), " which input has one"
         )
     sizes = {key: items.size for key, items in batches.items()}
     if len(set(sizes.values())) > 1:

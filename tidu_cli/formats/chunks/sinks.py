@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
-from tidu_cli.errors import DocumentError, worded
+from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
 from tidu_cli.formats.output import require_replaceable
 from tidu_cli.formats.replacing import replace
@@ -43,7 +43,7 @@ _CHECKSUM = 4
 
 def kept() -> str:
     """How one goes on from the chunks that are there."""
-    return f"what is done is kept, go on with {worded('--resume', 'resume=True')}"
+    return f"what is done is kept, go on with {Remedy('resume', True)}"
 
 
 class Manifest(Frozen, slots=False):
@@ -108,8 +108,8 @@ class Sink:
         if os.path.exists(place):
             with sink.held():
                 if not resume:
-                    way = worded("--resume", "resume=True")
-                    raise DocumentError(f"{sink.folder}: holds what a run has done that broke off: go on with {way}, or remove it")
+                    what = f"{sink.folder}: holds what a run has done that broke off: go on with "
+                    raise DocumentError(what, Remedy("resume", True), ", or remove it")
                 sink._require_same(place, told)
             return sink
         try:

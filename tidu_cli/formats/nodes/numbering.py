@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidu_cli.custom.packages import refuse_clash
-from tidu_cli.errors import DocumentError, TiduError, UnknownNameError, worded
+from tidu_cli.errors import DocumentError, Remedy, TiduError, UnknownNameError
 from tidu_cli.formats.messages import shown
 from tidu_cli.formats.shape.document import TypeReader
 from tidu_cli.graph.closed import ClosedGraph
@@ -114,7 +114,7 @@ class Numbering:
             return self.primitives.parse_attrs(op, self._with_closed(op, attrs))
         except UnknownNameError as error:
             raise UnknownNameError(
-                f"{str(error)[:-1]}; {worded('tidu convert --ops FILE', 'load(file, ops=FILE)')} brings those of a library)"
+                f"{str(error)[:-1]}; ", Remedy("ops", "FILE", "load", "convert"), " brings those of a library)"
             ) from None
 
     def _with_closed(self, op: str, attrs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from tidu_cli.errors import DocumentError, KeyTextError, LimitError, TypeTextError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import DocumentError, KeyTextError, LimitError, Remedy, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.formats.compression import CompressionError
 from tidu_cli.formats.files import Source, is_msgpack_map
 from tidu_cli.formats.json.numerals import require_finite, wants_text
@@ -52,8 +52,8 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     if data[:2] == b"PK":
         return _read_npz(data, source, declared)
     if data[:6] == b"\x93NUMPY":
-        way = worded(f"tidu eval takes it as --set KEY=@{source}", "numpy.load reads it")
-        raise DocumentError(f"{source}: a .npy file holds one array without a key; {way}")
+        way = Remedy("set", f"KEY=@{source}", command="eval", python=f"numpy.load({source!r})")
+        raise DocumentError(f"{source}: a .npy file holds one array without a key; it is for ", way)
     members = _parse_msgpack(data, source) if is_msgpack_map(data) else None
     from_json = members is None
     if members is None:

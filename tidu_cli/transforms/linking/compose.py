@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 
-from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import Remedy, TransformError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, Input, Output, Place
 from tidu_cli.graph.identity import digest_text, digests
@@ -121,10 +121,10 @@ def _paired(whole: Document, document: Document, by: str | None) -> tuple[str, P
 
 
 def _way_out(way: str) -> str:
-    resolve = worded("tidu resolve", "resolve")
+    resolve = Remedy(function="resolve")
     if way == "name":
         return f"compose by position, or bind them with {resolve}"
-    return f"compose by name, choose outputs with {worded('tidu materialize', 'materialize')}, or bind them with {resolve}"
+    return f"compose by name, choose outputs with {Remedy(function='materialize')}, or bind them with {resolve}"
 
 
 def _in_order(outputs: Sequence[Output], inputs: Sequence[Input]) -> Pairs:
@@ -153,9 +153,8 @@ def _place(whole: Document, i: Input, o: Output) -> Place:
     """The value that an output of the head is."""
     if o.value is None:
         raise TransformError(
-            f"output '{o.key}' of graph '{whole.head.name}' is zero all over, and feeds no input; "
-            f"make '{i.key}' a constant with "
-            + worded("tidu materialize --set", f"materialize(document, set={{{str(i.key)!r}: ...}})")
+            f"output '{o.key}' of graph '{whole.head.name}' is zero all over, and feeds no input; make '{i.key}' a constant with ",
+            Remedy("set", f"{i.key}=VALUE", "materialize", python=f"materialize(document, set={{{str(i.key)!r}: ...}})"),
         )
     return whole.head.place(len(whole.graphs) - 1, o.value)
 

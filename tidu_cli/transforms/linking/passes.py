@@ -13,7 +13,7 @@ from itertools import count
 
 import msgpack
 
-from tidu_cli.errors import TransformError, UnknownNameError, worded
+from tidu_cli.errors import Remedy, TransformError, UnknownNameError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.identity import digest_text
@@ -48,12 +48,13 @@ def joint_passes(documents: Sequence[Document], one_pass: Collection[int], names
             free = _free(used)
             raise TransformError(
                 f"pass {number} is one call of linearize in {first} and another in {second}, whose tangents would be mixed up; "
-                + worded(
-                    f"renumber one (tidu convert --pass {number}={free}, or tidu linearize --pass {free}), "
-                    f"or give --one-pass {number} if both are along one direction",
-                    f"renumber one (renumber(document, {{{number}: {free}}}), or linearize(..., pass_number={free})), "
-                    f"or give one_pass=[{number}] if both are along one direction",
-                )
+                "renumber one (",
+                Remedy("passes", f"{number}={free}", "renumber", "convert", "--pass", f"renumber(document, {{{number}: {free}}})"),
+                ", or ",
+                Remedy("pass_number", free, "linearize", flag="--pass"),
+                "), or give ",
+                Remedy("one_pass", number, python=f"one_pass=[{number}]"),
+                " if both are along one direction",
             )
     return {number: _joint(found) for number, found in calls.items()}
 
@@ -99,7 +100,8 @@ def require_linear(document: Document) -> None:
             raise TransformError(
                 f"graph '{name}' is linear in pass {abs(step)}, but through bindings it reads values that "
                 f"depend on '{mixed}' of the same pass; make that another one with "
-                + worded("tidu convert --pass, or tidu linearize --pass", "renumber, or pass_number= of linearize")
+                f"{Remedy(function='renumber', command='convert', flag='--pass')}, or "
+                f"{Remedy('pass_number', function='linearize', flag='--pass')}"
             )
     if wrong := own_tangent_read(document):
         graph, key = wrong

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from tidu_cli.errors import TransformError, TypeRuleError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import Remedy, TransformError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, Place, column
 from tidu_cli.graph.identity import PREFIX, digests
@@ -251,8 +251,8 @@ class _Merging:
         elif passes_of(graph.name).intersection(self.one_pass) or (graph.linear is None and not passes_of(graph.name)):
             self._append(given_number, replace(moved, name=another_name(graph.name, self._taken)))
         else:
-            way = worded("tidu rename --graph", "rename, graphs=")
-            raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them ({way})")
+            way = Remedy("graphs", function="rename", flag="--graph")
+            raise TransformError(f"two different graphs are named '{graph.name}'; rename one of them with ", way)
         for digest, value in self.definitions[given_number].items():
             self._defined.setdefault(digest, (self.number[given_number], value))
 

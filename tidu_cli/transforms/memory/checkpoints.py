@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from math import isqrt
 
-from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import Remedy, TransformError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.keys import Key
@@ -130,8 +130,8 @@ class Named(Frozen):
         node = schedule.node_of[value]
         reason = "is an input, and thus held anyway" if node == INPUT else schedule.reason_to_hold(node)
         if reason:
-            option = worded(f"--recompute value={key}", f"recompute='value={key}'")
-            raise TransformError(f"{option}: graph '{trace.document.graphs[g].name}': '{key}' {reason}")
+            policy = Remedy("recompute", f"value={key}")
+            raise TransformError(f"{policy}: graph '{trace.document.graphs[g].name}': '{key}' {reason}")
         schedule.dropped[node] = 1
         if isinstance(schedule.graph.type_of(value), RecordType):
             _drop_fields(schedule, node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidu_cli.errors import TransformError, did_you_mean, worded
+from tidu_cli.errors import Remedy, TransformError, did_you_mean
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Policy, Segments, Sqrt
 
@@ -43,8 +43,8 @@ def joint_policy(policies: Iterable[str | Policy]) -> Policy | None:
     given = [parse_policy(p) if isinstance(p, str) else p for p in policies]
     named = [p for p in given if isinstance(p, Named)]
     if len(given) > max(len(named), 1):
-        option = worded("--recompute", "recompute")
-        raise TransformError(f"{option} takes sqrt alone, cheap alone, or any number of value=KEY and graph=NAME")
+        taken = " takes sqrt alone, cheap alone, or any number of value=KEY and graph=NAME"
+        raise TransformError(Remedy("recompute", python="recompute"), taken)
     if named:
         return Named(sum((p.values for p in named), ()), sum((p.graphs for p in named), ()))
     return next(iter(given), None)

@@ -24,7 +24,7 @@ from tidu_cli.adapters.numpy.formulas.words import instead_of, instead_of_name
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.adapters.numpy.numpy.functions import places_of_out
 from tidu_cli.adapters.numpy.recorder import Recorder
-from tidu_cli.errors import TiduError, did_you_mean, worded
+from tidu_cli.errors import Remedy, TiduError, did_you_mean
 from tidu_cli.graph.types import DTYPES, ITEMSIZE
 
 MAX_DEPTH = 60
@@ -153,7 +153,8 @@ class Walker(ast.NodeVisitor):
             return CONSTANTS[node.id]
         if node.id in function_names():
             self.refuse(node, f"'{node.id}' is a function; write {node.id}(...)")
-        way = worded(f"-i {node.id[:40]}:TYPE", f"{node.id[:40]}='f64[3]'")
+        name = node.id[:40]
+        way = Remedy(name, f"{name}:TYPE", flag="-i", python=f"{name}='f64[3]'")
         more = instead_of_name(node.id, [*self.scope, *CONSTANTS]) or f"; give it a type with {way}"
         return self.refuse(node, f"unknown name '{node.id[:60]}'{more}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tidu_cli.errors import did_you_mean, worded
+from tidu_cli.errors import Remedy, did_you_mean
 
 FUNCTIONS: Mapping[str, str] = {
     # Activations, which networks have by name.
@@ -107,7 +107,7 @@ def instead_of_name(name: str, known: Sequence[str]) -> str:
     """A hint `; write ...` for a name that is neither an input nor a constant, or nothing."""
     instead = NAMES.get(name.lower()) or (name.lower() if name.lower() in ("pi", "inf", "nan") else None)
     if instead:
-        way = worded(f"-i {name}:TYPE", f"{name}='f64[]'")
+        way = Remedy(name, f"{name}:TYPE", flag="-i", python=f"{name}='f64[]'")
         return f"; write {instead}" if instead != "1j" else f"; write 1j for the imaginary unit, or give it a type with {way}"
     if name in ("np", "numpy", "math", "Math", "scipy", "jnp", "torch"):
         return "; functions and constants go without a module: sin(x), pi"

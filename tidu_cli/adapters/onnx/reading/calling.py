@@ -15,7 +15,7 @@ from tidu_cli.adapters.onnx.reading.operators.index import CUT, operators, refus
 from tidu_cli.adapters.onnx.reading.scopes import Scope
 from tidu_cli.adapters.onnx.reading.signatures import require_fitting
 from tidu_cli.adapters.onnx.tensors import DTYPES
-from tidu_cli.errors import TiduError, did_you_mean, worded
+from tidu_cli.errors import Remedy, TiduError, did_you_mean
 from tidu_cli.limits import require
 
 WRONG = (TiduError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
@@ -47,7 +47,8 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
         return known[node.op_type]
     reason = refusals(node.domain).get(node.op_type)
     if reason:
-        raise UnreadError(reason.replace(CUT, worded(CUT, "load_onnx(MODEL, cut=NAME, input_types={NAME: TYPE})")))
+        way = Remedy(flag=CUT, python="load_onnx(MODEL, cut=NAME, input_types={NAME: TYPE})")
+        raise UnreadError(reason.replace(CUT, str(way)))
     if found is None:
         hint = did_you_mean(node.op_type, list(known))
         raise UnreadError(f"is no operator of the domain '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")

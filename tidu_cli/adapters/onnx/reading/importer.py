@@ -25,7 +25,7 @@ from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_
 from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.adapters.onnx.reading.scopes import Definition, Scope, domain_name
 from tidu_cli.adapters.onnx.tensors import array_of, dense
-from tidu_cli.errors import DocumentError, LimitError, UnknownNameError, counted, did_you_mean, worded
+from tidu_cli.errors import DocumentError, LimitError, Remedy, UnknownNameError, counted, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -60,8 +60,9 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     if missing is not None:
         if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
             raise UnknownNameError(
-                f"'{missing}' is no inner value to cut at, but an input or initializer "
-                f"({worded('--weights', 'weights=True')} makes inputs of these)"
+                f"'{missing}' is no inner value to cut at, but an input or initializer (",
+                Remedy("weights", True),
+                " makes inputs of these)",
             )
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
@@ -117,7 +118,7 @@ class Importer:
         inputs = [self.recorder.inputs[k] for k in kept]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
         if self.choices.weights and not self.weights:
-            cut = worded("--cut NAME", "cut=NAME")
+            cut = Remedy("cut", "NAME")
             self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))

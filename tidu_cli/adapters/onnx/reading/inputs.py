@@ -11,7 +11,7 @@ from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.tensors import dtype_name
-from tidu_cli.errors import DocumentError, UnknownNameError, did_you_mean, worded
+from tidu_cli.errors import DocumentError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 
 
@@ -86,8 +86,8 @@ def _require_sizes(open_: Mapping[str, None], shapeless: Mapping[str, str]) -> N
         what += [f"the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}"] if shapeless else []
         ways = [*[f"--dim {name}=8" for name in open_], *[f"--input-type {name}={type_}" for name, type_ in shapeless.items()]]
         sizes = [f"dims={dict.fromkeys(open_, 8)}"] * bool(open_) + [f"input_types={dict(shapeless)}"] * bool(shapeless)
-        way = worded(f"tidu convert MODEL {' '.join(ways)}", f"load_onnx(MODEL, {', '.join(sizes)})")
-        raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: {way}")
+        way = Remedy(command="convert MODEL", flag=" ".join(ways), python=f"load_onnx(MODEL, {', '.join(sizes)})")
+        raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: ", way)
 
 
 def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:

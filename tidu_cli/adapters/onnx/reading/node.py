@@ -13,7 +13,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.tensors import array_of, dtype_name
-from tidu_cli.errors import DocumentError, worded
+from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.contract import Types
@@ -99,7 +99,7 @@ class Node:
             way = ""
             if inputs:
                 python = f"load_onnx(MODEL, set={{{inputs[0]!r}: ...}})"
-                way = f"; give them: {worded(f'tidu convert --set {inputs[0]}=VALUE', python)}"
+                way = f"; give them: {Remedy('set', f'{inputs[0]}=VALUE', command='convert', python=python)}"
             raise NeedsValueError(f"needs the value of its {what}, which depends on {told or 'constants'}{way}", inputs)
         return found
 

@@ -11,7 +11,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.tensors import DTYPES
-from tidu_cli.errors import DocumentError, worded
+from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.graph.types import RecordType, TensorType, Type
 
 CODES = {name: code for code, name in DTYPES.items()}
@@ -71,7 +71,8 @@ class Body:
         if self.level == MOST_LEVELS:
             raise NoMeaningError(
                 f"graphs within graphs nest deeper than {MOST_LEVELS} levels, the most that programs read of a file of ONNX; "
-                f"write {worded('--format msgpack', 'a .msgpack file')}"
+                "write it with ",
+                Remedy("format", "msgpack"),
             )
         return Body(self.opset, self._prefix, self._numbers, self.level + 1)
 
@@ -94,7 +95,7 @@ class Body:
 
 def tensor_type(type_: Type) -> TensorType:
     """An array's type. Raises NoMeaningError for records, complex numbers and times."""
-    way = worded("--format msgpack", "a .msgpack file")
+    way = f"it with {Remedy('format', 'msgpack')}"
     if isinstance(type_, RecordType):
         raise NoMeaningError(f"a record, {type_}, has no place in ONNX; take its fields apart, or write {way}")
     if type_.dtype in ("c64", "c128"):

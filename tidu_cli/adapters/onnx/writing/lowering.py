@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from tidu_cli.adapters.onnx.writing.body import CODES, Body, NoMeaningError, tensor_type
-from tidu_cli.errors import worded
+from tidu_cli.errors import Remedy
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable
@@ -140,7 +140,7 @@ class Lowering(Frozen, slots=False):
 
     def refuse(self, reason: str) -> NoMeaningError:
         """The error of what has no meaning in ONNX."""
-        return NoMeaningError(f"{self.case.op} {reason}; write {worded('--format msgpack', 'a .msgpack file')}")
+        return NoMeaningError(f"{self.case.op} {reason}; write it with ", Remedy("format", "msgpack"))
 
 
 def widened(rule: Rule, **wider: str) -> Rule:

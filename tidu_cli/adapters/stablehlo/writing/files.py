@@ -13,7 +13,7 @@ from tidu_cli.adapters.stablehlo.parsing import as_plain
 from tidu_cli.adapters.stablehlo.writing.lowering import package
 from tidu_cli.adapters.stablehlo.writing.module import module_text
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
-from tidu_cli.errors import ArgumentError, worded
+from tidu_cli.errors import ArgumentError, Remedy
 from tidu_cli.formats.msgpack.writer import pieces
 from tidu_cli.formats.nodes.writer import GraphWriter
 from tidu_cli.formats.write import bindings, heading
@@ -77,8 +77,8 @@ def _text(document: Document) -> str:
     try:
         return module_text(document)
     except RecursionError:  # of JAX, which lowers graphs within graphs by functions within functions
-        way = worded("--format msgpack", "a .msgpack file")
-        raise UnwrittenError(f"graphs within graphs nest deeper than JAX writes modules of; write {way}") from None
+        what = "graphs within graphs nest deeper than JAX writes modules of; write it with "
+        raise UnwrittenError(what, Remedy("format", "msgpack")) from None
 
 
 def _version(version: str | None) -> str:
@@ -139,6 +139,7 @@ def _serialized(module: Any, version: str) -> bytes:
     try:
         data: bytes = _jax.mlir.serialize_portable_artifact(module, version, False)
     except Exception as error:
-        reason, later = " ".join(str(error).split()), worded("--target-version", "target_version")
-        raise UnwrittenError(f": StableHLO {version} has no place for it: {reason}; choose a later {later}") from None
+        reason = " ".join(str(error).split())
+        later = Remedy("target_version", python="target_version")
+        raise UnwrittenError(f": StableHLO {version} has no place for it: {reason}; choose a later ", later) from None
     return data

@@ -11,7 +11,7 @@ import numpy as np
 
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays, pytree
 from tidu_cli.custom.packages import KNOWN
-from tidu_cli.errors import DocumentError, MissingRuleError, worded
+from tidu_cli.errors import DocumentError, MissingRuleError, Remedy
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import Path, TensorType, Type
@@ -81,7 +81,7 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
         try:
             module = _module(case, primitives, platform)
         except MissingRuleError as error:
-            raise UnwrittenError(f"{error}; or write {worded('--format msgpack', 'a .msgpack file')}") from None
+            raise UnwrittenError(f"{error}; or write it with ", Remedy("format", "msgpack")) from None
         except (TypeError, ValueError, NotImplementedError) as error:
             reason = reason or f"is nothing that JAX takes: {str(error).partition(chr(10))[0]}"
             continue
@@ -91,7 +91,7 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
                 body = _body(module)
                 return Lowered([] if body else list(_functions(module, "main", {})), body)
         reason = f"is a call of {', '.join(foreign)}, which files cannot rely on"
-    raise UnwrittenError(f"{case.op} {reason}; write {worded('--format msgpack', 'a .msgpack file')}")
+    raise UnwrittenError(f"{case.op} {reason}; write it with ", Remedy("format", "msgpack"))
 
 
 def _module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
