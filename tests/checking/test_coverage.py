@@ -6,19 +6,14 @@ branches (tests/control_flow).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from tests.lax.sampling.samples import SAMPLES, Sample
+from tests.lax.sampling.samples import OPS, Sample, by_op
 from tidu_cli.graph.types import ALL, TensorType
 from tidu_cli.lax.builtin import BUILTIN
-
-BY_OP: dict[str, list[Sample]] = defaultdict(list)
-for sample in SAMPLES:
-    BY_OP[sample.op].append(sample)
 
 NEEDS_AN_AXIS = {
     *("split", "concatenate", "iota", "argmax", "argmin", "sort", "top_k"),
@@ -28,7 +23,6 @@ NEEDS_MATRICES = {
     *("cholesky", "triangular_solve", "lu", "qr", "svd", "pinv", "det", "cofactors", "eigh", "eig", "schur", "polar"),
     *("expm", "expm_frechet", "logm", "logm_frechet", "sqrtm", "solve_sylvester"),
 }
-OPS = sorted({s.op for s in SAMPLES})
 
 
 def types_of(sample: Sample) -> tuple[TensorType, ...]:
@@ -40,13 +34,13 @@ def types_of(sample: Sample) -> tuple[TensorType, ...]:
 @pytest.mark.parametrize("op", OPS)
 def test_every_dtype(op: str) -> None:
     # The cases that select_n chooses among are its operands from 1 on.
-    found = {types_of(sample)[op == "select_n"].dtype for sample in BY_OP[op]}
+    found = {types_of(sample)[op == "select_n"].dtype for sample in by_op()[op]}
     assert found == (ALL if op == "select_n" else BUILTIN[op].domain.dtypes & ALL)
 
 
 @pytest.mark.parametrize("op", OPS)
 def test_every_rank(op: str) -> None:
-    found = {t.rank for sample in BY_OP[op] for t in types_of(sample)}
+    found = {t.rank for sample in by_op()[op] for t in types_of(sample)}
     least = 2 if op in NEEDS_MATRICES or op == "conv_general_dilated" else 1 if op in NEEDS_AN_AXIS else 0
     assert found >= set(range(least, 5))
     assert min(found) == least
@@ -55,7 +49,7 @@ def test_every_rank(op: str) -> None:
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("size", [0, 1])
 def test_empty_arrays_and_axes_of_size_1(op: str, size: int) -> None:
-    assert any(size in t.shape for sample in BY_OP[op] for t in (*types_of(sample), *sample.case.results))
+    assert any(size in t.shape for sample in by_op()[op] for t in (*types_of(sample), *sample.case.results))
 
 
 def fits(sample: Sample) -> np.ndarray:
@@ -103,6 +97,6 @@ EDGES: dict[str, tuple[str, Callable[[Sample], bool]]] = {
 @pytest.mark.parametrize("edge", EDGES)
 def test_edges_of_attrs(edge: str) -> None:
     op, is_edge = EDGES[edge]
-    found = [sample for sample in BY_OP[op] if is_edge(sample)]
+    found = [sample for sample in by_op()[op] if is_edge(sample)]
     assert found
-    assert len(found) < len(BY_OP[op])  # it tells edges from the rest
+    assert len(found) < len(by_op()[op])  # it tells edges from the rest

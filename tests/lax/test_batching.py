@@ -10,7 +10,7 @@ import pytest
 
 from tests.graphs.interpret import tree
 from tests.graphs.templates import apply, batch, make_case, type_of
-from tests.lax.sampling.samples import SAMPLES
+from tests.lax.sampling.samples import by_op
 from tests.tiers import few
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import MissingRuleError
@@ -127,7 +127,7 @@ def test_a_batch_of_every_example(name, size):
 @pytest.mark.parametrize("name", WITH_OPERANDS)
 def test_a_batch_of_every_sample(name):
     """All ranks, empty arrays, and the attrs that examples leave out. Items differ in where they begin."""
-    own = [sample for sample in SAMPLES if sample.op == name]
+    own = by_op().get(name, [])
     empty = [sample for sample in own if any(0 in np.shape(x) for x in sample.operands)]
     for sample in {id(one): one for one in (*few(own, 12), *few(empty, 3))}.values():
         items = [[np.roll(x.ravel(), i).reshape(x.shape) for i in range(2)] for x in sample.operands]

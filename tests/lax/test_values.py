@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 import pytest
 
 from tests.graphs.templates import apply
-from tests.lax.sampling.samples import SAMPLES
+from tests.lax.sampling.samples import ELSEWHERE, OPS, by_op
 from tests.tiers import few
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.lax.builtin import BUILTIN
 
 TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 4e-6, "f64": 1e-14, "c64": 4e-6, "c128": 2e-14}
 
-ELSEWHERE = {"record", "field", "add_cotangents", *(p.name for p in BUILTIN if p.domain.attrs.graphs)}
-"""These have tests of their own: test_records, test_vectors, and control_flow."""
-
-BY_OP = defaultdict(list)
-for sample in SAMPLES:
-    BY_OP[sample.op].append(sample)
-
 
 def test_every_primitive_has_samples():
-    assert {p.name for p in BUILTIN} - ELSEWHERE == set(BY_OP)
+    assert {p.name for p in BUILTIN} - ELSEWHERE == set(by_op())
 
 
 @pytest.mark.every
-@pytest.mark.parametrize("op", sorted(BY_OP))
+@pytest.mark.parametrize("op", OPS)
 def test_value(op):
-    for sample in few(BY_OP[op], 60):
+    for sample in few(by_op()[op], 60):
         found, expected = apply(sample.case, sample.operands), sample.reference(*sample.operands)
         if sample.seen:
             found = sample.seen(found, *sample.operands)
@@ -38,10 +29,10 @@ def test_value(op):
             check_close(one, reference, sample)
 
 
-@pytest.mark.parametrize("op", sorted(BY_OP))
+@pytest.mark.parametrize("op", OPS)
 def test_scalars_evaluate_as_arrays_of_rank_0_do(op):
     # Programs hold values of rank 0 as NumPy scalars, whose arithmetic has other code paths.
-    for sample in few(BY_OP[op], 60):
+    for sample in few(by_op()[op], 60):
         expected = apply(sample.case, sample.operands)
         found = apply(sample.case, [x[()] for x in sample.operands])
         assert [np.asarray(y).tobytes() for y in found] == [np.asarray(y).tobytes() for y in expected], sample

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -34,6 +34,11 @@ class Sample:
 
 def draw(dtype, shape, seed=0, low=None):
     """An array of moderate values; integers with both ends of their range among them, floats at least `low`."""
+    return _drawn(dtype, tuple(shape), seed, low).copy()
+
+
+@cache
+def _drawn(dtype, shape, seed, low):
     rng = np.random.default_rng([seed, ORDER.index(dtype), *shape])
     dt = numpy_dtype(np, dtype)
     if dtype == "bool":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import cmath
 import itertools
 import math
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -26,6 +27,7 @@ from tests.lax.sampling import (
 from tests.lax.sampling.sample import ORDER, SHAPES, Sample, draw, each, wrap, wrapped
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS, SIGNED, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.tangents.types import admitted
 
 
@@ -287,4 +289,18 @@ MODULES = (
     signal_samples,
     special_samples,
 )
-SAMPLES = [s for family in (*FAMILIES, *(f for module in MODULES for f in module.FAMILIES)) for s in family()]
+ELSEWHERE = {"record", "field", "add_cotangents", *(p.name for p in BUILTIN if p.domain.attrs.graphs)}
+"""These have tests of their own: test_records, test_vectors, and control_flow."""
+
+OPS = sorted(p.name for p in BUILTIN if p.name not in ELSEWHERE)
+"""What there are samples of. They take seconds to make, and are not made where tests are collected."""
+
+
+@cache
+def by_op() -> dict[str, list[Sample]]:
+    """All samples, by op."""
+    found: dict[str, list[Sample]] = {}
+    for family in (*FAMILIES, *(family for module in MODULES for family in module.FAMILIES)):
+        for sample in family():
+            found.setdefault(sample.op, []).append(sample)
+    return found
