@@ -146,7 +146,8 @@ class Remedy(NamedTuple):
         """As code."""
         if self.python:
             return self.python
-        given = f"{self.option}={self.value if self.value == '' else repr(self.value)}" if self.option else ""
+        is_word = isinstance(self.value, str) and (not self.value or self.value.isupper())  # FILE, for a file
+        given = f"{self.option}={self.value if is_word else repr(self.value)}" if self.option else ""
         if not self.function:
             return given
         subject = "file" if self.function == "load" else "document"

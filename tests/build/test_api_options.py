@@ -91,7 +91,7 @@ def test_recompute():
 
 def test_ops_of_a_library():
     user, library = (ROOT / "tests" / "cli" / "cases" / "own" / f"{name}.json" for name in ("user", "library"))
-    with pytest.raises(DocumentError, match=re.escape("load(file, ops='FILE') brings those of a library")) as caught:
+    with pytest.raises(DocumentError, match=re.escape("load(file, ops=FILE) brings those of a library")) as caught:
         tidu.load(user)
     assert "--" not in str(caught.value)
     assert text(tidu.load(user, ops=library)) == text(tidu.load(user, ops=[str(library)]))

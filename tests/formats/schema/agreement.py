@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -20,13 +21,19 @@ from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
-STOCK = jsonschema.Draft202012Validator(json_schema())
-"""The validator as it comes: to JSON Schema 1.0 is an integer, since numbers have no spelling there."""
 
-EXACT = jsonschema.validators.extend(
-    STOCK, type_checker=STOCK.TYPE_CHECKER.redefine("integer", lambda checker, value: type(value) is int)
-)(json_schema())
-"""The same, but for that."""
+@cache
+def stock() -> Any:
+    """The validator as it comes: to JSON Schema 1.0 is an integer, since numbers have no spelling there."""
+    return jsonschema.Draft202012Validator(json_schema())
+
+
+@cache
+def exact() -> Any:
+    """The same, but for that."""
+    checker = stock().TYPE_CHECKER.redefine("integer", lambda checker, value: type(value) is int)
+    return jsonschema.validators.extend(stock(), type_checker=checker)(stock().schema)
+
 
 BEYOND_SCHEMAS = {
     "names": r"unknown record type|declare it under 'types'|unknown type '\w+'|cannot be a part of itself",
@@ -104,8 +111,8 @@ def disagreement(plain: Any) -> str | None:
     """Where readers and the schema differ on plain data that has a version, and should not; None where they agree."""
     found = refusal(plain)
     if found is None:
-        return None if STOCK.is_valid(plain) else f"read, and the schema says: {next(STOCK.iter_errors(plain)).message[:300]}"
-    if not isinstance(plain, dict) or type(plain.get("tidu")) is not int or not EXACT.is_valid(plain):
+        return None if stock().is_valid(plain) else f"read, and the schema says: {next(stock().iter_errors(plain)).message[:300]}"
+    if not isinstance(plain, dict) or type(plain.get("tidu")) is not int or not exact().is_valid(plain):
         return None
     of_shape = refusal_of_shape(plain)
     return None if of_shape is None or _BEYOND.search(of_shape) else f"valid by the schema, and refused: {of_shape}"

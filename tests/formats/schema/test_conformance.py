@@ -6,13 +6,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.formats.plain import described
+from tests.formats.schema.agreement import stock
 from tidu_cli.errors import DocumentError, called_in_shell
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.shape.schema import json_schema
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.identity import digest_text, digests
 
@@ -65,7 +64,7 @@ def test_invalid(path):
 
 @pytest.mark.parametrize("path", [path for path in VALID if path.endswith(".json")])
 def test_valid_json_samples_satisfy_the_schema(path):
-    jsonschema.Draft202012Validator(json_schema()).validate(json.loads((HERE / path).read_bytes()))
+    stock().validate(json.loads((HERE / path).read_bytes()))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def test_valid_json_samples_satisfy_the_schema(path):
 )
 def test_the_schema_refuses_malformed_samples(name):
     data = json.loads((HERE / "invalid" / f"{name}.json").read_bytes())
-    assert not jsonschema.Draft202012Validator(json_schema()).is_valid(data)
+    assert not stock().is_valid(data)
 
 
 def test_the_files_are_those_that_the_index_lists():
