@@ -205,7 +205,7 @@ WRONG = [
 RIGHT = {
     "load": (str(SAMPLES / "f.json"),), "load_onnx": (str(SAMPLES / "f.json"),), "save": (F, "OUT.json"), "resolve": (F,),
     "renumber": (tidu.linearize(F, "x"), {1: 2}), "compose": (F,), "derivative": (F, "x"), "trace": (np.exp, "f64[]"),
-    "scan": (lambda c, x: (c, x), 0.0, np.zeros(3)), "fori_loop": (0, 3, lambda i, x: x, 0.0), "schema": (),
+    "scan": (lambda c, x: (c, x), 0.0, np.zeros(3)), "fori_loop": (0, 3, lambda i, x: x, 0.0), "schema": (), "ops": ("mul",),
     "while_loop": (lambda x: False, lambda x: x, 0.0),
     "cond": (True, lambda x: x, lambda x: x, 1.0), "switch": (0, [lambda x: x], 1.0),
     "evaluate": (F, {"x": 3}), "transpose": (tidu.linearize(F, "x"),), "formula": ("x * x", {"x": "f64[]"}), "diff": (F, F),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from tidu_cli.arguments import checked, one_of, several_names, text
+from tidu_cli.arguments import checked, one_of, op_name, several_names
 from tidu_cli.errors import PluginError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import require_inputs
@@ -74,7 +74,7 @@ def show(document: Document, all: bool = False, formula: bool = False) -> str:
     return "\n".join(listing(document, every=all))
 
 
-@checked(names=text)
+@checked(names=op_name)
 def ops(
     *names: str, plugins: str | Sequence[str] = (), ops: str | PurePath | Sequence[str | PurePath] = ()
 ) -> list[dict[str, Any]]:
