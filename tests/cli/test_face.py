@@ -103,3 +103,30 @@ def test_derivatives_are_those_of_the_function(name: str, tmp_path: Path) -> Non
     flags = [word for key, x in DERIVED[name].items() for word in ([f"--{key.replace('_', '-')}"] + [str(x)] * (x is not True))]
     tidu.save(getattr(tidu, name)(DOCUMENT, "x", **DERIVED[name]), tmp_path / "derived.json")
     assert succeed(name, F, "--wrt", "x", *flags) == (tmp_path / "derived.json").read_bytes()
+
+
+VECTOR = str(ROOT / "samples" / "vector.json")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("grad", VECTOR),  # whose output is no number
+        ("hvp", F, "--output", "nope"),
+        ("jacobian", F, "--set", "q=1"),
+        ("linearize", F, "--tangent", "q=f32"),
+        ("derivative", VECTOR, "--order", "3"),
+    ],
+    ids=lambda args: args[0],
+)
+def test_a_wrong_wrt_is_told_before_what_depends_on_it(args: tuple[str, ...]) -> None:
+    told = invoke(*args, "--wrt", "z").stderr
+    assert told == f"tidu {args[0]}: error: no graph has an input 'z' (inputs: x)\n"
+
+
+def test_ways_out_are_data_which_each_caller_spells() -> None:
+    with pytest.raises(tidu.TiduError) as caught:
+        tidu.grad(tidu.load(ROOT / "samples" / "two_outputs.json"), "r")
+    assert [(r.option, r.value) for r in caught.value.remedies] == [("output", "x")]
+    assert str(caught.value).endswith("choose one with output='x'")
+    assert invoke("grad", ROOT / "samples" / "two_outputs.json", "--wrt", "r").stderr.endswith("choose one with --output x\n")
