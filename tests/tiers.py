@@ -1,8 +1,8 @@
 """The tiers of the suite: `make test` while writing, `make check` before landing, `make campaign` for hours.
 
 A file `check_*.py` and a test marked `check` run in `make check` alone. Of a test with many cases `make test` takes CASES, unless
-it is marked `every`; of hypothesis' examples 15 for 200. `make check` gives each test function some three seconds of processor time:
-where all cases or examples take longer, `few` and `examples` say how many it takes, and campaigns take all. `pytest --tier check`
+it is marked `every`; of hypothesis' examples 15 for 200. `make check` gives each test function some three seconds of processor
+time: where all cases or examples take longer, `few` and `examples` say how many it takes, and campaigns take all. `pytest --tier check`
 selects the tier; a file `check_*.py` that the command line names runs in any.
 """
 

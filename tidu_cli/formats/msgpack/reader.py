@@ -21,7 +21,7 @@ from tidu_cli.formats.nodes.columns import TYPECODES, Pairs
 
 E = TypeVar("E")
 
-BLOCK = 2**20
+READ_AT_ONCE = 2**20
 """So many bytes of a column at once."""
 
 PAIRS = 2**13
@@ -93,8 +93,8 @@ class _Reader:
         dtype = before.get("dtype")
         known = array(TYPECODES[dtype]) if isinstance(dtype, str) and dtype in TYPECODES else None
         values = array("B") if known is None or n % known.itemsize else known
-        for begin in range(0, n, BLOCK):
-            values.frombytes(self._bytes(min(BLOCK, n - begin)))
+        for begin in range(0, n, READ_AT_ONCE):
+            values.frombytes(self._bytes(min(READ_AT_ONCE, n - begin)))
         return values if values is known else values.tobytes()
 
     def _pairs(self, _: object) -> object:
@@ -127,7 +127,7 @@ class _Reader:
         self._made += PER_ENTRY * (len(entries) + 1)
         if self._made > self._asked:
             self._source.require_room(self._made)
-            self._asked = self._made + BLOCK
+            self._asked = self._made + READ_AT_ONCE
         return entries
 
     def _entries(self, n: int) -> list[object]:

@@ -9,7 +9,7 @@ from tidu_cli.rules.terms import Term, op
 convert = op("convert_element_type")
 
 
-def _unchanged(site: Site) -> Term | None:
+def _same_dtype(site: Site) -> Term | None:
     return site.operands[0].term if site.operands[0].type == site.type else None
 
 
@@ -46,7 +46,7 @@ def _by_way_of_wider(site: Site) -> Term | None:
 
 
 IDENTITIES = (
-    Identity("convert_element_type", "to the same dtype: x", _unchanged),
+    Identity("convert_element_type", "to the same dtype: x", _same_dtype),
     Identity("convert_element_type", "to a wider dtype and back: x", _there_and_back),
     Identity("convert_element_type", "by way of a wider float: at once", _by_way_of_wider),
 )

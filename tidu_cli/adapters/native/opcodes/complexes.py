@@ -26,7 +26,7 @@ def _unequal(e: Emitter, x: Value, y: Value) -> Value:
     return e.b.or_(e.b.fcmp_unordered("!=", x[0], y[0]), e.b.fcmp_unordered("!=", x[1], y[1]))
 
 
-def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
+def _select_complex(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
     return tuple(e.b.select(which, t, f) for f, t in zip(if_false, if_true, strict=True))
 
 
@@ -41,5 +41,5 @@ TABLE: dict[Signature, Emit] = {
     **{Signature("real", (c,), part): lambda e, x: x[0] for c, part in PARTS.items()},
     **{Signature("imag", (c,), part): lambda e, x: x[1] for c, part in PARTS.items()},
     **{Signature("complex", (part, part), c): lambda e, x, y: (x, y) for c, part in PARTS.items()},
-    **{Signature("select_n", ("bool", c, c), c): _select for c in COMPLEXES},
+    **{Signature("select_n", ("bool", c, c), c): _select_complex for c in COMPLEXES},
 }

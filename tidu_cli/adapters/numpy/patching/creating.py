@@ -111,7 +111,7 @@ def assembled(function: Function, value: Any, dtype: Any = None) -> Any:
     if known.dtype == object:
         raise UntraceableError("an array of traced values and other objects; say dtype=object, or keep them in a list")
     table: ElementTable = like.recorder.elements
-    numbers = function(_mapped(value, lambda x: _numbers(x, table, known.dtype)), None)
+    numbers = function(_mapped(value, lambda x: _as_numbers(x, table, known.dtype)), None)
     try:
         mark_of(known.dtype)
     except UntraceableError:  # what code that is not traced could not tell from numbers
@@ -134,7 +134,7 @@ def _zeros(x: Any) -> Any:
     return np.zeros(found.shape, found.dtype) if isinstance(found, Array) else plain(x)
 
 
-def _numbers(x: Any, table: ElementTable, dtype: Any) -> Any:
+def _as_numbers(x: Any, table: ElementTable, dtype: Any) -> Any:
     """The numbers of the elements of a leaf."""
     numbers = numbers_of(x) if isinstance(x, Buffer) and x.dtype == dtype else None
     if numbers is not None:
