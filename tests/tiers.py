@@ -2,8 +2,8 @@
 
 A file `check_*.py` and a test marked `check` run in `make check` alone. Of a test with many cases `make test` takes CASES, unless
 it is marked `every`; of hypothesis' examples 15 for 200. `make check` gives each test function some three seconds of processor
-time: where all cases or examples take longer, `few` and `examples` say how many it takes, and campaigns take all. `pytest --tier check`
-selects the tier; a file `check_*.py` that the command line names runs in any.
+time: where all cases or examples take longer, `few` and `examples` say how many it takes, and campaigns take all. With
+`pytest --tier check` a tier is selected; a file `check_*.py` that the command line names runs in any.
 """
 
 from __future__ import annotations
