@@ -40,13 +40,13 @@ def summary_text(value: Any) -> str:
 def _record(values: Any, type_: RecordType, shown: int, room: int) -> str:
     opening, closing = "()" if type_.is_tuple else "{}"
     texts: list[str] = []
-    for k, (name, field) in enumerate(type_.fields):
-        before = "" if type_.is_tuple else f"{name}: "
+    for k, (label, field) in enumerate(type_.fields):
+        before = "" if type_.is_tuple else f"{label}: "
         room -= len(before) + 2
         if len(texts) == shown or (texts and room < 0):
             texts.append("…")
             break
-        text = value_text(values[k if type_.is_tuple else name], field, shown, room)
+        text = value_text(values[k if type_.is_tuple else label], field, shown, room)
         text = text if len(text) <= room or not texts else "…"
         room -= len(text)
         texts.append(before + text)

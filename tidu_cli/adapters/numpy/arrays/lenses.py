@@ -140,9 +140,9 @@ def _slices(whole: Sequence[int], shown: Sequence[int], begin: int, strides: Seq
         return None
     index = []
     lengths = [int(np.prod(whole[axis + 1 :], dtype=np.int64)) for axis in range(len(whole))]
-    for n, size, stride, own in zip(shown, whole, strides, lengths, strict=True):
-        first, begin = divmod(begin, own)
-        step, rest = divmod(stride, own) if n > 1 else (1, 0)
+    for n, size, stride, length in zip(shown, whole, strides, lengths, strict=True):
+        first, begin = divmod(begin, length)
+        step, rest = divmod(stride, length) if n > 1 else (1, 0)
         last = first + (n - 1) * step
         if rest or not step or not 0 <= first < size or not 0 <= last < size:
             return None
