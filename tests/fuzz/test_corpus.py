@@ -32,7 +32,7 @@ def test_what_was_found(file):
         ("loops", 4),
         ("models", 8),
         ("special", 12),
-        ("work", 4),
+        ("work", 8),
     ],
 )
 def test_a_short_run(name, cases):

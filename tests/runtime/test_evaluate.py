@@ -34,7 +34,7 @@ def test_evaluates_a_graph_or_a_program():
 def test_all_missing_inputs_are_told_at_once():
     s = Sketch(**{"x": "f64[]", "unused": "f64[]", "a": "f64[]", "y@-1": "f64[3]"})
     graph = s.graph(u=s.apply("add", 0, 2), v=s.apply("neg", 3))
-    expected = "missing inputs: x: f64[], y@-1: f64[3]; give them by key: {'x': ...}"
+    expected = "missing inputs: x: f64[], y@-1: f64[3]; give them with {'x': ...}"
     with pytest.raises(EvaluationError, match=re.escape(expected)):
         evaluate(graph, {Key("a"): 1.0, Key("more"): 2.0})
     assert evaluate(graph, {parse_key("y@-1"): [1, 2, 3]}, outputs=[1])[Key("v")].tolist() == [-1, -2, -3]

@@ -37,7 +37,7 @@ def transpose(document: Document, *, strong_zeros: bool = False, primitives: Pri
     primitives = primitives or vocabulary(document.cases)
     primitives = primitives.strong if strong_zeros else primitives
     head = document.head
-    logical = linked_linear_head(document, str(Remedy(function="transpose")))
+    logical = linked_linear_head(document, str(Remedy(function=transpose.__name__)))
     primitives.require_written_out([head])
     assert head.linear is not None
     rest = replace(document, graphs=document.graphs[:-1])
