@@ -237,7 +237,8 @@ class Array:
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift", ">>")
     __lt__, __le__, __gt__, __ge__ = (_binary(name)[0] for name in ("less", "less_equal", "greater", "greater_equal"))
     __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]  # type: ignore[assignment]
-    __neg__, __pos__, __invert__, __abs__ = map(_unary, ("negative", "positive", "invert", "absolute"))
+    __neg__, __pos__ = _unary("negative"), _unary("positive")
+    __invert__, __abs__ = _unary("invert"), _unary("absolute")
 
     # Structure, which is known.
 
