@@ -237,8 +237,10 @@ class Array:
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift", ">>")
     __lt__, __le__, __gt__, __ge__ = (_binary(name)[0] for name in ("less", "less_equal", "greater", "greater_equal"))
     __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]  # type: ignore[assignment]
-    __neg__, __pos__ = _unary("negative"), _unary("positive")
-    __invert__, __abs__ = _unary("invert"), _unary("absolute")
+    __neg__: Method = _unary("negative")
+    __pos__: Method = _unary("positive")
+    __invert__: Method = _unary("invert")
+    __abs__: Method = _unary("absolute")
 
     # Structure, which is known.
 
