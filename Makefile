@@ -60,7 +60,8 @@ types: $(VENV)/.check  ## the part of check that reads the sources' types
 	$(BIN)/mypy
 
 campaign: $(VENV)/.check  ## hours: random inputs and long runs; docs/reliability.md has the seeds and figures
-	$(PYTEST) --tier campaign -m 'campaign or hypothesis'
+	$(PYTEST) --tier campaign -m 'not jax and not site'
+	$(PYTEST) --tier campaign -m jax tests/jax tests/stablehlo tests/runtime/engines tests/docs
 
 mutants: $(VENV)/.check  ## 90 minutes: which faults in the sources the tests see
 	$(BIN)/python -m tests.mutants

@@ -16,6 +16,7 @@ jnp, lax, random = jax.numpy, jax.lax, jax.random
 
 import tidu_cli  # noqa: E402
 from tests.jax.functions.agreement import compared  # noqa: E402
+from tests.tiers import few  # noqa: E402
 from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
 from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 
@@ -171,7 +172,7 @@ RANDOM = {
 }
 
 
-@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.parametrize("name", few(RANDOM, 4))
 def test_random_numbers_of_keys_that_are_inputs(name: str) -> None:
     close(lambda raw: RANDOM[name](random.wrap_key_data(raw)), RAW)
 
@@ -184,6 +185,7 @@ def test_random_numbers_of_a_seed_and_of_known_keys() -> None:
     assert tidu_cli.evaluate(document, x=2.0)["y"].tolist() == (2 * random.normal(random.key(1), (5,))).tolist()
 
 
+@pytest.mark.campaign
 def test_a_gamma_variate_moves_with_its_order() -> None:
     for distance in compared(lambda a: random.gamma(random.key(1), a, (3,)), 2.3).values():
         assert distance < 1e-9
@@ -243,7 +245,7 @@ LESS = {"diagonals": FORWARD, "windows": FORWARD, "symmetric product": VALUE, "a
 """Of which JAX has no reverse mode, or no derivative."""
 
 
-@pytest.mark.parametrize("name", DIFFERENTIATED)
+@pytest.mark.parametrize("name", few(DIFFERENTIATED, 8))
 def test_is_differentiated_as_by_jax(name: str) -> None:
     function, args = DIFFERENTIATED[name]
     for kind, distance in compared(function, *args, **LESS.get(name, {})).items():

@@ -16,7 +16,7 @@ from jax import lax
 import tidu_cli
 from tests.stablehlo.claims.written import by_xla
 from tests.stablehlo.modules import cases_within, of_function, of_text, operations, values
-from tests.tiers import examples
+from tests.tiers import examples, few
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import TensorType
 
@@ -76,7 +76,7 @@ COUNTED: dict[str, Callable[[Any], Any]] = {
 """Functions of 7 numbers whose loops count."""
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", few(COUNTED, 5))
 def test_a_loop_that_counts_is_a_scan(name: str) -> None:
     function = COUNTED[name]
     document = of_function(function, X)

@@ -14,7 +14,7 @@ import scipy.special
 import tidu_cli as tidu
 from tests.graphs.sketch import function, op
 from tests.runtime.engines.local import ULPS
-from tests.tiers import few
+from tests.tiers import campaign, few
 from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.lax.builtin import BUILTIN
@@ -42,6 +42,10 @@ SPECIAL = [
 EDGES = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 28.0, 30.0, 1e300, -1e300, 1e-300, np.inf, -np.inf, np.nan]
 
 
+POINTS = 1500 if campaign() else 200
+"""In each interval: mpmath takes most of the time."""
+
+
 def by_xla(name: str, x: Any) -> Any:
     document = function("f", {"x": f"f64[{len(x)}]"}, op(name))
     return tidu.evaluate(document, {"x": x}, engine="xla")["y"]
@@ -51,7 +55,7 @@ def by_xla(name: str, x: Any) -> Any:
 def test_values(name: str) -> None:
     exact, intervals = FUNCTIONS[name]
     rng = np.random.default_rng(0)
-    x = np.concatenate([rng.uniform(low, high, 1500) for low, high in intervals])
+    x = np.concatenate([rng.uniform(low, high, POINTS) for low, high in intervals])
     with mpmath.workdps(40):
         due = np.array([float(exact(mpmath.mpf(float(p)))) for p in x])
     off = np.abs(by_xla(name, x) - due) / np.spacing(np.abs(due))
@@ -73,7 +77,7 @@ TWELVE = ("igamma", "beta")
 """What is in the names of functions that have 12 digits, of series that converge; others have 13."""
 
 
-@pytest.mark.parametrize("name", few([name for name in SPECIAL if name not in FUNCTIONS], 12))
+@pytest.mark.parametrize("name", few([name for name in SPECIAL if name not in FUNCTIONS], 8))
 def test_digits(name: str) -> None:
     """Of values near zeros of a function, of the size of others around them."""
     example, case = next((e, c) for e, c in example_cases(BUILTIN, BUILTIN[name]) if c.results[0].dtype == "f64")

@@ -18,7 +18,7 @@ import tidu_cli as tidu
 from tests.graphs.interpret import random_inputs
 from tests.graphs.record_graphs import record_graphs
 from tests.graphs.strategies import seeds
-from tests.tiers import examples
+from tests.tiers import examples, few
 from tidu_cli.checking.numeric.examples import example_cases
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
@@ -102,7 +102,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", few(FUNCTIONS, 5))
 def test_functions_and_their_gradients(name: str) -> None:
     function, types = FUNCTIONS[name]
     document = tidu.trace(function, *types)

@@ -15,6 +15,7 @@ jax.config.update("jax_enable_x64", True)
 jnp, lax = jax.numpy, jax.lax
 
 import tidu_cli  # noqa: E402
+from tests.tiers import few  # noqa: E402
 from tidu_cli.adapters.jax.functions.function import from_jax  # noqa: E402
 from tidu_cli.adapters.numpy.errors import BuildError  # noqa: E402
 
@@ -134,7 +135,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", few(FUNCTIONS, 5))
 def test_the_gradient_is_that_of_the_rule(name: str) -> None:
     function = FUNCTIONS[name]
     document = from_jax(function, V, names=["x"])

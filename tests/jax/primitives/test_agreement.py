@@ -118,17 +118,17 @@ def kinds_of_jax(p: Problem, rows: list[Difference], used: set[Difference]) -> l
     return [kind for kind in KINDS if kind not in refused]
 
 
-@pytest.mark.parametrize("op", few(OPS, 6))
+@pytest.mark.parametrize("op", few(OPS, 10))
 def test_agrees_with_jax(op: str, jax: Any) -> None:
     rows = [row for row in DIFFERENCES if op in row.ops]
     used: set[Difference] = set()
     wrong = []
-    rest = problems(op)
+    rest = iter(few(problems(op), AT_ONCE // 2))
     while some := list(islice(rest, AT_ONCE)):
         for p, theirs in zip(some, all_of_jax([(p, kinds_of_jax(p, rows, used)) for p in some]), strict=True):
             wrong += disagreements(p, theirs, rows, used)
     assert not wrong, "\n".join(wrong)
-    if jax.__version__ == COMPARED_WITH:
+    if jax.__version__ == COMPARED_WITH and tiers.campaign():  # which takes all points
         assert [(row.ops, row.at) for row in rows if row not in used] == [], "rows of the table explain nothing"
 
 

@@ -18,14 +18,14 @@ from tests.tiers import few  # noqa: E402
 pytestmark = pytest.mark.jax
 
 EQUINOX = (
+    "GRUCell",
     "Conv2d in groups, dilated",
     "ConvTranspose2d",
     "MultiheadAttention",
-    "GRUCell",
     "MaxPool2d of windows that overlap",
     "Dropout",
 )
-FLAX = ("Conv with strides", "BatchNorm", "Embed", "LSTM with one product", "GRU of other lengths", "encoder")
+FLAX = ("Embed", "Conv with strides", "BatchNorm", "LSTM with one product", "GRU of other lengths", "encoder")
 
 
 @pytest.mark.parametrize("name", few(EQUINOX, 1))
@@ -38,19 +38,20 @@ def test_a_layer_of_flax(name: str) -> None:
     assert_gradients_of_files_agree(*test_flax.CASES[name]())
 
 
-@pytest.mark.parametrize("name", few(["eight schools", "regression", "clusters"], 1))
+@pytest.mark.parametrize("name", few(("eight schools", "regression", "clusters"), 1))
 def test_a_model_of_numpyro(name: str) -> None:
     model, data, shapes = test_numpyro.MODELS[name]
     params = {k: np.random.default_rng(2).standard_normal(shape) / 2 for k, shape in shapes.items()}
     assert_gradients_of_files_agree(lambda params: potential_energy(model, data, {}, params), params)
 
 
-@pytest.mark.parametrize("name", few(["huber", "connectionist temporal classification"], 1))
+@pytest.mark.parametrize("name", few(("huber", "connectionist temporal classification"), 1))
 def test_a_loss_of_optax(name: str) -> None:
     loss, args = test_optax.LOSSES[name]
     assert_gradients_of_files_agree(lambda *xs: jnp.sum(loss(*xs)), *args)
 
 
+@pytest.mark.campaign
 def test_a_transformer() -> None:
     params = {"embedding": test_plain.normal(11, 8), "place": test_plain.normal(5, 8), "layers": [test_plain.parameters()]}
     assert_gradients_of_files_agree(test_plain.transformer, params, test_plain.TOKENS)

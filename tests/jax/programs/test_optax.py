@@ -64,7 +64,7 @@ def start() -> dict[str, Any]:
     return {"w": RNG.standard_normal((3, 4)), "v": RNG.standard_normal(4)}
 
 
-@pytest.mark.parametrize("name", few(OPTIMIZERS, 2))
+@pytest.mark.parametrize("name", few(OPTIMIZERS, 1))
 def test_gradient_through_steps_of_an_optimizer(name: str) -> None:
     """The loss after three steps, by parameters at the start, data and rate: second derivatives, and the updates themselves."""
 

@@ -70,7 +70,7 @@ def test_a_transformer() -> None:
     assert_gradient_agrees(transformer, params, TOKENS)
 
 
-@pytest.mark.parametrize("remembered", [True, False])
+@pytest.mark.parametrize("remembered", [True, pytest.param(False, marks=pytest.mark.campaign)])
 def test_a_transformer_in_a_loop_over_its_layers(remembered: bool) -> None:
     step = block if remembered else jax.checkpoint(block)
 

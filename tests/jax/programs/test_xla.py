@@ -10,8 +10,6 @@ from typing import Any
 import jax
 import pytest
 
-from tests.tiers import few
-
 pytestmark = pytest.mark.jax
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "xla.py"
@@ -29,7 +27,11 @@ def load() -> Any:
 XLA = load()
 
 
-@pytest.mark.parametrize("name", few(XLA.PROBLEMS, 2))
+CHEAP = ("gmm-test", "conv-strided")
+REST = [pytest.param(name, marks=pytest.mark.campaign) for name in XLA.PROBLEMS if name not in CHEAP]
+
+
+@pytest.mark.parametrize("name", [*CHEAP, *REST])
 def test_gradients_take_what_those_of_jax_take(name: str) -> None:
     with jax.enable_x64(True):
         found = {way: XLA.costs(program) for way, (program, _) in XLA.compiled(XLA.PROBLEMS[name]()).items()}

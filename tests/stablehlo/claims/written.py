@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
+from tests.tiers import few
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.parsing import plain
 from tidu_cli.adapters.stablehlo.writing.templates import Templates
@@ -19,6 +20,14 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.builtin import BUILTIN
+
+T = TypeVar("T")
+
+
+def some(cases: Iterable[T], n: int) -> list[T]:
+    """As `few`, but not evenly spaced: examples in all dtypes have a period, and n of them would be of one dtype."""
+    every = list(cases)
+    return few([every[k] for k in np.random.default_rng(0).permutation(len(every))], n)
 
 
 def require_round_trip(document: Document, *formats: str) -> None:
