@@ -128,7 +128,7 @@ def test_pairs_in_blocks(entries: list[object], block: int) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 2**8, 2**16])
 def test_columns_in_blocks(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "BLOCK", 256)
+    monkeypatch.setattr(unpacking, "READ_AT_ONCE", 256)
     values = array("i", range(n))
     data = msgpack.packb(replaced(DOCUMENT, ("graphs", 0, "nodes", "args"), {"dtype": "i32", "data": values.tobytes()}))
     agrees(data)
