@@ -19,6 +19,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 
 
+@pytest.mark.check
 def test_the_built_in_set_is_closed() -> None:
     found = examples_closure(BUILTIN, BUILTIN)
     assert found.missing == []

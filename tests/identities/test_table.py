@@ -18,7 +18,7 @@ from tests.graphs.sketch import Sketch, Value, document
 from tests.graphs.strategies import seeds
 from tests.identities.sites import SITES, site
 from tests.identities.values import edgy, same
-from tests.tiers import campaign, few
+from tests.tiers import examples, few, full
 from tidu_cli.graph.types import INTEGERS, moves
 from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.lax.identities.table import IDENTITIES, looked_at
@@ -43,7 +43,7 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
     applied = []
     identity = TABLE[key]
 
-    @settings(max_examples=200 if campaign() else 20, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(200, check=20) if full() else 5, deadline=None, suppress_health_check=list(HealthCheck))
     @given(site(key), st.integers(0, 2**32 - 1))
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
         sketch, results = found

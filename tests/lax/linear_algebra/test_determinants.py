@@ -10,6 +10,7 @@ import pytest
 from tests.graphs.templates import apply, make_case, type_of
 from tests.lax.linear_algebra.test_matrices import run
 from tests.lax.sampling.decomposition_samples import derivative
+from tests.tiers import few
 from tidu_cli.adapters.numpy.formulas.formula import build_formula
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TypeRuleError
@@ -46,7 +47,7 @@ SINGULAR = [
 ]
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("order", few([1, 2, 3], 3))
 def test_derivatives_are_sums_of_minors(order: int) -> None:
     for n, rank, dtype, batch in SINGULAR:
         if order == 3 and n > 4:
