@@ -189,7 +189,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("tidu_cli.adapters.stablehlo.writing.lowering._module", none)
     case = BUILTIN.case("sin", NoAttrs(), None, [TensorType("f64", (31,))])
-    with pytest.raises(UnwrittenError, match=r"graph 'f', node 0 \(sin\): no function.*write a .msgpack file") as caught:
+    with pytest.raises(UnwrittenError, match=r"graph 'f', node 0 \(sin\): no function.*write it with format='msgpack'") as caught:
         text_of(document_of([case]))
     assert "\n" not in str(caught.value)
 
