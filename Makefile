@@ -36,11 +36,11 @@ $(VENV)/.check: $(VENV)/.tidu
 demo: $(VENV)/.tidu  ## derivatives of a formula, of a graph, and of a model of real data: within a minute
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
-test: $(VENV)/.test  ## while writing: laws, formats and commands, in three minutes
+test: $(VENV)/.test  ## while writing: laws, formats and commands, in five minutes
 	$(PYTEST)
 	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX_SAMPLE)
 
-check: $(VENV)/.check  ## before landing: every test, the site, lint and types, in 25 minutes; nothing may be skipped
+check: $(VENV)/.check  ## before landing: every test, the site, lint and types, in half an hour; nothing may be skipped
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check
 	$(MAKE) jax
 	$(MAKE) -j -O docs lint types
