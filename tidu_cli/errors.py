@@ -146,12 +146,10 @@ class Remedy(NamedTuple):
         """As code."""
         if self.python:
             return self.python
-        is_word = isinstance(self.value, str) and (not self.value or self.value.isupper())  # FILE, for a file
-        given = f"{self.option}={self.value if is_word else repr(self.value)}" if self.option else ""
+        given = f"{self.option}={'...' if self.value == '' else repr(self.value)}" if self.option else ""
         if not self.function:
             return given
-        subject = "file" if self.function == "load" else "document"
-        return f"{self.function}({subject}, {given})" if given else f"{self.function}()"
+        return f"{self.function}(document, {given})" if given else f"{self.function}()"
 
 
 LONGEST_HINT = 60

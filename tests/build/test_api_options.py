@@ -253,6 +253,8 @@ def test_every_misuse_is_told_in_one_line_of_python_s_words(name, tmp_path, monk
         (lambda: tidu.evaluate(F, x=3, max_memory=8), "allow more with max_memory=, or os.environ['TIDU_MAX_MEMORY']"),
         (lambda: tidu.transpose(F), "graph 'f' is not a linear graph; transpose() takes the output of linearize()"),
         (lambda: tidu.resolve(), "resolve takes one document or more, and got none"),
+        (lambda: tidu.resolve(F, F, names=["f"]), "resolve takes one name for each document: got 1 for 2 documents"),
+        (lambda: tidu.compose(F, names=["f", "g"]), "compose takes one name for each document: got 2 for 1 document"),
         (lambda: tidu.compose([F, F]), "takes a document, not a value of type list; write *documents for a list of them"),
         (
             lambda: tidu.linearize([F, F], "x"),

@@ -130,3 +130,9 @@ def test_ways_out_are_data_which_each_caller_spells() -> None:
     assert [(r.option, r.value) for r in caught.value.remedies] == [("output", "x")]
     assert str(caught.value).endswith("choose one with output='x'")
     assert invoke("grad", ROOT / "samples" / "two_outputs.json", "--wrt", "r").stderr.endswith("choose one with --output x\n")
+
+
+def test_names_in_capitals_are_text_in_python() -> None:
+    document = tidu.rename(tidu.load(ROOT / "samples" / "two_outputs.json"), {"x": "X"})
+    with pytest.raises(tidu.TiduError, match="choose one with output='X'$"):
+        tidu.grad(document, "r")

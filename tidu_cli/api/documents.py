@@ -12,7 +12,7 @@ from tidu_cli.arguments import (
     one_key,
     whole,
 )
-from tidu_cli.errors import ArgumentError, Remedy
+from tidu_cli.errors import ArgumentError, Remedy, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import covered_inputs, listed, matching_inputs, require_inputs
@@ -68,7 +68,7 @@ def resolve(
     """
     from tidu_cli.transforms.linking.resolve import dangling, renamed, resolve
 
-    _require_some("resolve", documents)
+    _require_some("resolve", documents, names)
     result = resolve(documents, bind=cast("list[tuple[Key, Key]]", bind), one_pass=one_pass, names=names)
     if other := [f"{old} to {new}" for old, new in renamed(result, documents)]:
         note(f"renamed graph {listed(other)}: another one has that name")
@@ -114,7 +114,7 @@ def compose(
     """
     from tidu_cli.transforms.linking.compose import compose
 
-    _require_some("compose", documents)
+    _require_some("compose", documents, names)
     composition = compose(documents, by=by, share=_keys(share), one_pass=one_pass, names=names)
     for k, joint in enumerate(composition.joints, 1):
         _tell(names[k] if names else f"document {k + 1}", joint)
@@ -317,9 +317,11 @@ def to_dot(document: Document, types: bool = False, collapse: bool = False, high
     return to_dot(document, types=types, collapse=collapse, highlight=_keys(highlight))
 
 
-def _require_some(name: str, documents: Sequence[Document]) -> None:
+def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]) -> None:
     if not documents:
         raise ArgumentError(f"{name} takes one document or more, and got none")
+    if names and len(names) != len(documents):
+        raise ArgumentError(f"{name} takes one name for each document: got {len(names)} for {counted(len(documents), 'document')}")
 
 
 def _inputs(document: Document, wrt: KeyTexts) -> list[Key]:

@@ -80,41 +80,33 @@ def evaluate(
     from tidu_cli.runtime.retraction import moves_of
 
     moved = moves_of(document, moves) if moves else {}
+    if batch:
+        require_inputs(document, batch)
+    head = materialize(document, outputs=_keys(output)).head
+    choice = chosen(head, engine or default_engine(), device=device)
     with limited_steps(max_steps):
-        results, _ = values_of(
-            document,
-            given,
-            _keys(output),
-            lambda head: chosen(head, engine or default_engine(), device=device),
-            moves=moved,
-            batch=batch,
-            max_memory=cast("int | None", max_memory),
-        )
+        results, _ = values_of(head, given, choice, moves=moved, batch=batch, max_memory=cast("int | None", max_memory))
     return {str(key): value for key, value in results.items()}
 
 
 def values_of(
-    document: Document,
+    head: Graph,
     given: Mapping[Key, Any],
-    output: Sequence[Key],
-    choose: Callable[[Graph], Choice],
+    engine: Choice,
     *,
     moves: Mapping[Key, Any] | None = None,
     batch: Mapping[Key, int] | None = None,
     max_memory: int | None = None,
 ) -> tuple[dict[Key, Any], dict[Key, Type]]:
-    """The values of outputs and their types, by key, as `evaluate` and `tidu eval` give them; `choose` says what evaluates."""
-    head = materialize(document, outputs=output).head
-    choice = choose(head)
+    """The values of the outputs of a graph without references and their types, by key, as `evaluate` and `tidu eval` give them."""
     if batch:
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.batch import vectorized
 
-        require_inputs(document, batch)
-        return evaluate_batch(head, given, batch, vectorized, max_memory=max_memory, engine=choice)
+        return evaluate_batch(head, given, batch, vectorized, max_memory=max_memory, engine=engine)
     from tidu_cli.runtime.evaluate import evaluate as run
 
-    results = run(head, given, moves=moves or {}, max_memory=max_memory, engine=choice)
+    results = run(head, given, moves=moves or {}, max_memory=max_memory, engine=engine)
     return results, {o.key: o.type for o in head.outputs}
 
 

@@ -143,7 +143,7 @@ def _read(plain: object, primitives: PrimitiveSet) -> Document:
     if _is_library(checked):
         raise DocumentError(
             f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for ",
-            Remedy("ops", "FILE", "load", "convert"),
+            Remedy("ops", "FILE", command="convert", python="load(file, ops=FILE)"),
         )
     watched = columns_for_lists(checked)
     shape = accepted(checked, read_type) or judged(checked, read_type)

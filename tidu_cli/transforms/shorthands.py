@@ -158,7 +158,7 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
     chosen = [output for _, output in select_outputs(document, outputs)]
     if len(chosen) != 1:
         names = listed([str(o.key) for o in chosen])
-        way = Remedy("output", str(chosen[0].key) if chosen else "KEY")
+        way = Remedy("output", str(chosen[0].key)) if chosen else Remedy("output", "KEY", python="output=KEY")
         raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with ", way)
     (output,) = chosen
     type_ = output.type

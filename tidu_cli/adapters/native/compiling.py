@@ -17,11 +17,11 @@ from tidu_cli.adapters.native.machine import SPECIAL, module_text
 from tidu_cli.adapters.native.opcodes.special import FUNCTIONS
 from tidu_cli.runtime.engines.caches import cached, keep
 
-Compiled = Callable[[int, int, int, int], int]
+Run = Callable[[int, int, int, int], int]
 """From the address of the instructions, the first one's number, the address of the registers and the width, to where it stopped."""
 
 
-def machine(name: str, code: NDArray[Any]) -> Compiled:
+def machine(name: str, code: NDArray[Any]) -> Run:
     """`run` or `run_many`, ready for these instructions.
 
     They let go of Python's lock, and may run at the same time on registers of their own.
@@ -38,7 +38,7 @@ _LOADING = Lock()
 
 
 @lru_cache
-def _loaded(name: str) -> tuple[Compiled, Any]:
+def _loaded(name: str) -> tuple[Run, Any]:
     """One of them, compiled if it is not kept on disk, and what holds its code in memory."""
     import llvmlite.binding as llvm
 

@@ -91,6 +91,7 @@ def command(
     """
     from tidu_cli.api.evaluation import values_of
     from tidu_cli.formats.values import write_values
+    from tidu_cli.transforms.materialize import materialize
 
     require_stdin_once(file, *files, *move_files)
     spread = Spread(scheduler, chunk, reduction, resume, out)
@@ -110,12 +111,13 @@ def command(
     in_chunks = bool(axes) and (bool(spread) or chosen == "zarr" or name_directories(settings, files))
     values = given_values(document, settings, files, axes if in_chunks else ())
     moved = given_moves(document, moves, move_files)
+    head = materialize(document, outputs=output).head
+    del document  # which may take as much memory as all values
+    choice = chosen_engine(head, engine, device)
     if in_chunks:
         from tidu_cli.cli.spreading import spread_values
-        from tidu_cli.transforms.materialize import materialize
 
-        head = materialize(document, outputs=output).head
-        spread_values(head, values, axes, chosen_engine(head, engine, device), spread, chosen)
+        spread_values(head, values, axes, choice, spread, chosen)
         return
-    results, types = values_of(document, values, output, lambda head: chosen_engine(head, engine, device), moves=moved, batch=axes)
+    results, types = values_of(head, values, choice, moves=moved, batch=axes)
     emit_bytes(write_values(results, chosen, types), out)

@@ -7,8 +7,6 @@ tidu rename: give inputs, outputs and graphs other names.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from tidu_cli.cli.building.declarations import build_option
@@ -29,13 +27,6 @@ from tidu_cli.cli.options import (
 from tidu_cli.errors import KeyTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
-
-if TYPE_CHECKING:
-    pass
-
-
-_NAMED = 10
-"""How many of the values that no document defines are named."""
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x --detach | tidu resolve samples/f.json -"))

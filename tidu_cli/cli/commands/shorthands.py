@@ -110,7 +110,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 from tidu_cli.api.evaluation import values_of
                 from tidu_cli.formats.values import write_values
 
-                results, types = values_of(run.document, values, (), lambda head: chosen_engine(head, engine, device))
+                results, types = values_of(run.document.head, values, chosen_engine(run.document.head, engine, device))
                 emit_bytes(write_values(results, chosen, types), out)
 
         decorated: Any = command

@@ -113,9 +113,8 @@ class Numbering:
         try:
             return self.primitives.parse_attrs(op, self._with_closed(op, attrs))
         except UnknownNameError as error:
-            raise UnknownNameError(
-                f"{str(error)[:-1]}; ", Remedy("ops", "FILE", "load", "convert"), " brings those of a library)"
-            ) from None
+            way = Remedy("ops", "FILE", command="convert", python="load(file, ops=FILE)")
+            raise UnknownNameError(f"{str(error)[:-1]}; ", way, " brings those of a library)") from None
 
     def _with_closed(self, op: str, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Attrs with the graphs in them read."""

@@ -118,7 +118,7 @@ class Importer:
         inputs = [self.recorder.inputs[k] for k in kept]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
         if self.choices.weights and not self.weights:
-            cut = Remedy("cut", "NAME")
+            cut = Remedy("cut", "NAME", python="cut=NAME")
             self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
