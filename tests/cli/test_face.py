@@ -134,5 +134,5 @@ def test_ways_out_are_data_which_each_caller_spells() -> None:
 
 def test_names_in_capitals_are_text_in_python() -> None:
     document = tidu.rename(tidu.load(ROOT / "samples" / "two_outputs.json"), {"x": "X"})
-    with pytest.raises(tidu.TiduError, match="choose one with output='X'$"):
+    with pytest.raises(tidu.TiduError, match=r"choose one with output='X'$"):
         tidu.grad(document, "r")

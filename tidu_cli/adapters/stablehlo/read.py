@@ -10,6 +10,7 @@ from tidu_cli.adapters.stablehlo.child import parsed
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.own import claimed, claims_document
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
+from tidu_cli.adapters.stablehlo.reading.library import lost_rules
 from tidu_cli.errors import DocumentError, LimitError, Remedy, TiduError
 from tidu_cli.formats.messages import one_line
 from tidu_cli.graph.graph import Document
@@ -30,7 +31,9 @@ def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | N
     """
     with _errors_of(where):
         module = parsed(data, kind)
-        if from_plain is None or not claims_document(module):
+        if not claims_document(module):
+            return Imported(import_module(module), {}, (note,) if (note := lost_rules(module)) else ())
+        if from_plain is None:
             return Imported(import_module(module), {})
         if own := _own(module, from_plain):
             way = f"tidu check compares them, and {Remedy('plain', True, python='load(file, plain=True)')} reads what it runs"

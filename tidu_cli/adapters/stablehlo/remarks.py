@@ -15,8 +15,7 @@ from tidu_cli.transforms.materialize import materialize
 def remarks(data: bytes, where: str, imported: Imported, seed: int) -> Remarks:
     """What is known of a module's claim, and what is wrong with it. Raises TiduError for a module that is not read."""
     if imported.claim != "unverified":
-        notes = "; ".join(imported.notes)
-        return Remarks({"claims": f"not followed: {notes}"} if notes else {})
+        return Remarks({"claims": f"not followed: {'; '.join(imported.notes)}"} if imported.claim else {})
     kind = str(kind_of(data[:N_FIRST]))
     try:
         from tidu_cli.adapters.stablehlo.writing.files import is_written

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation, require_written_out
 from tidu_cli.adapters.stablehlo.own import claims_document
 from tidu_cli.adapters.stablehlo.reading.guards import guarded
-from tidu_cli.adapters.stablehlo.reading.library import bounded, bounds_of
+from tidu_cli.adapters.stablehlo.reading.library import bounded, bounds_of, cancelling_kinks, chosen
 from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.recording import Recording
 from tidu_cli.adapters.stablehlo.reading.site import RefusedError, Site, array_type, placed_error
@@ -71,8 +71,13 @@ class _Importer:
 
     def block(self, block: Block, recording: Recording, values: dict[int, Term]) -> list[Term]:
         """The results of a block, of whose values those that it takes are there."""
+        kinks = cancelling_kinks(block)
         for operation in block.operations:
-            results = self.operation(operation, recording, values)
+            if order := kinks.get(operation.first):
+                operands = [values[v] for v in operation.operands]
+                results: Sequence[Term] = [chosen(recording, operation, operands, *[values[v] for v in order])]
+            else:
+                results = self.operation(operation, recording, values)
             values.update(enumerate(results, operation.first))
         return [values[v] for v in block.results]
 
