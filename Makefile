@@ -9,6 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 JAX_SAMPLE := -m jax tests/jax/test_sample.py tests/jax/lowering/test_to_jax.py tests/stablehlo/test_sample.py tests/stablehlo/test_operations.py \
     tests/stablehlo/test_linear_algebra.py tests/runtime/engines/test_law.py
+TESTS_ONCE := $(if $(ONCE),--once $(ONCE))
 JAX := -m 'jax and not campaign' tests/jax tests/stablehlo tests/runtime/engines tests/docs
 
 .DEFAULT_GOAL := help
@@ -37,11 +38,11 @@ demo: $(VENV)/.tidu  ## derivatives of a formula, of a graph, and of a model of 
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
 test: $(VENV)/.test  ## while writing: laws, formats and commands, in five minutes
-	$(PYTEST)
+	$(PYTEST) $(TESTS_ONCE)
 	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX_SAMPLE)
 
 check: $(VENV)/.check  ## before landing: every test, the site, lint and types, in half an hour; nothing may be skipped
-	TIDU_TEST_ALL=1 $(PYTEST) --tier check
+	TIDU_TEST_ALL=1 $(PYTEST) --tier check $(TESTS_ONCE)
 	$(MAKE) jax
 	$(MAKE) -j -O docs lint types
 

@@ -8,14 +8,17 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests import programs, tiers
+from tests import once, programs, tiers
 
 ALL = "TIDU_TEST_ALL"
+
+_passed: list[str] = []
 
 # Workers have a core each: BLAS' threads would wait for one another, which takes most of the time of small factorizations.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
@@ -23,6 +26,8 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", MKL_NUM_THREADS
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=tuple(tiers.EXAMPLES), default="test", help="what runs: tests/tiers.py (default: test)")
+
+    parser.addoption("--once", metavar="FILE", help="tier test: write what passed into FILE; others: leave it out: tests/once.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,9 +61,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what is marked for `make check` in `make test`, and elsewhere samples of what is tried whole."""
     apart = "sample" if tiers.full() else "check"
-    if left := [item for item in items if item.get_closest_marker(apart)]:
+    file = config.getoption("--once")
+    ran = set(Path(file).read_text().splitlines()) if file and tiers.full() else set[str]()
+    left = [item for item in items if item.get_closest_marker(apart) or item.nodeid in ran]
+    if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker(apart)]
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """In the process that collects the reports."""
+    if report.passed and report.when == "call":
+        _passed.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    file = session.config.getoption("--once")
+    if file and not tiers.full() and not hasattr(session.config, "workerinput"):
+        ran = [test for test in _passed if once.is_same_in_all_tiers(test.partition("::")[0])]
+        Path(file).write_text("".join(f"{test}\n" for test in ran), encoding="utf-8")
 
 
 def pytest_collection_finish() -> None:

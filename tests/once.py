@@ -1,0 +1,45 @@
+"""Tests that `.ci/run` runs once: those that `make test` has passed, and that are the same in `make check`.
+
+A test is the same in all tiers unless its module, or one of the tests' own modules that it imports, asks for the tier or draws
+examples with hypothesis. Which cases of it run is not the test's affair: those that `make test` leaves out run in `make check`.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+VARYING = {"tests.tiers", "hypothesis"}
+"""What a module imports whose tests depend on the tier."""
+
+
+@cache
+def imported_by(module: str) -> frozenset[str]:
+    """The modules that a module of tests names in its imports, at the top or within functions."""
+    path = ROOT / module.replace(".", "/")
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not path.exists():  # a name that is imported from a module
+        return frozenset()
+    found = set[str]()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(found)
+
+
+@cache
+def is_same_in_all_tiers(file: str) -> bool:
+    """Whether the tests of a file, by its path from the root, are the same in all tiers."""
+    todo, seen = [file.removesuffix(".py").replace("/", ".")], set[str]()
+    while todo:
+        module = todo.pop()
+        if VARYING & {module, module.partition(".")[0]}:
+            return False
+        if module.startswith("tests.") and module not in seen:
+            seen.add(module)
+            todo += imported_by(module)
+    return True
