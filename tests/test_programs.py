@@ -1,4 +1,4 @@
-"""Tests that are skipped for want of a program: listed in the end, and failures where none may be missing."""
+"""Tests that are skipped for want of a program, listed in the end or failures; and those that `.ci/run` runs once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.once import is_same_in_all_tiers
 from tests.programs import EXTRAS, PACKAGES, called_by, lacking_import
 from tidu_cli.errors import DocumentError
 
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 SUITE = """
 import pytest
+from tests.once import is_same_in_all_tiers
 from tests.programs import needs, require
 
 @needs("zsh", "dot", "zsh")
@@ -128,7 +130,8 @@ def test_other_errors_are_errors(error):
 
 
 def test_a_test_that_lacks_a_package_is_skipped(tmp_path):
-    (tmp_path / "lacking.py").write_text("from tests.programs import EXTRAS\nEXTRAS['nowhere'] = 'far'")
+    (tmp_path / "lacking.py").write_text("from tests.once import is_same_in_all_tiers
+from tests.programs import EXTRAS\nEXTRAS['nowhere'] = 'far'")
     (tmp_path / "test_module.py").write_text("import nowhere\ndef test(): ...")
     lines = ["def test_of_tidu():", "    import nowhere", "def test_wrong():", "    import elsewhere"]
     (tmp_path / "test_inside.py").write_text("\n".join(lines))
@@ -137,3 +140,22 @@ def test_a_test_that_lacks_a_package_is_skipped(tmp_path):
     )
     assert "2 tests: needs nowhere: pip install 'tidu[far]'" in done.stdout
     assert "1 failed, 1 passed, 6 skipped" in done.stdout
+
+
+def test_what_asks_for_the_tier_or_draws_examples_differs():
+    here = Path(__file__)
+    paths = {str(p.relative_to(ROOT)): p.read_text() for p in (ROOT / "tests").rglob("test_*.py") if p != here}
+    same = {path for path in paths if is_same_in_all_tiers(path)}
+    assert "tests/cli/test_golden.py" in same
+    assert not any("tests.tiers import" in paths[path] or "from hypothesis" in paths[path] for path in same)
+    # Some import modules of tests that do.
+    assert any("tests.tiers" not in paths[path] and "hypothesis" not in paths[path] for path in paths.keys() - same)
+
+
+@pytest.mark.check
+def test_a_second_run_leaves_them_out(tmp_path):
+    ran = tmp_path / "ran.txt"
+    assert run(tmp_path, "-n", "2", "--once", ran).returncode == 0
+    assert [line.partition("::")[2] for line in ran.read_text().splitlines()] == ["test_passes"]
+    done = run(tmp_path, "-n", "2", "--tier", "check", "--once", ran)
+    assert done.returncode == 0 and "4 skipped, 1 xfailed" in done.stdout and "passed" not in done.stdout

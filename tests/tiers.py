@@ -17,7 +17,7 @@ T = TypeVar("T")
 VARIABLE = "TIDU_TIER"
 """How the tier reaches modules at import, in workers of xdist too: pytest's option sets it."""
 
-CASES = 8
+CASES = 6
 """Cases of one test function in `make test`."""
 
 EXAMPLES = {"test": 15, "check": 200, "campaign": 2000}

@@ -84,7 +84,7 @@ def test_loops_in_python_are_recorded_fast() -> None:
     """An operation takes a fraction of what it takes where all is worked out: about a third, measured."""
 
     def function(x: Any, y: Any) -> Any:
-        for _ in range(3000):
+        for _ in range(1000):
             x = x * y + 0.5
             x = np.sin(x) - y / x
         return x

@@ -21,7 +21,7 @@ def test_every_primitive_has_samples():
 @pytest.mark.every
 @pytest.mark.parametrize("op", OPS)
 def test_value(op):
-    for sample in few(by_op()[op], 60):
+    for sample in few(by_op()[op], 30):
         found, expected = apply(sample.case, sample.operands), sample.reference(*sample.operands)
         if sample.seen:
             found = sample.seen(found, *sample.operands)
@@ -32,7 +32,7 @@ def test_value(op):
 @pytest.mark.parametrize("op", OPS)
 def test_scalars_evaluate_as_arrays_of_rank_0_do(op):
     # Programs hold values of rank 0 as NumPy scalars, whose arithmetic has other code paths.
-    for sample in few(by_op()[op], 60):
+    for sample in few(by_op()[op], 30):
         expected = apply(sample.case, sample.operands)
         found = apply(sample.case, [x[()] for x in sample.operands])
         assert [np.asarray(y).tobytes() for y in found] == [np.asarray(y).tobytes() for y in expected], sample

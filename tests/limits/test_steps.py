@@ -90,6 +90,7 @@ def test_a_scan_as_long_as_one_likes_is_planned_at_once_and_refused_by_what_it_t
     assert told.exit_code == 1 and "TiB, more than the limit of 1 GiB" in told.stderr and "--max-memory" in told.stderr
 
 
+@pytest.mark.check
 def test_check_gives_no_verdict_on_a_loop_that_never_ends():
     condition, body = graph({"x": F64}, [node("eq", 0, 0)], {"go": 1}), graph({"x": F64}, [node("neg", 0)], {"x": 1})
     endless = node("while", 0, cond_consts=0, body_consts=0, condition=condition, body=body)
