@@ -130,8 +130,7 @@ def test_other_errors_are_errors(error):
 
 
 def test_a_test_that_lacks_a_package_is_skipped(tmp_path):
-    (tmp_path / "lacking.py").write_text("from tests.once import is_same_in_all_tiers
-from tests.programs import EXTRAS\nEXTRAS['nowhere'] = 'far'")
+    (tmp_path / "lacking.py").write_text("from tests.programs import EXTRAS\nEXTRAS['nowhere'] = 'far'")
     (tmp_path / "test_module.py").write_text("import nowhere\ndef test(): ...")
     lines = ["def test_of_tidu():", "    import nowhere", "def test_wrong():", "    import elsewhere"]
     (tmp_path / "test_inside.py").write_text("\n".join(lines))
