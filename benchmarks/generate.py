@@ -13,11 +13,11 @@ import random
 from pathlib import Path
 
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 SCALAR = TensorType("f64")
 ARITHMETIC = ("add", "mul", "sub")

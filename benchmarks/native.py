@@ -21,7 +21,7 @@ import tidu_cli as tidu
 from benchmarks.generate import SHAPES
 from tidu_cli.adapters.native.engine import program
 from tidu_cli.graph.graph import Document
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.batches import Runs, evaluate_batch
 from tidu_cli.runtime.engines.choosing import Choice
 from tidu_cli.runtime.plans.program import compile_graph

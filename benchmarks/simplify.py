@@ -26,7 +26,7 @@ from adbench import Problem, bundle, gmm, lstm, sample  # noqa: E402
 import tidu_cli as tidu  # noqa: E402
 from tidu_cli.formats.write import format_document  # noqa: E402
 from tidu_cli.graph.graph import Document  # noqa: E402
-from tidu_cli.rules.identities import ASSUMPTIONS  # noqa: E402
+from tidu_cli.rules.terms import ASSUMPTIONS  # noqa: E402
 
 ROUNDS = 31
 Subject = tuple[str, Callable[[], tuple[Document, dict[str, Any]]]]

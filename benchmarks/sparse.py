@@ -22,11 +22,11 @@ COLUMNS = ("reads", "cotangents", "n", "nodes", "flops", *(f"{stage}: s" for sta
 
 def reads_of(n: int, *, computed: bool) -> object:
     """The document of the sum of sin x[k] for k below n."""
-    from tidu_cli.graph.builder import GraphBuilder
     from tidu_cli.graph.graph import CaseTable, Document, Input, Output
     from tidu_cli.graph.keys import Key
+    from tidu_cli.graph.link import GraphBuilder
     from tidu_cli.graph.types import TensorType
-    from tidu_cli.lax.builtin import BUILTIN
+    from tidu_cli.lax.vocabulary import BUILTIN
 
     array, entry, index = TensorType("f64", (n,)), TensorType("f64", (1,)), TensorType("i64")
     inputs = [Input(Key("x"), array), *([Input(Key("i"), index)] if computed else [])]
@@ -55,8 +55,8 @@ def measure(n: int, *, computed: bool, dense: bool) -> list[str]:
     import numpy as np
 
     from tidu_cli.graph.keys import parse_key
-    from tidu_cli.rules.recording import scattered
-    from tidu_cli.runtime.cost import evaluation
+    from tidu_cli.rules.recording import functions as scattered
+    from tidu_cli.runtime.memory import evaluation
     from tidu_cli.runtime.plans.program import compile_graph
     from tidu_cli.transforms.linearize import linearize
     from tidu_cli.transforms.materialize import materialize

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tidu_cli
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 ROOT = Path(tidu_cli.__file__).parent
 COMMON = {"entry_points", "errors", "frozen", "limits", "notes", "streams", "watching"}

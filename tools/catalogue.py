@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tidu_cli.checking.catalogue import Entry, entry
 from tidu_cli.graph.types import dtype_class
-from tidu_cli.lax.builtin import FAMILIES
-from tidu_cli.lax.builtin import family as module_of
+from tidu_cli.lax.vocabulary import FAMILIES
+from tidu_cli.lax.vocabulary import family as module_of
 
 
 def to_markdown() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import tidu_cli.lax.index
-from tidu_cli.lax.builtin import FAMILIES, family
+from tidu_cli.lax.vocabulary import FAMILIES, family
 
 INDEX = Path(tidu_cli.lax.index.__file__)
 HEAD = '''"""Which family has an op, in the order of the catalogue. This file is generated: `make generated` writes it."""

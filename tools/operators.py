@@ -17,13 +17,12 @@ import onnx
 
 from tests.onnx.operators.node_tests import Outcome, cases, has_tensors_only, outcome
 from tidu_cli.adapters.onnx.reading.operators.index import operators, refusals
-from tidu_cli.adapters.onnx.writing.body import Body, NoMeaningError
-from tidu_cli.adapters.onnx.writing.lowering import Lowering
+from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, NoMeaningError
 from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.model import OPSET
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.graph.graph import Case
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Primitive
 
 PAGE = Path(__file__).parents[1] / "docs" / "onnx.md"

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of
-from tidu_cli.adapters.stablehlo.reading.site import RefusedError
+from tidu_cli.adapters.stablehlo.reading.recording import RefusedError
 from tidu_cli.adapters.stablehlo.writing.lowering import Lowered, lowered
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Case
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Primitive
 
 PAGE = Path(__file__).parents[1] / "docs" / "stablehlo.md"

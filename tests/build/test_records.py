@@ -11,7 +11,7 @@ import pytest
 import tidu_cli
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.formulas.formula import build_formula
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 
 P = "{x: f64[], y: f64[3], q: (f64[2], {a: i32[]}), t: datetime[ms][]}"
 AT = {"x": 2.0, "y": [1.0, 2.0, 3.0], "q": ([4.0, 5.0], {"a": 6}), "t": 0}

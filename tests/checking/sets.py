@@ -8,7 +8,7 @@ from typing import Any
 from tests.graphs.sketch import function, op
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules import families
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet

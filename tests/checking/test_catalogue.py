@@ -6,7 +6,7 @@ import pytest
 
 from tests.checking.sets import ROOT
 from tidu_cli.checking.catalogue import entry
-from tidu_cli.lax.builtin import BUILTIN, FAMILIES
+from tidu_cli.lax.vocabulary import BUILTIN, FAMILIES
 from tidu_cli.rules.catalogue import short
 from tidu_cli.rules.contract import Primitive
 from tools.catalogue import to_markdown

@@ -9,9 +9,9 @@ import pytest
 from tests.checking.sets import SAMPLES, applied, changed, including, sample, without
 from tests.tiers import few
 from tidu_cli.checking.closure import document_closure, emissions, examples_closure
-from tidu_cli.checking.numeric.examples import example_cases, one_node_document
+from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
 from tidu_cli.graph.types import INEXACT
-from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules import families
 from tidu_cli.rules.families import linear_jvp, unary
 from tidu_cli.rules.terms import op

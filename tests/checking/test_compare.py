@@ -17,12 +17,11 @@ from tidu_cli.checking.comparing.structure import structural_differences
 from tidu_cli.checking.comparing.values import PLACES, Comparison, compare
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, column
 from tidu_cli.graph.identity import digests
-from tidu_cli.graph.link import Application, Definitions, link
-from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.render.words.expression import expression
+from tidu_cli.graph.link import Application, Definitions, GraphBuilder, link
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.render.words.phrases import expression
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve

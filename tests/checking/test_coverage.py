@@ -13,7 +13,7 @@ import pytest
 
 from tests.lax.sampling.samples import OPS, Sample, by_op
 from tidu_cli.graph.types import ALL, TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 NEEDS_AN_AXIS = {
     *("split", "concatenate", "iota", "argmax", "argmin", "sort", "top_k"),

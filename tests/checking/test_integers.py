@@ -9,8 +9,8 @@ from tests.graphs.sketch import Value, function, key, listing, op
 from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.graph.types import NUMERIC
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.lax.elementwise import arithmetic
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.families import elementwise
 from tidu_cli.rules.vocabulary import PrimitiveSet
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.checking.sets import SAMPLES, applied, changed, including, sample
 from tests.graphs.sketch import function, op
-from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.laws import Verdict, check_numerically, check_primitive_numerically
 from tidu_cli.checking.numeric.linear import linear_verdicts
+from tidu_cli.checking.numeric.sampling import Leaf
 from tidu_cli.checking.report import _where, check_document, check_primitive
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.formats.read import parse_document
@@ -23,7 +23,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT
-from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules import families
 from tidu_cli.rules.families import binary, linear_jvp, linear_transpose, unary
 from tidu_cli.rules.terms import Term

@@ -15,15 +15,15 @@ from tests.graphs.record_graphs import record_graphs
 from tests.graphs.sketch import Value, function, key, op
 from tests.tiers import examples
 from tidu_cli.checking.closure import document_closure, examples_closure
-from tidu_cli.checking.numeric.arrays import Leaf
 from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically, check_primitive_numerically
+from tidu_cli.checking.numeric.sampling import Leaf
 from tidu_cli.checking.report import check_document
 from tidu_cli.checking.static import findings
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose

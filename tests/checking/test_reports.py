@@ -17,7 +17,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INEXACT
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.families import linear_transpose, unary
 
 WRONG = linear_document((False, True), key="x@2", output="y@2")

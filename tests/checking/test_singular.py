@@ -9,7 +9,7 @@ import scipy.linalg
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.report import check_document
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 ONE, ONES = 2 * np.eye(2), np.ones((2, 2))
 SKEW = np.array([[1.0, 3.0], [0.0, 1.0]])  # has one eigenvector

@@ -12,7 +12,7 @@ from tests.graphs.sketch import F, Mask, Sketch, T, Value, document, function, o
 from tidu_cli.checking.static import findings
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN, vocabulary
+from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.cli.running import ROOT, F, document, graph, invoke, succeed
 from tests.tiers import examples
 from tidu_cli.cli.main import COMMANDS
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 DOCUMENTS = {"resolve", "linearize", "transpose", "materialize", "convert"}
 """The commands that write documents."""

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cli.running import ROOT, invoke, succeed
-from tidu_cli.cli.building.declarations import declaration
-from tidu_cli.cli.building.kinds import kind_of
+from tidu_cli.cli.building import declaration, kind_of
 from tidu_cli.cli.main import COMMANDS, cli
 from tidu_cli.errors import TiduError
 

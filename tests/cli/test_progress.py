@@ -12,11 +12,11 @@ import sys
 import pytest
 
 from tests.cli.running import ENVIRONMENT, ROOT, document, graph
-from tidu_cli.cli.progress import drawn
+from tidu_cli.cli.messages import drawn
 from tidu_cli.watching import CHUNK, listening, watch
 
 IMPATIENT = (
-    "import sys; import tidu_cli.cli.progress as p; p.AFTER, p._EVERY = 0.0, 0.001; sys.setswitchinterval(1e-4)\n"
+    "import sys; import tidu_cli.cli.messages as p; p.AFTER, p._EVERY = 0.0, 0.001; sys.setswitchinterval(1e-4)\n"
     "from tidu_cli.__main__ import main; sys.argv[0] = 'tidu'; main()"
 )
 

@@ -72,7 +72,7 @@ KEPT = []
 
 
 def watch_keeping():
-    from tidu_cli.adapters.dask import plugin
+    from tidu_cli.adapters.dask import scheduler as plugin
     from tidu_cli.cluster import work
 
     KEPT.clear()
@@ -80,7 +80,7 @@ def watch_keeping():
 
 
 def unwatch_keeping():
-    from tidu_cli.adapters.dask import plugin
+    from tidu_cli.adapters.dask import scheduler as plugin
     from tidu_cli.cluster import work
 
     plugin.keep = work.keep

@@ -23,15 +23,15 @@ def told(*command):
 
 @pytest.mark.parametrize("command", [EVAL, ("jacobian", "samples/vector.json", "--wrt", "x", "--set", "x=[1,2,3]")])
 def test_without_dask(command, monkeypatch):
-    monkeypatch.setattr("tidu_cli.adapters.dask.failures.find_spec", lambda name: None)
+    monkeypatch.setattr("tidu_cli.adapters.dask.scheduler.find_spec", lambda name: None)
     line = told(*command, "--scheduler", "local:2")
     assert line.endswith("error: clusters need the packages dask and distributed: pip install 'tidu[dask]'")
 
 
 def test_without_zarr(tmp_path, monkeypatch):
     """It is told before anything is computed."""
-    monkeypatch.setattr("tidu_cli.formats.chunks.zarrs.find_spec", lambda name: None)
-    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", None)
+    monkeypatch.setattr("tidu_cli.formats.chunks.npy.find_spec", lambda name: None)
+    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", None)
     assert told(*EVAL, "-o", tmp_path / "z.zarr").endswith("error: zarr needs a package: pip install 'tidu[dask]'")
     assert os.listdir(tmp_path) == []
 
@@ -52,7 +52,7 @@ def test_a_matrix_goes_on_from_what_is_there(mode, tmp_path, monkeypatch):
         tmp_path / "j.json",
     )
     expected = succeed(*command[:-2])
-    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", failing(1))
+    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", failing(1))
     assert told(*command).endswith("error: chunk 1: lost; what is done is kept, go on with --resume")
     assert sorted(os.listdir(tmp_path / "j.json.partial")) == ["0.chunk", "manifest.json"]
     monkeypatch.undo()
@@ -84,6 +84,6 @@ JACOBIAN = ("jacobian", "samples/two_outputs.json", "--wrt", "r", "--set", "r=1"
     ],
 )
 def test_a_format_that_does_not_hold_the_results_is_refused_before_they_are_computed(command, out, why, tmp_path, monkeypatch):
-    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", None)
+    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", None)
     assert f"error: {why}" in told(*command, "--chunk", "1", "-o", tmp_path / out)
     assert os.listdir(tmp_path) == []

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 import tidu_cli as tidu
 from tests.cluster.clusters import elementwise, values
 from tests.tiers import examples
-from tidu_cli.cluster.items.plan import CHUNK_BYTES, CHUNK_NUMBERS, Plan, common_size, planned
+from tidu_cli.cluster.items import CHUNK_BYTES, CHUNK_NUMBERS, Plan, common_size, planned
 from tidu_cli.cluster.run import AHEAD, batch_of
-from tidu_cli.cluster.tasks import FAN_IN, GROUP, chunk_tasks, sum_tasks
-from tidu_cli.cluster.work import add_up, run_chunk
+from tidu_cli.cluster.work import FAN_IN, GROUP, add_up, chunk_tasks, run_chunk, sum_tasks
 from tidu_cli.errors import EvaluationError
 from tidu_cli.formats.chunks.sources import source_of
 from tidu_cli.graph.keys import Key

@@ -24,7 +24,7 @@ from tidu_cli.cluster.saved import Saved
 from tidu_cli.errors import ArgumentError, DocumentError, TiduError
 from tidu_cli.formats.chunks.sources import source_of as place
 from tidu_cli.formats.chunks.sources import sources_of
-from tidu_cli.graph.text.types import parse_type
+from tidu_cli.graph.text import parse_type
 from tidu_cli.graph.types import TIMES, leaves
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.transforms.materialize import materialize
@@ -127,11 +127,11 @@ def corrected():
 def test_a_run_goes_on_where_what_it_read_has_not_been_changed(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", X)
     inputs, how = {"x": tmp_path / "x.npy", "w": W}, {"chunk": CHUNK, "out": tmp_path / "y.npz"}
-    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", failing(8))
+    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", failing(8))
     with pytest.raises(TiduError, match="go on with resume=True"):
         F.map(inputs, {"x": 0}, **how)
     done = []
-    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", lambda name, k, *rest: done.append(k) or work.run_chunk(name, k, *rest))
+    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", lambda name, k, *rest: done.append(k) or work.run_chunk(name, k, *rest))
     F.map(inputs, {"x": 0}, **how, resume=True)
     assert done == [8, 9, 10, 11, 12, 13]
     assert np.load(tmp_path / "y.npz")["y"].tobytes() == F.map({"x": X, "w": W}, {"x": 0}, chunk=CHUNK)["y"].tobytes()
@@ -242,7 +242,7 @@ def test_sums_are_kept_by_groups(tmp_path, monkeypatch):
     x = np.random.default_rng(2).normal(size=(200, 2))
     expected = F.map({"x": x, "w": W}, {"x": 0}, reduce="mean", chunk=1)
     np.save(tmp_path / "x.npy", x)
-    monkeypatch.setattr("tidu_cli.cluster.tasks.run_chunk", failing(100))
+    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", failing(100))
     how = {"reduce": "mean", "chunk": 1, "out": tmp_path / "y.npz"}
     with pytest.raises(TiduError, match="chunk 100: lost; what is done is kept, go on with resume=True"):
         F.map({"x": tmp_path / "x.npy", "w": W}, {"x": 0}, **how)

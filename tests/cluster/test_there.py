@@ -25,8 +25,8 @@ from tests.cluster.clusters import (
 )
 from tests.tiers import few
 from tidu_cli.cluster import run
-from tidu_cli.cluster.job import parcel_of
 from tidu_cli.cluster.run import AHEAD, batch_of, parts
+from tidu_cli.cluster.work import parcel_of
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.keys import Key
 from tidu_cli.limits import Limits, limited

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tidu_cli.control_flow.words import _graph
+from tidu_cli.control_flow.graphs import _graph
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.terms import op
-from tidu_cli.runtime.cost import evaluation
 from tidu_cli.runtime.evaluate import evaluate
+from tidu_cli.runtime.memory import evaluation
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.memory.checkpoints import Segments, Sqrt

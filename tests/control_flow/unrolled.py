@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tests.graphs.sketch import Sketch, Value
-from tidu_cli.graph.closed import ClosedGraph, closed_graphs
+from tidu_cli.graph.closed import ClosedGraph, closed_graphs, forwards
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.literals import literal_to_numbers
 from tidu_cli.graph.types import RecordType, TensorType, Type, of_batch
-from tidu_cli.graph.walk import forwards
 
 
 def unrolled(document: Document) -> Document:

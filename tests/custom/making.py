@@ -15,7 +15,7 @@ from tidu_cli.formats.read import parse_document, parse_library
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.keys import Key, key_to_json, parse_key
 from tidu_cli.graph.types import TensorType, parse_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

@@ -10,8 +10,8 @@ from tests.graphs.interpret import evaluate
 from tests.graphs.sketch import Sketch, document
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.keys import parse_key
-from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.graph.text import parse_value_type
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.tangents.types import chosen
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

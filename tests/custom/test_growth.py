@@ -20,7 +20,7 @@ from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.rules.recording import templates
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.inline import inline
+from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from tests.custom.making import body, primitives_of, unary
-from tidu_cli.checking.numeric.examples import example_cases, of_operand
-from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import RecordType, leaves, parse_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.linearity import require_linear
 
 

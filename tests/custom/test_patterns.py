@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tidu_cli.custom.patterns import TensorPattern, fits, instance, match_all, parse_pattern, variables_of
 from tidu_cli.errors import TypeRuleError, TypeTextError
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType
 
 P, X = Key("p"), Key("x")

@@ -14,12 +14,12 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.types import parse_type
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.contract import Batching
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.inline import inline
+from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

@@ -20,9 +20,9 @@ from tidu_cli.formats.read import parse_document, parse_library
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import parse_key
-from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.lax.records.joining import conversion_kernel
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize

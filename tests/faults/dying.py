@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tidu_cli.formats import replacing
-from tidu_cli.formats.output import write_pieces
+from tidu_cli.formats.write import write_pieces
 
 OLD = b"the old file\n"
 NEW = [bytes([65 + k]) * 2**16 for k in range(4)]

@@ -18,7 +18,7 @@ from tests.cli.running import ROOT
 from tests.faults.dying import NEW, OLD
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats import replacing
-from tidu_cli.formats.output import write_pieces
+from tidu_cli.formats.write import write_pieces
 
 LEFT = ".tidu-0123456789abcdef.tmp"
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document, Externals
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, Type
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.linearity import is_vector
 
 DIGESTS = ["sha256:" + digit * 64 for digit in "0a"]

@@ -15,11 +15,12 @@ from tests.formats.hostile.mutations import mutated_structures
 from tests.formats.plain import described, documents
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.nodes import bulk, plain
-from tidu_cli.formats.nodes.columns import Pairs
+from tidu_cli.formats.nodes import bulk
+from tidu_cli.formats.nodes import listed as plain
+from tidu_cli.formats.nodes.numbering import Pairs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.columns import blocks as columns
+from tidu_cli.graph.columns import dataflow as columns
 from tidu_cli.graph.columns import large
 from tidu_cli.graph.graph import Document, Externals
 

@@ -11,7 +11,7 @@ import pytest
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import read_bytes
-from tidu_cli.formats.output import AT_ONCE, write_pieces
+from tidu_cli.formats.write import AT_ONCE, write_pieces
 
 
 class Standard:
@@ -133,7 +133,7 @@ def test_a_full_device_is_told_in_one_line():
 
 
 def test_stdout_by_name_works_wherever_it_goes(tmp_path):
-    program = "from tidu_cli.formats.output import write_pieces; write_pieces([b'abc'], '/dev/stdout'); print('def')"
+    program = "from tidu_cli.formats.write import write_pieces; write_pieces([b'abc'], '/dev/stdout'); print('def')"
     with open(tmp_path / "out", "wb") as out:
         subprocess.run([sys.executable, "-c", program], stdout=out, check=True)
     assert (tmp_path / "out").read_bytes() == b"abcdef\n"

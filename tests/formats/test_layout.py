@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.formats.plain import read
 from tests.tiers import examples
-from tidu_cli.formats.json.text import json_text
+from tidu_cli.formats.json import json_text
 from tidu_cli.formats.write import format_document
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

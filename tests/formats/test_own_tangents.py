@@ -13,7 +13,7 @@ import tidu_cli
 from tests.cli.running import invoke
 from tests.formats.plain import read
 from tidu_cli.errors import DocumentError, TransformError
-from tidu_cli.graph.own_tangents import own_tangent_read
+from tidu_cli.graph.closed import own_tangent_read
 
 TYPE = "f64[]"
 

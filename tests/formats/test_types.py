@@ -17,10 +17,10 @@ from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TypeRuleError, TypeTextError
 from tidu_cli.formats.read import parse_document, parse_library, parse_subject
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, TensorType
-from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.transforms.linking.inline import inline
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 

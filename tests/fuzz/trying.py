@@ -17,7 +17,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import MAX_RANK, RecordType, TensorType, Type, moves, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 
 MOST_MEMORY = 2**26
 """Evaluations that would take more are to be refused."""

@@ -16,7 +16,7 @@ from tests.graphs.sketch import Sketch, Value, document, key
 from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import DATETIMES, Path, RecordType, TensorType, Type, leaves, moves, tangent_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Draw = Callable[[Any], Any]

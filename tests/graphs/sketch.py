@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Mask = tuple[bool, ...]

@@ -8,7 +8,7 @@ from tests.graphs.interpret import require_type
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.types import TensorType, tangent_type
 from tidu_cli.lax.arrays.structural import dtype_name
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.templates import batch_template, jvp_template, transpose_template
 from tidu_cli.rules.recording.trace import Template
 

@@ -18,10 +18,10 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.literals import filled
-from tidu_cli.rules.identities import ASSUMPTIONS
-from tidu_cli.transforms.linking.bind_constants import bind_constants
+from tidu_cli.rules.terms import ASSUMPTIONS
+from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.rewriting.rewrite import simplify
+from tidu_cli.transforms.rewriting import simplify
 
 
 def _noise(pool: Pool) -> object:

@@ -14,10 +14,10 @@ from tests.graphs.strategies import ANY, documents, seeds
 from tests.identities.values import same
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.identities.layout import ROW_MAJOR, layout
+from tidu_cli.lax.identities.movement import ROW_MAJOR, layout
 from tidu_cli.runtime.evaluate import evaluate as run
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.rewriting.rewrite import simplify
+from tidu_cli.transforms.rewriting import simplify
 
 VIEWS: dict[str, Callable[[Sketch, Value], Value]] = {
     "transposed": lambda s, x: s.apply("transpose", x, permutation=[1, 0]),

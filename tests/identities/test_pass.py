@@ -14,7 +14,7 @@ from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.rewriting.rewrite import simplify
+from tidu_cli.transforms.rewriting import simplify
 
 
 def ops(doc: Document) -> list[str]:

@@ -20,13 +20,15 @@ from tests.identities.sites import SITES, site
 from tests.identities.values import edgy, same
 from tests.tiers import examples, few, full
 from tidu_cli.graph.types import INTEGERS, moves
-from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
+from tidu_cli.lax.identities import arithmetic, joining, movement
+from tidu_cli.lax.identities import constants as selection
+from tidu_cli.lax.identities import movement as conversion
 from tidu_cli.lax.identities.table import IDENTITIES, looked_at
-from tidu_cli.rules.identities import ASSUMPTIONS
+from tidu_cli.rules.terms import ASSUMPTIONS
 from tidu_cli.runtime.evaluate import evaluate as run
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.rewriting.rewrite import simplify
+from tidu_cli.transforms.rewriting import simplify
 from tools.identities import to_markdown
 
 TABLE = {(identity.op, identity.statement): identity for identity in IDENTITIES}
@@ -48,7 +50,7 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
         sketch, results = found
         before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
-        monkeypatch.setattr("tidu_cli.transforms.rewriting.sites.identities", lambda assumptions: {identity.op: (identity,)})
+        monkeypatch.setattr("tidu_cli.transforms.rewriting.identities", lambda assumptions: {identity.op: (identity,)})
         after = simplify(before, identity.assumes)
         applied.append(after is not before and after.head.n_nodes)
         rng, finite = np.random.default_rng(seed), "finite" in identity.assumes
@@ -68,7 +70,7 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
 @pytest.mark.parametrize("key", few(TABLE, 35), ids=lambda key: f"{key[0]}: {key[1]}")
 def test_what_stands_for_a_node_has_its_derivative(key: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     identity = TABLE[key]
-    monkeypatch.setattr("tidu_cli.transforms.rewriting.sites.identities", lambda assumptions: {identity.op: (identity,)})
+    monkeypatch.setattr("tidu_cli.transforms.rewriting.identities", lambda assumptions: {identity.op: (identity,)})
 
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
         sketch, results = found
@@ -90,7 +92,7 @@ def test_what_stands_for_a_node_has_its_derivative(key: tuple[str, str], monkeyp
 @pytest.mark.parametrize(("key", "assumed"), [(k, a) for k, i in TABLE.items() for a in sorted(i.assumes)], ids=str)
 def test_what_is_assumed_is_needed(key: tuple[str, str], assumed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     identity, differing = TABLE[key], []
-    monkeypatch.setattr("tidu_cli.transforms.rewriting.sites.identities", lambda assumptions: {identity.op: (identity,)})
+    monkeypatch.setattr("tidu_cli.transforms.rewriting.identities", lambda assumptions: {identity.op: (identity,)})
 
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
         sketch, results = found

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from tests.jax.differences import COMPARED_WITH, DIFFERENCES, to_markdown
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
 TABLE = re.compile(r"\A# Differences to JAX\n.*?^(TABLE|\|.*?)\n(?=\n)", flags=re.M | re.S)

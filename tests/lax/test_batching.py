@@ -12,12 +12,12 @@ from tests.graphs.interpret import tree
 from tests.graphs.templates import apply, batch, make_case, type_of
 from tests.lax.sampling.samples import by_op
 from tests.tiers import few
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, leaves, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules import families
 from tidu_cli.rules.recording.templates import batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet

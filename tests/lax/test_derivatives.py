@@ -12,7 +12,7 @@ from tests.lax.sampling.samples import DOTS, OPS, Sample, by_op, draw
 from tests.tiers import few
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import INEXACT
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 PIECEWISE = {"sign", "stop_gradient", "floor", "ceil", "round", "nextafter", "reduce_precision"}
 """Derivatives that differences do not show."""

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 
 from tests.lax.sampling.signal_samples import NCW, conv, window
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.graph.text import parse_value_type
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Primitive
 
 MATMUL = {"dimension_numbers": [[[1], [0]], [[], []]]}

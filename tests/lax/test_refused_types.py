@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import pytest
 
 from tests.tiers import thin
-from tidu_cli.checking.numeric.examples import example_cases, one_node_document
+from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.transpose import transpose

@@ -9,7 +9,7 @@ from tests.graphs.templates import apply
 from tests.lax.sampling.samples import ELSEWHERE, OPS, by_op
 from tests.tiers import few
 from tidu_cli.lax.arrays.structural import dtype_name
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 TOLERANCE = {"f16": 4e-3, "bf16": 3e-2, "f32": 4e-6, "f64": 1e-14, "c64": 4e-6, "c128": 2e-14}
 

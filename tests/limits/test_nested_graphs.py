@@ -18,7 +18,7 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.closed import graphs_within
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import Limits, limited
 from tidu_cli.rules.terms import Recorder, Term, op
 

@@ -40,7 +40,7 @@ def forget() -> None:
             for value in list(vars(module).values()):
                 if isinstance(value, functools._lru_cache_wrapper):
                     value.cache_clear()
-    if builtin := sys.modules.get("tidu_cli.lax.builtin"):
+    if builtin := sys.modules.get("tidu_cli.lax.vocabulary"):
         builtin.BUILTIN.templates.clear()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from tests.cli.running import ROOT
 from tidu_cli import trace, vjp
 from tidu_cli.adapters.numpy.tracing import build_function
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 
 SIZES = {"x": "f64[4,8]"} | dict.fromkeys("qkv", "f64[2,8,4]") | {"o": "f64[8,8]", "w": "f64[8,16]", "u": "f64[16,8]"}
 

@@ -13,9 +13,9 @@ from tests.tiers import examples
 from tidu_cli import scan, trace
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
+from tidu_cli.render.groups.drawn import to_boxes
 from tidu_cli.render.groups.forest import forest, named
 from tidu_cli.render.groups.repeats import Repeat, repeat
-from tidu_cli.render.groups.text import to_boxes
 from tidu_cli.render.groups.tree import MOST, Group, groups_of
 from tidu_cli.render.picture import picture
 

@@ -16,8 +16,7 @@ from tests.programs import needs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.render.listing.lines import listing
-from tidu_cli.render.listing.names import key_text, letters
+from tidu_cli.render.listing import key_text, letters, listing
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

@@ -9,12 +9,12 @@ import pytest
 from tests.cli.running import document, graph, invoke, succeed
 from tests.programs import needs
 from tests.render.test_view import data_of
-from tidu_cli.checking.numeric.cotangents import cotangent_owners
+from tidu_cli.checking.numeric.linear import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.render.dot import to_dot
 from tidu_cli.render.picture import picture
 from tidu_cli.render.words.words import Words
-from tidu_cli.runtime.cost import flops
+from tidu_cli.runtime.memory import flops
 
 PASSED = {"cotangent": {"of": "y", "pass": 1}}
 OPS = {

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.lax.sampling.samples import by_op
-from tidu_cli.checking.numeric.examples import example_cases
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.render.words.phrases import array_phrase, attrs_label, phrase
 
 

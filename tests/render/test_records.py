@@ -12,17 +12,15 @@ from tests.programs import needs
 from tests.render.chromium import Browser
 from tests.render.test_phrases import case_of
 from tests.render.test_view import data_of
-from tidu_cli.checking.numeric.cotangents import cotangent_owners
+from tidu_cli.checking.numeric.linear import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.link import Definitions
-from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.graph.text import parse_value_type
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.render.dot import to_dot
+from tidu_cli.render.folding import type_text
 from tidu_cli.render.picture import picture
-from tidu_cli.render.text import type_text
-from tidu_cli.render.words.expression import expression
-from tidu_cli.render.words.numbers import value_text
-from tidu_cli.render.words.phrases import attrs_label, phrase
+from tidu_cli.render.words.phrases import attrs_label, expression, phrase, value_text
 from tidu_cli.render.words.words import Words
 
 SEGMENT, EVENTS = ROOT / "samples" / "segment.json", ROOT / "samples" / "events.json"

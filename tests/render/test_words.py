@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tests.cli.running import F, document, graph
-from tidu_cli.checking.numeric.cotangents import cotangent_owners
+from tidu_cli.checking.numeric.linear import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.render.folding import key_words
 from tidu_cli.render.picture import picture
-from tidu_cli.render.text import key_words
-from tidu_cli.render.words.numbers import value_text
+from tidu_cli.render.words.phrases import value_text
 from tidu_cli.render.words.words import Words
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Input, Output
 from tidu_cli.graph.keys import parse_key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import parse_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 
 class Sketch:

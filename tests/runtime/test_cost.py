@@ -12,8 +12,7 @@ from tests.tiers import examples
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document, Place
 from tidu_cli.graph.link import Application, Definitions
-from tidu_cli.runtime.cost import Evaluation, Flops, evaluation, flops
-from tidu_cli.runtime.memory import estimate_memory
+from tidu_cli.runtime.memory import Evaluation, Flops, estimate_memory, evaluation, flops
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach

@@ -16,20 +16,20 @@ from tests.graphs.interpret import random_value, tree
 from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, TiduError
 from tidu_cli.formats.values import read_values, write_values
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal, literal_from_numbers
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, TensorType, Type, of_batch, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.inputs import input_constant, input_value, is_as_declared, value_of_input
 from tidu_cli.transforms.batch import vectorized
-from tidu_cli.transforms.linking.bind_constants import bind_constants
+from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.materialize import materialize
 
 POINT = RecordType("Point", (("x", TensorType("f64")), ("y", TensorType("f64", (3,)))))

@@ -17,9 +17,8 @@ from tests.tiers import examples
 from tests.waiting import cpu_seconds
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import RecordType, TensorType, Type
-from tidu_cli.runtime.cost import evaluation
 from tidu_cli.runtime.evaluate import evaluate
-from tidu_cli.runtime.memory import estimate_memory
+from tidu_cli.runtime.memory import estimate_memory, evaluation
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.materialize import materialize
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.samples.test_graphs import derive, load
 from tidu_cli.graph.keys import parse_key
-from tidu_cli.graph.text.types import parse_value_type
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.graph.text import parse_value_type
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

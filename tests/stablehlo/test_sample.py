@@ -12,14 +12,13 @@ from tests.graphs.templates import apply
 from tests.stablehlo.claims.test_round_trip import LONG
 from tests.stablehlo.claims.test_values import CANCELS, FEW, NEAR, require_close
 from tests.stablehlo.claims.written import by_xla, document_of, in_this_process, is_written
-from tidu_cli.checking.numeric.examples import example_cases, of_operand
-from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.evaluate import evaluate
 
 pytestmark = pytest.mark.sample

@@ -17,7 +17,7 @@ from tests.transforms.laws.test_laws import wrt_of
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document, Graph
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules import families
 from tidu_cli.rules.contract import JVP, Kernel, Transposition
 from tidu_cli.rules.families import changed

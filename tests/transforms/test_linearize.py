@@ -13,7 +13,7 @@ from tests.graphs.sketch import Sketch, Value, document, function, key, listing,
 from tidu_cli.errors import KeyTextError, MissingRuleError, TransformError, UnknownNameError
 from tidu_cli.graph.graph import Binding, Document, Output
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import JVP, Primitive, Transposition
 from tidu_cli.rules.families import changed, numpy_function, of_one_type, primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet

@@ -8,7 +8,7 @@ from tests.graphs.loops import F64, I32, document, graph, node
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.families import changed
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linearize import linearize

@@ -16,7 +16,7 @@ from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.bind_constants import bind_constants
+from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose

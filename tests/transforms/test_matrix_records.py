@@ -11,7 +11,7 @@ from tidu_cli import load
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.matrix import matrix

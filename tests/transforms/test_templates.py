@@ -8,7 +8,7 @@ from unittest.mock import patch
 from tests.graphs.sketch import Value, function, key
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.families import changed
 from tidu_cli.rules.recording import templates
 from tidu_cli.transforms.linearize import linearize

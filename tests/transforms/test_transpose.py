@@ -12,7 +12,7 @@ from tests.graphs.sketch import F, Mask, Sketch, T, Value, document, function, k
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Transposition
 from tidu_cli.rules.families import changed
 from tidu_cli.rules.vocabulary import PrimitiveSet

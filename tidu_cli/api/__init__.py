@@ -51,19 +51,19 @@ __all__ = [*FUNCTIONS]
 
 
 def _show(document: Document) -> str:
-    from tidu_cli.render.listing.lines import listing
+    from tidu_cli.render.listing import listing
 
     return "\n".join(listing(document))
 
 
 def _html(document: Document) -> str:
-    from tidu_cli.render.listing import notebook
+    from tidu_cli.render import listing as notebook
 
     return notebook.html_of(document)
 
 
 def _svg(document: Document) -> str | None:
-    from tidu_cli.render.listing import notebook
+    from tidu_cli.render import listing as notebook
 
     return notebook.svg_of(document)
 

@@ -16,10 +16,10 @@ from tidu_cli.errors import ArgumentError, Remedy, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import covered_inputs, listed, matching_inputs, require_inputs
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
 from tidu_cli.notes import note
-from tidu_cli.rules.identities import ASSUMPTIONS
+from tidu_cli.rules.terms import ASSUMPTIONS
 
 if TYPE_CHECKING:
     from tidu_cli.transforms.linking.compose import Joint
@@ -141,7 +141,7 @@ def linearize(
 
     types: dict[Key, Type] = {}
     for key, type_ in (tangent or {}).items():
-        from tidu_cli.lax.builtin import vocabulary
+        from tidu_cli.lax.vocabulary import vocabulary
 
         records = vocabulary(document.cases).records
         types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
@@ -199,23 +199,23 @@ def materialize(
 
     policy = None
     if recompute:
-        from tidu_cli.transforms.memory.policies import joint_policy
+        from tidu_cli.transforms.memory.recompute import joint_policy
 
         policy = joint_policy(cast("list[str]", recompute))
     if set:
         from tidu_cli.runtime.inputs import input_constant
-        from tidu_cli.transforms.linking.bind_constants import bind_constants
+        from tidu_cli.transforms.linking.rename import bind_constants
 
         require_inputs(document, set)
         constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
         document = bind_constants(document, constants)
     outputs = _keys(output)
     if inline:
-        from tidu_cli.transforms.linking.inline import inline as inlined
+        from tidu_cli.transforms.linking.rename import inline as inlined
 
         document, outputs = inlined(materialize(document, outputs=outputs)), []
     if simplify:
-        from tidu_cli.transforms.rewriting.rewrite import simplify as simplified
+        from tidu_cli.transforms.rewriting import simplify as simplified
 
         document, outputs = simplified(materialize(document, outputs=outputs), assume), []
     result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
@@ -229,7 +229,7 @@ def materialize(
 def _lesser(before: Document, after: Document) -> Document:
     """The graph whose evaluation peaks lower; a note tells of both."""
     from tidu_cli.limits import format_size
-    from tidu_cli.runtime.cost import lesser
+    from tidu_cli.runtime.memory import lesser
 
     found, old, new = lesser(before, after)
     if found is before:

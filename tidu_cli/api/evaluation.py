@@ -20,7 +20,7 @@ from tidu_cli.arguments import (
     values_by_key,
 )
 from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, did_you_mean
-from tidu_cli.formats.suffixes import format_of, is_chunked
+from tidu_cli.formats.files import format_of, is_chunked
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
@@ -77,7 +77,7 @@ def evaluate(
     given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
     if batch and moves:
         raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
-    from tidu_cli.runtime.retraction import moves_of
+    from tidu_cli.runtime.evaluate import moves_of
 
     moved = moves_of(document, moves) if moves else {}
     if batch:
@@ -255,7 +255,7 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
 
     `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
     """
-    from tidu_cli.runtime.engines.preparing import prepared
+    from tidu_cli.runtime.engines.choosing import prepared
 
     head = materialize(document, outputs=_keys(output)).head
     choice = chosen(head, engine or default_engine(), device=device, runs=MANY)
@@ -277,7 +277,7 @@ def _nested(given: dict[Key, Any], declared: Collection[Key]) -> dict[Key, Any]:
     """Values by key, with dicts, lists and dataclasses that hold inputs taken apart."""
     if all(key in declared for key in given):
         return given
-    from tidu_cli.runtime.nesting import by_inputs
+    from tidu_cli.runtime.memory import by_inputs
 
     found = by_inputs({str(key): value for key, value in given.items()}, {str(key) for key in declared})
     return {a_key(text): value for text, value in found.items()}

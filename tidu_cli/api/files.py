@@ -9,12 +9,10 @@ from typing import Any, cast
 from tidu_cli.arguments import checked, values_by_key
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, did_you_mean
-from tidu_cli.formats.files import read_bytes, reading
-from tidu_cli.formats.output import write_pieces
+from tidu_cli.formats.files import DOCUMENTS, OWN, format_of, of_formats, read_bytes, reading, split
 from tidu_cli.formats.read import parse_imported, parse_library
-from tidu_cli.formats.suffixes import DOCUMENTS, OWN, format_of, of_formats, split
 from tidu_cli.formats.values import FORMATS, read_values, write_values
-from tidu_cli.formats.write import write_document
+from tidu_cli.formats.write import write_document, write_pieces
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign
 from tidu_cli.rules.vocabulary import PrimitiveSet

@@ -11,7 +11,7 @@ from tidu_cli.errors import PluginError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.installed import source_named
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.runtime.inputs import value_of_input
 
 
@@ -69,7 +69,7 @@ def show(document: Document, all: bool = False, formula: bool = False) -> str:
     """
     if formula:
         return str(source_named("formula").written(document))
-    from tidu_cli.render.listing.lines import listing
+    from tidu_cli.render.listing import listing
 
     return "\n".join(listing(document, every=all))
 
@@ -84,7 +84,7 @@ def ops(
     one that two of these bring.
     """
     from tidu_cli.api.files import vocabulary_with
-    from tidu_cli.checking.known_ops import data_of, known_ops
+    from tidu_cli.checking.catalogue import data_of, known_ops
 
     primitives = vocabulary_with(plugins, ops)
     found, wrong = known_ops(names, primitives)

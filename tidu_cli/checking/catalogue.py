@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.checking.closure import Emissions, emissions
+from tidu_cli.custom.definitions import OpDefinition
+from tidu_cli.errors import PluginError, TiduError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import DTYPES
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.models import json_schema
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -77,3 +79,120 @@ def _type_text(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
     if schema.get("type") == "object":
         return "constant data" if "base64" in schema.get("properties", {}) else "object"
     return str(schema.get("type", "any value"))
+
+
+# The ops that documents may have, and where each comes from: built in, of installed packages, or of libraries.
+
+
+class Listed(Frozen, slots=False):
+    """An op, where it comes from, and its primitive; or what is wrong where there is none."""
+
+    name: str
+    primitive: Primitive | None
+    origin: dict[str, str]
+    definition: OpDefinition | None = None
+    state: tuple[str, str] = ("", "")  # "broken" or "not imported", and why
+
+    @property
+    def origin_text(self) -> str:
+        """Where it comes from, for people; empty for what is built in."""
+        if "file" in self.origin:
+            return f"from {self.origin['file']}"
+        packages = self.origin.get("package", "")
+        return f"from {packages} {self.origin['version']}".rstrip() if packages != "tidu" else ""
+
+
+def known_ops(names: Sequence[str], primitives: PrimitiveSet) -> tuple[list[Listed], str]:
+    """The ops of these names, or all; and what is wrong with those that several bring. Raises PluginError, UnknownNameError."""
+    clashes = clashes_of(primitives)
+    if clash := next((clashes[name] for name in names if name in clashes), None):
+        raise PluginError(clash)
+    if names:
+        return [listed(primitives[name], primitives) for name in names], ""
+    first, *more = clashes.values() or [""]
+    return list(every(primitives, clashes)), first + (f" (and {len(more)} more)" if more else "")
+
+
+def clashes_of(primitives: PrimitiveSet) -> dict[str, str]:
+    """What is wrong with ops that two packages bring, or one and tidu, by op."""
+    from tidu_cli.custom.packages import clashes
+    from tidu_cli.lax.vocabulary import BUILTIN
+
+    # What a library defines goes before what packages bring, as in documents.
+    return {op: text for op, text in clashes(BUILTIN.primitives, primitives.plugins) if primitives.definition_of(op) is None}
+
+
+def every(primitives: PrimitiveSet, clashes: dict[str, str]) -> Iterator[Listed]:
+    """All ops, also those of packages that are not imported, or are broken."""
+    from tidu_cli.custom.packages import announced, not_named
+
+    for primitive in primitives:
+        yield listed(primitive, primitives)
+    for op, known in announced().items():
+        packages, how, why = known.among(primitives.plugins), "broken", clashes.get(op, "")
+        if not why and op in primitives.primitives:
+            continue
+        if not why and not packages:
+            packages, how, why = known.packages, "not imported", not_named(known)
+        if not why:
+            try:
+                yield listed(primitives[op], primitives)
+                continue
+            except PluginError as error:
+                why = str(error)
+        for package in packages:
+            yield Listed(op, None, {"package": package.name, "version": package.version}, state=(how, why))
+
+
+def listed(primitive: Primitive, primitives: PrimitiveSet) -> Listed:
+    """An op, and where it comes from."""
+    from tidu_cli import __version__
+    from tidu_cli.custom.packages import announced
+
+    definition = primitives.definition_of(primitive.name)
+    if definition is not None:
+        return Listed(primitive.name, primitive, {"file": definition.origin}, definition)
+    if primitive.name in primitives.primitives:
+        return Listed(primitive.name, primitive, {"package": "tidu", "version": __version__})
+    (package,) = announced()[primitive.name].among(primitives.plugins)
+    return Listed(primitive.name, primitive, {"package": package.name, "version": package.version})
+
+
+def data_of(listed: Listed, primitives: PrimitiveSet) -> dict[str, Any]:
+    """All that is known of an op: the JSON form."""
+    primitive, definition = listed.primitive, listed.definition
+    if primitive is None:
+        how, why = listed.state
+        return {"op": listed.name, "origin": listed.origin, how.replace(" ", "_"): why}
+    if definition is None:
+        return {**entry(primitive, primitives).to_data(), "origin": listed.origin}
+    if listed.name != definition.name:
+        return {"op": listed.name, "derivative_of": definition.name, "origin": listed.origin}
+    known = definition.to_data()
+    return {
+        "op": listed.name,
+        "arity": primitive.domain.arity,
+        "origin": listed.origin,
+        "inputs": known["inputs"],
+        "outputs": known["outputs"],
+        "attrs": known.get("attrs", {}),
+        "graphs": {kind: sorted({node.op for node in graph.nodes}) for kind, graph in definition.graphs.items()},
+        "emits": _emitted(primitive, primitives, definition),
+    }
+
+
+def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> dict[str, list[str]]:
+    """What the rules of an own primitive emit, by letter: at the least types that its patterns allow, if they allow these."""
+    from collections import defaultdict
+
+    from tidu_cli.checking.closure import emissions
+    from tidu_cli.custom.patterns import ANY_DTYPE, instance
+    from tidu_cli.rules.contract import Example
+    from tidu_cli.rules.families import changed
+
+    types = tuple(str(instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for pattern in definition.inputs.values())
+    try:
+        found = emissions(changed(primitive, examples=(Example(types),)), primitives)
+    except TiduError:  # its sizes belong together otherwise, or an attr must be given
+        return {}
+    return {"J": list(found.jvp)} | ({"T": list(found.transpose)} if found.transpose else {})

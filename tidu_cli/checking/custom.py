@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.examples import one_node_document
+from tidu_cli.checking.numeric.sampling import one_node_document
 from tidu_cli.checking.static import Finding, dead_nodes, used_values
-from tidu_cli.custom.attrs import CustomAttrs
-from tidu_cli.custom.definitions import KINDS, OpDefinition
+from tidu_cli.custom.definitions import KINDS, CustomAttrs, OpDefinition
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import ANY_AXES, ANY_DTYPE, instance, variables_of
 from tidu_cli.errors import TiduError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.checking.closure import Closure, cases_closure, document_closure, examples_closure
 from tidu_cli.checking.custom import Use, case_of, judged, trial_uses, unused, uses_in
 from tidu_cli.checking.custom import findings as definition_findings
-from tidu_cli.checking.numeric.examples import example_cases, one_node_document
+from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
 from tidu_cli.checking.static import Finding, findings
 from tidu_cli.custom.definitions import KINDS
 from tidu_cli.errors import TiduError

@@ -12,7 +12,7 @@ from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.passes import kind_of
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import used_records
-from tidu_cli.runtime.cost import evaluation, flops
+from tidu_cli.runtime.memory import evaluation, flops
 
 
 def summary_of(document: Document, *, with_digests: bool = False) -> dict[str, Any]:

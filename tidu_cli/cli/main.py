@@ -16,8 +16,7 @@ import click
 
 from tidu_cli import __version__
 from tidu_cli.cli.limiting import limit_options, limiting
-from tidu_cli.cli.messages import detail, error, is_quiet, is_verbose, level_options, note
-from tidu_cli.cli.style import Context, is_terminal
+from tidu_cli.cli.messages import Context, detail, error, is_quiet, is_terminal, is_verbose, level_options, note
 from tidu_cli.errors import TiduError, called_in_shell, did_you_mean, printable
 from tidu_cli.notes import heard_by
 from tidu_cli.streams import data_alone, take_descriptor
@@ -122,7 +121,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exits with `failure_status` on any failure but wrong usage."""
-        from tidu_cli.formats.occupants import noting
+        from tidu_cli.formats.files import noting
 
         try:
             with data_alone(), limiting(ctx), noting(overwriting=ctx.meta.get("--force", False)), _progress(ctx):
@@ -147,7 +146,7 @@ def _progress(ctx: click.Context) -> AbstractContextManager[None]:
     draws = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not is_quiet()
     if not draws and not is_verbose():
         return nullcontext()  # and nothing is watched
-    from tidu_cli.cli.progress import Progress, shown
+    from tidu_cli.cli.messages import Progress, shown
 
     return shown(ctx, Progress(sys.stderr if draws else None, detail))
 

@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.building.declarations import build_option
-from tidu_cli.cli.building.documents import built
-from tidu_cli.cli.building.kinds import kind_of, require_all_taken
-from tidu_cli.cli.messages import detail, is_verbose, note
+from tidu_cli.cli.building import build_option, built, kind_of, require_all_taken
+from tidu_cli.cli.messages import detail, is_terminal, is_verbose, note, paused
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.cli.progress import paused
-from tidu_cli.cli.style import is_terminal
 from tidu_cli.errors import DocumentError, KeyTextError, TiduError, counted, printable
-from tidu_cli.formats.suffixes import DOCUMENTS, format_of
+from tidu_cli.formats.files import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import checked_pass, parse_key
 from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
@@ -350,7 +346,7 @@ def _is_binary(name: str) -> bool:
 
 def emit_bytes(data: bytes, out: str | None) -> None:
     """Write finished data to OUT or standard output."""
-    from tidu_cli.formats.output import write_pieces
+    from tidu_cli.formats.write import write_pieces
 
     _written(lambda: write_pieces((data,), out), out)
 
@@ -376,7 +372,7 @@ def emit_lines(lines: Iterable[str], styled: Callable[[str], str] = str) -> None
 
     `styled` gives escaped lines their colours.
     """
-    from tidu_cli.formats.output import write_pieces
+    from tidu_cli.formats.write import write_pieces
 
     printed = (f"{styled(printable(line))}\n" for line in lines)
     _written(lambda: write_pieces(iter(lambda: "".join(islice(printed, _LINES)).encode(), b""), None), None)
@@ -384,6 +380,6 @@ def emit_lines(lines: Iterable[str], styled: Callable[[str], str] = str) -> None
 
 def emit_json(value: object, out: str | None = None, indent: int | None = None) -> None:
     """Write JSON to OUT or standard output."""
-    from tidu_cli.formats.json.text import json_text
+    from tidu_cli.formats.json import json_text
 
     emit_bytes(f"{json_text(value, indent)}\n".encode(), out)

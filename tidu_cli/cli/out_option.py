@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.suffixes import DOCUMENTS, format_of, of_formats, split
+from tidu_cli.formats.files import DOCUMENTS, format_of, of_formats, split
 from tidu_cli.installed import brought_formats, is_foreign
 from tidu_cli.streams import is_stdout
 

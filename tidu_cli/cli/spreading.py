@@ -13,7 +13,7 @@ import click
 from tidu_cli.cli.engine_options import Spread
 from tidu_cli.cli.messages import detail, error, note
 from tidu_cli.errors import counted
-from tidu_cli.formats.suffixes import is_chunked
+from tidu_cli.formats.files import is_chunked
 
 if TYPE_CHECKING:
     from tidu_cli.cluster.run import Batch
@@ -64,7 +64,7 @@ def spread_matrix(run: Pipeline, values: Mapping[Key, object], spread: Spread, e
 
     Raises as `spread_values`.
     """
-    from tidu_cli.cluster.items.plan import Plan
+    from tidu_cli.cluster.items import Plan
     from tidu_cli.cluster.matrices import blocks_of
     from tidu_cli.cluster.run import parts
     from tidu_cli.formats.values import require_writable

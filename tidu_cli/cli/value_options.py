@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.building.data import bytes_of
-from tidu_cli.cli.building.documents import values_of
+from tidu_cli.cli.building import bytes_of, values_of
 from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
@@ -111,7 +110,7 @@ def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str,
     """The tangents of --moves files, then of --move, which wins, by the inputs that they move. Raises as `given_values`."""
     if not settings and not files:
         return {}
-    from tidu_cli.runtime.retraction import moved_inputs
+    from tidu_cli.runtime.evaluate import moved_inputs
 
     types = input_types(document)
     passes = {abs(step) for key in document.every_key() for step in key.path} | {1, document.next_pass()}

@@ -7,16 +7,14 @@ from contextlib import nullcontext
 from typing import Any
 
 from tidu_cli import installed
-from tidu_cli.cluster.items.filed import from_files
-from tidu_cli.cluster.items.plan import Plan
+from tidu_cli.cluster.items import Plan, from_files
 from tidu_cli.cluster.run import Batch, batch_of, parts, summed_up
 from tidu_cli.cluster.saved import Saved
 from tidu_cli.cluster.work import Values
 from tidu_cli.errors import LimitError, Remedy
-from tidu_cli.formats.occupants import noting
-from tidu_cli.formats.output import write_pieces
-from tidu_cli.formats.suffixes import format_of
+from tidu_cli.formats.files import format_of, noting
 from tidu_cli.formats.values import require_writable, write_values
+from tidu_cli.formats.write import write_pieces
 from tidu_cli.graph.graph import Graph, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type, leaves

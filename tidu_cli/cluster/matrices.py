@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from tidu_cli.cluster.items.held import tensor_at
-from tidu_cli.cluster.items.plan import Items, Plan
+from tidu_cli.cluster.items import Items, Plan, tensor_at
 from tidu_cli.cluster.work import Values
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Input, Output

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tidu_cli.cluster.items.filed import filed, is_place
-from tidu_cli.cluster.items.held import Held, held
-from tidu_cli.cluster.items.plan import Items, Plan, bytes_per_item, common_size, planned
-from tidu_cli.cluster.job import Job, Parcel, parcel_of
-from tidu_cli.cluster.tasks import GROUP, Tasks, chunk_tasks, fan_in, run_here, sum_tasks
-from tidu_cli.cluster.work import Failure, Values, forget, keep
+from tidu_cli.cluster.items import Held, Items, Plan, bytes_per_item, common_size, filed, held, is_place, planned
+from tidu_cli.cluster.work import (
+    GROUP,
+    Failure,
+    Job,
+    Parcel,
+    Tasks,
+    Values,
+    chunk_tasks,
+    fan_in,
+    forget,
+    keep,
+    parcel_of,
+    run_here,
+    sum_tasks,
+)
 from tidu_cli.errors import EvaluationError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Input

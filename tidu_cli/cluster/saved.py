@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tidu_cli import __version__
-from tidu_cli.cluster.items.filed import Filed
-from tidu_cli.cluster.items.held import digest, tensor_at
+from tidu_cli.cluster.items import Filed, digest, tensor_at
 from tidu_cli.cluster.run import Batch, parts
 from tidu_cli.cluster.work import Values
 from tidu_cli.custom.packages import announced
@@ -19,7 +18,7 @@ from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.watching import watch

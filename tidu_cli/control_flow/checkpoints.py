@@ -15,7 +15,7 @@ from tidu_cli.control_flow.graphs import made, named
 from tidu_cli.control_flow.narrowing import output_values
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.rules.recording.graphs import emitted
+from tidu_cli.rules.recording.trace import emitted
 from tidu_cli.rules.terms import Recorder, Term, op
 
 reshape, slice_, concatenate = op("reshape"), op("slice"), op("concatenate")

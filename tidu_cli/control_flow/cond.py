@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import words
-from tidu_cli.control_flow.along import cond_along
+from tidu_cli.control_flow import graphs as words
+from tidu_cli.control_flow.along import cond_along, cond_kernel
 from tidu_cli.control_flow.graphs import (
     Linearized,
     Terms,
@@ -23,8 +23,7 @@ from tidu_cli.control_flow.graphs import (
     require_types,
     zeros,
 )
-from tidu_cli.control_flow.kernels import cond_kernel
-from tidu_cli.control_flow.narrowed_branches import merged_conds, narrowed_cond
+from tidu_cli.control_flow.narrowing import merged_conds, narrowed_cond
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -32,8 +31,8 @@ from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.attrs import ClosedGraphData
 from tidu_cli.rules.batching import spread
+from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
-from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 from tidu_cli.control_flow.graphs import made
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Graph
-from tidu_cli.graph.walk import forwards
-from tidu_cli.rules.recording.graphs import emitted, nodes_for
+from tidu_cli.graph.literals import literal_to_numbers
+from tidu_cli.rules.batching import repeated
+from tidu_cli.rules.contract import Narrowing
+from tidu_cli.rules.recording.trace import emitted, nodes_for
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -84,3 +86,143 @@ def both(primitives: PrimitiveSet, one: ClosedGraph, other: ClosedGraph) -> Clos
         return [t for graph in (one, other) for t in emitted(trace, graph.graph, known, output_values(graph))]
 
     return made(primitives, [(str(i.key), i.type) for i in one.graph.inputs], emit)
+
+
+# cond and while without what nobody needs; two conds over the same as one.
+
+
+def narrowed_cond(node: Narrowing) -> Sequence[Term | None] | None:
+    """The cond of the needed results; the one branch there is, or the index says, in its place."""
+    attrs, (index, *operands) = node.attrs, node.operands
+    trace, literal = index.trace, node.literals[0]
+    branches = [tidy(trace.primitives, b) for b in attrs.branches]
+    wanted = [[v for v, n in zip(output_values(b), node.needed, strict=True) if n] for b in branches]
+    chosen = 0 if len(branches) == 1 else None if literal is None else _clamped(literal_to_numbers(literal)[0], len(branches))
+    # What is linear in a branch may stand beside what is not, of which a while carries both.
+    linear = any(t.linear for t in operands)
+    if chosen is not None and linear and trace.primitives.is_irreversible(branches[chosen].graph.cases.cases):
+        chosen = None
+    if chosen is not None:
+        found = emitted(trace, branches[chosen].graph, dict(enumerate(operands)), wanted[chosen])
+    else:
+        read = {v for b, some in zip(branches, wanted, strict=True) for v in values_read(b.graph, some)}
+        kept = [k for k in range(len(operands)) if k in read]
+        unchanged = all(a is b for a, b in zip(branches, attrs.branches, strict=True))
+        if unchanged and len(kept) == len(operands) and all(node.needed):
+            return None
+        changed = tuple([over(trace.primitives, b, kept, some) for b, some in zip(branches, wanted, strict=True)])
+        found = list(trace.emit_all("cond", index, *[operands[k] for k in kept], branches=changed))
+    results = iter(found)
+    return [next(results) if n else None for n in node.needed]
+
+
+def _clamped(index: Any, n: int) -> int:
+    return min(max(int(index), 0), n - 1)
+
+
+def merged_conds(one: Any, other: Any, operands: Sequence[Term]) -> Sequence[Term] | None:
+    """One cond of the results of two that choose by the same index among as many branches."""
+    if len(one.branches) != len(other.branches):
+        return None
+    trace = operands[0].trace
+    branches = tuple([both(trace.primitives, *pair) for pair in zip(one.branches, other.branches, strict=True)])
+    return trace.emit_all("cond", *operands, branches=branches)
+
+
+def narrowed_while(node: Narrowing) -> Sequence[Term | None] | None:
+    """The while without carries on which no needed result nor the condition depends; those that stay the same are constants."""
+    attrs, trace = node.attrs, node.operands[0].trace
+    condition, body = (tidy(trace.primitives, g) for g in (attrs.condition, attrs.body))
+    cond_consts, body_consts, init = attrs.split(node.operands)
+    n, m, outputs = len(cond_consts), len(body_consts), output_values(body)
+    tested = values_read(condition.graph, output_values(condition))
+    due = [needed or n + k in tested for k, needed in enumerate(node.needed)]
+
+    def read(carry: Sequence[bool]) -> set[int]:
+        return values_read(body.graph, [v for v, c in zip(outputs, carry, strict=True) if c])
+
+    carry = needed_carries(due, m, read)
+    carried = [k for k, c in enumerate(carry) if c and outputs[k] != m + k]
+    varies = varying(body.graph, [m + k for k in carried])
+    wanted = [outputs[k] for k in carried]
+    before = invariants(body.graph, varies, wanted)
+    known = dict(enumerate(body_consts)) | {m + k: t for k, t in enumerate(init) if k not in carried}
+    fixed = sorted(values_read(body.graph, wanted, before) & known.keys())
+    tests = sorted(k for k in tested if k < len(condition.graph.inputs) and k - n not in carried)
+    same = condition is attrs.condition and body is attrs.body and tests == [*range(n)] and fixed == [*range(m)] and not before
+    if same and len(carried) == len(init):
+        return None
+    found: dict[int, Term] = {k: t for k, t in enumerate(init) if k not in carried}
+    if carried:
+        of_test = dict(enumerate(cond_consts)) | {n + k: t for k, t in enumerate(init)}
+        values = known | dict(zip(before, emitted(trace, body.graph, known, before), strict=True))
+        operands = [*[of_test[k] for k in tests], *[values[v] for v in (*fixed, *before)], *[init[k] for k in carried]]
+        condition = over(trace.primitives, condition, [*tests, *[n + k for k in carried]], output_values(condition))
+        body = over(trace.primitives, body, [*fixed, *before, *[m + k for k in carried]], wanted)
+        numbers = {"cond_consts": len(tests), "body_consts": len(fixed) + len(before)}
+        results = trace.emit_all("while", *operands, **numbers, condition=condition, body=body)
+        found |= dict(zip(carried, results, strict=True))
+    return [found[k] if needed else None for k, needed in enumerate(node.needed)]
+
+
+# scan without what nobody needs, and two scans over the same as one.
+
+
+def narrowed(node: Narrowing) -> Sequence[Term | None] | None:
+    """The scan of what is needed: what no needed result depends on goes, and what is the same in all steps is computed before."""
+    attrs, trace = node.attrs, node.operands[0].trace
+    n, n_carry = attrs.num_consts, attrs.num_carry
+    body = tidy(trace.primitives, attrs.body)
+    graph, outputs = body.graph, output_values(body)
+    first_x, n_inputs = n + n_carry, len(graph.inputs)
+
+    def read(carry: Sequence[bool]) -> set[int]:
+        return values_read(graph, [v for v, w in zip(outputs, (*carry, *node.needed[n_carry:]), strict=True) if w])
+
+    carry = needed_carries(node.needed[:n_carry], n, read)
+    live = read(carry)
+    carried = [k for k in range(n_carry) if carry[k] and outputs[k] != n + k]
+    xs = [k for k in range(first_x, n_inputs) if k in live]
+    varies = varying(graph, [*[n + k for k in carried], *xs])
+    ys = [k for k in range(n_carry, len(outputs)) if node.needed[k]]
+    stacked = [k for k in ys if varies[outputs[k]] and not first_x <= outputs[k] < n_inputs]
+    wanted = [outputs[k] for k in (*carried, *stacked)]
+    before = invariants(graph, varies, wanted)
+    known = {k: t for k, t in enumerate(node.operands) if k < first_x and k - n not in carried}
+    fixed = sorted(values_read(graph, wanted, before) & known.keys())
+    if body is attrs.body and not before and [*fixed, *carried, *xs, *stacked] == _everything(attrs):
+        return None
+    found = {k: t for k in range(n_carry) if (t := known.get(n + k)) is not None}
+    if carried or stacked:
+        inputs = [*fixed, *before, *[n + k for k in carried], *xs]
+        values = known | dict(zip(before, emitted(trace, graph, known, before), strict=True)) | dict(enumerate(node.operands))
+        numbers = {"length": attrs.length, "num_consts": len(fixed) + len(before), "num_carry": len(carried)}
+        changed = over(trace.primitives, body, inputs, wanted)
+        results = trace.emit_all("scan", *[values[v] for v in inputs], **numbers, reverse=attrs.reverse, body=changed)
+        found |= dict(zip([*carried, *stacked], results, strict=True))
+    for k in ys:
+        if k not in found:  # slices of what is scanned, or the same in all steps
+            v = outputs[k]
+            found[k] = node.operands[v] if varies[v] else repeated(emitted(trace, graph, known, [v])[0], attrs.length)
+    return [found[k] if needed else None for k, needed in enumerate(node.needed)]
+
+
+def _everything(attrs: Any) -> list[int]:
+    n, n_carry = attrs.num_consts, attrs.num_carry
+    inputs, outputs = len(attrs.body.graph.inputs), len(attrs.body.graph.outputs)
+    return [*range(n), *range(n_carry), *range(n + n_carry, inputs), *range(n_carry, outputs)]
+
+
+def merged(one: Any, other: Any, operands: Sequence[Term]) -> Sequence[Term] | None:
+    """One scan for two that carry the same: its slices are those of both."""
+    n_carry, trace = one.num_carry, operands[0].trace
+    if any(getattr(one, name) != getattr(other, name) for name in ("length", "reverse", "num_consts", "num_carry")):
+        return None
+    body = both(trace.primitives, one.body, other.body)
+    values, n_one = output_values(body), len(one.body.graph.outputs)
+    if values[:n_carry] != values[n_one : n_one + n_carry]:
+        return None
+    union = over(trace.primitives, body, range(len(operands)), [*values[:n_one], *values[n_one + n_carry :]])
+    numbers = {"length": one.length, "num_consts": one.num_consts, "num_carry": n_carry, "reverse": one.reverse}
+    found = trace.emit_all("scan", *operands, **numbers, body=union)
+    return [*found[:n_one], *found[:n_carry], *found[n_one:]]

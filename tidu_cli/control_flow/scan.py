@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import words
-from tidu_cli.control_flow.along import along_loop, scan_along
+from tidu_cli.control_flow import graphs as words
+from tidu_cli.control_flow.along import along_loop, scan_along, scan_kernel
 from tidu_cli.control_flow.checkpoints import segmented
 from tidu_cli.control_flow.graphs import (
     Flags,
@@ -26,16 +26,15 @@ from tidu_cli.control_flow.graphs import (
     require_types,
     zeros,
 )
-from tidu_cli.control_flow.kernels import scan_kernel
-from tidu_cli.control_flow.narrowed_scan import merged, narrowed
+from tidu_cli.control_flow.narrowing import merged, narrowed
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
+from tidu_cli.rules.catalogue import DependenceOf, Dependences, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
-from tidu_cli.rules.dependence import DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested

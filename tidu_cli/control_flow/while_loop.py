@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from tidu_cli.control_flow import words
-from tidu_cli.control_flow.along import while_along, while_step
+from tidu_cli.control_flow import graphs as words
+from tidu_cli.control_flow.along import while_along, while_kernel, while_step
 from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
@@ -24,18 +24,15 @@ from tidu_cli.control_flow.graphs import (
     named,
     require_types,
 )
-from tidu_cli.control_flow.kernels import while_kernel
-from tidu_cli.control_flow.narrowed_branches import narrowed_while
+from tidu_cli.control_flow.narrowing import narrowed_while
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.closed import ClosedGraph, named_graphs
+from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
-from tidu_cli.graph.walk import forwards
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
-from tidu_cli.rules.catalogue import Part
+from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences, Part, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
-from tidu_cli.rules.dependence import Dependence, DependenceOf, Dependences, stable
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 

@@ -9,17 +9,112 @@ Graphs of definitions have types only once the op is applied: they are typed ane
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from tidu_cli.custom.attrs import REQUIRED, AttrValues
 from tidu_cli.custom.patterns import Pattern
+from tidu_cli.errors import TiduError, TypeRuleError, did_you_mean
 from tidu_cli.frozen import Frozen, field
-from tidu_cli.graph.graph import Graph, Meta
+from tidu_cli.graph.closed import ClosedGraph, cases_within
+from tidu_cli.graph.graph import CaseTable, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key, key_to_json
+from tidu_cli.graph.types import RecordType, Type, View, moves, tangent_type
+from tidu_cli.rules.attrs.fields import Records
 from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.recording.linearity import require_linear
+from tidu_cli.rules.recording.trace import Trace, recorded
+from tidu_cli.rules.tangents.views import Fields, Maps, by_properties
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.transforms import nested
+from tidu_cli.transforms.stamp import drop_dead_nodes
+
+# The attrs of custom operations: values by name, passed on to the nodes of their graphs.
+#
+# In a definition's graph `{"attr": "slope"}` stands for the value of the op's attr `slope`, anywhere within a node's attrs.
+
+
+AttrValues = Mapping[str, Any]
+
+REQUIRED = object()
+"""The default of an attr that must be given."""
+
+
+class CustomAttrs(Attrs):
+    """Values by name, as canonical JSON: so that they hash, and 1 differs from 1.0 and from true."""
+
+    text: str
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> CustomAttrs:
+        """Attrs of these values. Raises TypeRuleError for what JSON or msgpack cannot hold."""
+        for name, value in values.items():
+            _require_storable(f"attr '{name}'", value)
+        try:
+            return cls(text=json.dumps(values, sort_keys=True, allow_nan=False))
+        except (TypeError, ValueError):
+            raise TypeRuleError("attrs hold what is no JSON value") from None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values by name."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
+    def to_data(self, *, binary: bool) -> dict[str, object]:
+        """The file form."""
+        return self.values
+
+    def identity(self, of_graph: object) -> dict[str, object]:
+        """Likewise."""
+        return self.values
+
+
+def _require_storable(name: str, value: object) -> None:
+    """Raises TypeRuleError for integers at any depth that msgpack, by which nodes are told apart, does not hold."""
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Mapping):
+            pending += one.values()
+        elif isinstance(one, list | tuple):
+            pending += one
+        elif isinstance(one, int) and not -(2**63) <= one < 2**64:
+            raise TypeRuleError(f"{name}: holds an integer beyond 64 bits, which msgpack cannot; write it as a string")
+
+
+def attrs_class(op: str, defaults: AttrValues) -> type[CustomAttrs]:
+    """The class of an op's attrs, whose `parse` reads their file form."""
+
+    class Known(CustomAttrs):
+        @classmethod
+        def parse(cls, data: Mapping[str, object], records: Records) -> CustomAttrs:  # type: ignore[override]
+            """Attrs from their file form. Raises TypeRuleError for unknown and missing ones."""
+            for name in data:
+                if name not in defaults:
+                    raise TypeRuleError(f"unknown attr '{name}'{did_you_mean(name, list(defaults))}")
+            values = {**defaults, **data}
+            for name, value in values.items():
+                if value is REQUIRED:
+                    raise TypeRuleError(f"missing attr '{name}'")
+            return CustomAttrs.of(values)
+
+    Known.__name__ = f"{op.title()}Attrs"
+    return Known
+
+
+def substituted(attrs: Any, values: AttrValues) -> Any:
+    """`attrs` with the op's values in place of `{"attr": NAME}`. Raises TypeRuleError for a name that the op does not have."""
+    if isinstance(attrs, Mapping):
+        if set(attrs) == {"attr"} and isinstance(attrs["attr"], str):
+            name = attrs["attr"]
+            if name not in values:
+                raise TypeRuleError(f"the op has no attr '{name}'{did_you_mean(name, list(values))}")
+            return values[name]
+        return {k: substituted(v, values) for k, v in attrs.items()}
+    return [substituted(v, values) for v in attrs] if isinstance(attrs, list | tuple) else attrs
+
 
 PASS = 1
 """The pass in which definitions name tangents and cotangents: x@1, y@-1."""
@@ -126,3 +221,63 @@ def _ops_within(attrs: object) -> Iterator[str]:
             pending += [value for name, value in data.items() if name != "meta"]
             if isinstance(data.get("op"), str):
                 yield data["op"]
+
+
+# Views of record types that documents declare: found to be linear maps between fields and properties, and transposed.
+
+
+def view_of(
+    name: str,
+    record: RecordType,
+    properties: Mapping[str, Type],
+    graphs: tuple[ClosedGraph, ClosedGraph],
+    primitives: PrimitiveSet,
+) -> View:
+    """A view of a record type, whose graphs, from the fields and to them, are of these primitives.
+
+    Raises TypeRuleError where a property does not move, or is called as a field is; where a graph does not take and give the
+    natural tangents of fields and properties, by name; where it is not linear in them, or is zero; and where it has tangents by
+    properties of other types, for views that convert by views would be written out again and again.
+    """
+    for part, type_ in properties.items():
+        if record.get(part) is not None:
+            raise TypeRuleError(f"a field is called '{part}', too; properties have names of their own")
+        if not moves(type_):
+            raise TypeRuleError(f"the property '{part}' has type {type_}, whose only tangent is zero; leave it out")
+    from_fields, to_fields = graphs
+    fields = {part: tangent_type(type_) for part, type_ in record.fields if moves(type_)}
+    natural = {part: tangent_type(type_) for part, type_ in properties.items()}
+    pulled_from = _transposed("from_fields", from_fields.graph, fields, natural, primitives)
+    pulled_to = _transposed("to_fields", to_fields.graph, natural, fields, primitives)
+    due: Fields = tuple(fields.items())
+    return View(name, tuple(properties.items()), Maps(due, from_fields, to_fields, pulled_from, pulled_to))
+
+
+def _transposed(kind: str, graph: Graph, takes: Mapping[str, Type], gives: Mapping[str, Type], primitives: PrimitiveSet) -> Graph:
+    """The transpose of a graph of a view. Raises TypeRuleError."""
+    for what, ports, due in (("takes", graph.inputs, takes), ("gives", graph.outputs, gives)):
+        if {str(port.key): port.type for port in ports} != due:
+            found, told = ("; ".join(f"{key}: {type_}" for key, type_ in some) for some in (_typed(ports), due.items()))
+            raise TypeRuleError(f"its {kind} {what} {found or 'nothing'}, where {told or 'nothing'} is due")
+    for case in cases_within(graph.cases[code] for code in sorted(set(graph.code))):
+        if any(type_ is not None and by_properties(type_) for type_ in (*case.operands, *case.results)):
+            raise TypeRuleError(
+                f"its {kind}: {case.op} has tangents by properties; a view's graphs are of tangents by fields alone"
+            )
+    trace = Trace(primitives, CaseTable(primitives))
+    cotangents = [trace.source(o.type, linear=False) for o in graph.outputs]
+    n = len(graph.inputs)
+    try:
+        require_linear(primitives, graph, [True] * n, "tangents")
+        found_terms = nested.pull_back(trace, graph, [None] * n, [True] * n, cotangents)
+    except TiduError as error:
+        raise TypeRuleError(f"its {kind}: {error}") from None
+    if not any(found_terms):
+        raise TypeRuleError(f"its {kind} gives zeros only")
+    outputs = [Output(i.key, None if t is None else t.slot, i.type) for i, t in zip(graph.inputs, found_terms, strict=True)]
+    made = recorded(trace, f"transpose of {kind}", [Input(o.key, o.type) for o in graph.outputs], outputs)
+    return drop_dead_nodes([made], 0)[0]
+
+
+def _typed(ports: tuple[Input, ...] | tuple[Output, ...]) -> list[tuple[str, Type]]:
+    return [(str(port.key), port.type) for port in ports]

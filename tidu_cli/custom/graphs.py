@@ -5,20 +5,21 @@ Each is a closed graph whose inputs are all that a graph of its kind may take, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
-from tidu_cli.custom.attrs import AttrValues, CustomAttrs, substituted
-from tidu_cli.custom.definitions import PASS, AttrsReader, OpDefinition, SourceGraph
+from tidu_cli.custom.definitions import PASS, AttrsReader, AttrValues, CustomAttrs, OpDefinition, SourceGraph, substituted
 from tidu_cli.custom.patterns import Pattern, Variables, fits, match_all
-from tidu_cli.errors import MissingRuleError, TiduError, TypeRuleError, UnknownNameError, placed
+from tidu_cli.errors import EvaluationError, MissingRuleError, TiduError, TypeRuleError, UnknownNameError, placed
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import CaseTable, Graph, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.rules.contract import ValueTypes
-from tidu_cli.rules.recording.graphs import recorded
+from tidu_cli.graph.types import Type, storage_dtype, tangent_type
+from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.rules.contract import Kernel, Primitive, Types, ValueTypes
+from tidu_cli.rules.families import changed
 from tidu_cli.rules.recording.linearity import require_linear
-from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.recording.trace import Trace, recorded
 from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents.types import admits
 from tidu_cli.rules.terms import Term
@@ -124,3 +125,72 @@ def check_references(place: str, references: Sequence[int], n_values: int) -> No
     for k in references:
         if not 0 <= k < n_values:
             raise UnknownNameError(f"{place}: refers to value {k}, but only {n_values} values come before it")
+
+
+# Primitives of other packages, guarded: what goes wrong within their rules is told as theirs, and passes for no bug in tidu.
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def guarded(primitive: Primitive, package: str) -> Primitive:
+    """The primitive with rules that raise TiduErrors only, which name it and the package where the rule itself has failed.
+
+    Its evaluation is held to what its type rule says.
+    """
+
+    broken = f"in package {package} is broken"
+
+    def guard(rule: Callable[P, R], what: str, kind: type[TiduError] = MissingRuleError) -> Callable[P, R]:
+        def run(*args: P.args, **options: P.kwargs) -> R:
+            try:
+                return rule(*args, **options)
+            except (TiduError, MemoryError):
+                raise
+            except Exception as error:
+                reason = " ".join(f"{type(error).__name__}: {error}".split())
+                raise kind(f"op '{primitive.name}': its {what} {broken} ({reason})") from None
+
+        return run
+
+    def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+        compute = guard(
+            guard(primitive.evaluation.kernel, "evaluation", EvaluationError)(np, attrs, operands, results),
+            "evaluation",
+            EvaluationError,
+        )
+
+        def run(*arrays: Any) -> Any:
+            found = compute(*arrays)
+            for array, due in zip(found if len(results) > 1 else (found,), results, strict=True):
+                given = _shown(array)
+                held = str(due.with_dtype(storage_dtype(due.dtype)))
+                if given != held:
+                    raise EvaluationError(f"op '{primitive.name}': its evaluation {broken} (it gives {given} where {held} is due)")
+            return found
+
+        return run
+
+    work = primitive.evaluation.work
+    given: dict[str, Any] = {name: rule for name in _RULES if (rule := getattr(primitive.rules, name)) is not None}
+    return changed(
+        primitive,
+        types=guard(primitive.domain.types, "type rule", TypeRuleError),
+        kernel=kernel,
+        flops=guard(primitive.evaluation.flops, "rule of flops", TypeRuleError),
+        work=work and guard(work, "rule of work", TypeRuleError),
+        n_results=guard(primitive.domain.n_results, "number of results", TypeRuleError),
+        **{name: guard(rule, f"{_RULES[name]} rule") for name, rule in given.items()},
+    )
+
+
+_RULES = {"jvp": "JVP", "transpose": "transpose", "batch": "batch", "inlined": "inlining"}
+"""Rules that a primitive may lack, and what messages call them."""
+
+
+def _shown(array: Any) -> str:
+    """The type of an array or NumPy scalar, in tidu's words; of anything else, its class."""
+    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+        return type(array).__name__
+    return f"{dtype_name(array.dtype)}[{','.join(map(str, array.shape))}]"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
-from tidu_cli.custom.attrs import CustomAttrs, substituted
-from tidu_cli.custom.definitions import OpDefinition, SourceNode
+from tidu_cli.custom.definitions import CustomAttrs, OpDefinition, SourceNode, substituted
 from tidu_cli.custom.graphs import check_references, typed_graph
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.custom.patterns import instance, variables_of

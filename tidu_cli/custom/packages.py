@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tidu_cli.entry_points import Package, entry_points, normalized
 from tidu_cli.errors import PluginError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -106,7 +106,7 @@ def not_named(known: Announced) -> str:
 
 @cache
 def _loaded(op: str, package: Package) -> Primitive:
-    from tidu_cli.custom.guarding import guarded
+    from tidu_cli.custom.graphs import guarded
 
     point = dict(announced()[op].by)[package]
     broken = f"op '{op}': package {package} is broken"

@@ -84,7 +84,7 @@ def parse_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
 def _type_as_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
     if not records and not text.startswith(("{", "(", DATETIME, DURATION)):
         raise TypeTextError(f"unknown type {text[:60]!r}; write dtype[shape], such as f64[3], f64[n,m], f64[...] or T[...]")
-    from tidu_cli.graph.text.types import parse_value_type
+    from tidu_cli.graph.text import parse_value_type
 
     type_ = parse_value_type(text, records)
     return TensorPattern(type_.dtype, type_.shape) if isinstance(type_, TensorType) else type_

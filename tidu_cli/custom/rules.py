@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from tidu_cli.custom.attrs import AttrValues, CustomAttrs, attrs_class
-from tidu_cli.custom.definitions import PASS, OpDefinition
+from tidu_cli.custom.definitions import PASS, AttrValues, CustomAttrs, OpDefinition, attrs_class
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.custom.patterns import TensorPattern, completed
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -18,13 +17,12 @@ from tidu_cli.graph.types import TensorType, Type, tangent_type
 from tidu_cli.rules.contract import JVP, Batching, Kernel, Primitive, Transposition, Types, ValueTypes
 from tidu_cli.rules.families import changed, primitive
 from tidu_cli.rules.recording.functions import kernel
-from tidu_cli.rules.recording.graphs import as_output, recorded
 from tidu_cli.rules.recording.linearity import require_linear
-from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.recording.trace import Trace, as_output, recorded
 from tidu_cli.rules.terms import HIDDEN, Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
-from tidu_cli.transforms.dead import drop_dead_nodes
+from tidu_cli.transforms.stamp import drop_dead_nodes
 
 JVP_SUFFIX = ".jvp"
 """What follows an op's name in that of its derivative, where that has no graph of its own."""

@@ -2,17 +2,114 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import stat
 import sys
-from collections.abc import Iterator, Sized
+from collections.abc import Hashable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from io import BytesIO
-from typing import BinaryIO
+from typing import Any, BinaryIO, Literal, TypeVar
 
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import DocumentError, TiduError, placed, printable
+from tidu_cli.formats import compression
 from tidu_cli.formats.compression import N_MAGIC, PER_ENTRY, PER_KEY, CompressionError, Unpacked, compression_of
-from tidu_cli.formats.occupants import Kind, note_read
+from tidu_cli.installed import OWN_FORMATS, OWN_SUFFIXES, brought_with_suffix
+
+# The words of errors in files: one printable line, with no more of a broken file than a few words.
+
+
+T = TypeVar("T", bound=Hashable)
+
+MAX_MESSAGE = 600
+"""Messages are cut to this length: they quote names, which may be of any length in a broken file."""
+
+
+def one_line(message: str) -> str:
+    """`message` as one printable line of limited length: other characters are escaped, and of a long one the middle is left out."""
+    if len(message) <= MAX_MESSAGE and len(line := printable(message)) <= MAX_MESSAGE:
+        return line
+    start, end = printable(message[:MAX_MESSAGE])[: 2 * MAX_MESSAGE // 3], printable(message[-MAX_MESSAGE:])
+    return f"{start} ... {end[5 - MAX_MESSAGE // 3 :]}"
+
+
+def shown(value: object) -> str:
+    """A part of a broken file as a message quotes it: as JSON, and no longer than a few words."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, ValueError):
+        return "that"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """What goes wrong in the block is told with its place before it, as a DocumentError.
+
+    An error that begins with a place of its own, within the node of `place`, has both in one: `node 3 (scan), body, node 7`.
+    """
+    try:
+        yield
+    except TiduError as error:
+        raise DocumentError(placed(place.removesuffix(": "), error) if place.endswith(": ") else f"{place}{error}") from None
+
+
+def repeated(keys: Iterable[T]) -> T | None:
+    """The first key that occurs before: in one walk, as objects may have a million keys. None if there is none."""
+    seen: set[T] = set()
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return None
+
+
+# Which files a command has read, and as what: a result is not to take their place by mistake.
+
+
+Kind = Literal["document", "weights", "data"]
+"""What a file is for a command: a document, the weights beside a model of ONNX, or anything else, such as values or a library."""
+
+_noted: ContextVar[dict[tuple[int, int], Kind] | None] = ContextVar("_noted", default=None)
+
+_overwriting: ContextVar[bool] = ContextVar("_overwriting", default=False)
+
+
+@contextmanager
+def noting(*, overwriting: bool = False) -> Iterator[None]:
+    """Within the block files that are read are noted; with `overwriting` results may replace them, and any other file."""
+    tokens = _noted.set({}), _overwriting.set(overwriting)
+    try:
+        yield
+    finally:
+        _noted.reset(tokens[0])
+        _overwriting.reset(tokens[1])
+
+
+def is_overwriting() -> bool:
+    """Whether results may replace whatever is there."""
+    return _overwriting.get()
+
+
+def note_read(file: Any, kind: Kind = "data") -> None:
+    """Note that a file, open or by its path, is read. What is no regular file is never replaced."""
+    noted = _noted.get()
+    if noted is None:
+        return
+    with suppress(OSError, AttributeError, ValueError):  # what has no descriptor is no file
+        state = os.stat(file if isinstance(file, str) else file.fileno())
+        if stat.S_ISREG(state.st_mode):
+            place = state.st_dev, state.st_ino
+            noted[place] = kind if noted.get(place, kind) == kind else "data"
+
+
+def kind_read(path: str) -> Kind | None:
+    """What a file was read as, by whatever name or link; None if it was not read."""
+    state = os.stat(path)
+    return (_noted.get() or {}).get((state.st_dev, state.st_ino))
+
 
 ASKED = 2**20
 """Bytes of objects that are made until it is asked again whether there is room."""
@@ -175,3 +272,61 @@ def _is_path(text: str) -> bool:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         return False
+
+
+# What the suffixes of a file's name stand for: a format, and after it a compression, as in f.json.gz.
+
+
+FORMATS = {
+    ".json": "json",
+    ".msgpack": "msgpack",
+    **OWN_SUFFIXES,
+    ".csv": "csv",
+    ".txt": "table",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".zarr": "zarr",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".svg": "svg",
+    ".png": "png",
+    ".pdf": "pdf",
+    ".html": "html",
+}
+"""The format that a suffix stands for. Other packages may bring more."""
+
+OWN = ("json", "msgpack")
+"""The formats of documents that are tidu's."""
+
+DOCUMENTS = (*OWN, *OWN_FORMATS)
+"""The formats of documents. Other packages may bring more."""
+
+
+def split(path: str) -> tuple[str, str | None]:
+    """The suffix of a path without that of a compression, "" if it has none, and the compression."""
+    stem, suffix = os.path.splitext(path.rstrip(os.sep))  # a slash after it says that it is a folder, as zarr is
+    packed = compression.SUFFIXES.get(suffix.lower())
+    return (os.path.splitext(stem)[1] if packed else suffix), packed
+
+
+def compressed_too(*suffixes: str) -> tuple[str, ...]:
+    """These suffixes, and each of them before that of a compression."""
+    return (*suffixes, *(suffix + packed for suffix in suffixes for packed in compression.SUFFIXES))
+
+
+def format_of(path: str | None) -> str | None:
+    """The format that a path's suffix stands for; None where it has none, or one that is of no format."""
+    if not path:
+        return None
+    return FORMATS.get(split(path)[0].lower()) or brought_with_suffix(path)
+
+
+def is_chunked(path: str | None) -> bool:
+    """Whether a path's suffix says that arrays there are put together of chunks, and not in memory."""
+    return path is not None and os.path.splitext(path.rstrip(os.sep))[1].lower() in (".zarr", ".npz", ".npy")
+
+
+def of_formats(formats: tuple[str, ...]) -> str:
+    """The suffixes of these formats, as messages list them."""
+    *others, last = [suffix for suffix, format_ in FORMATS.items() if format_ in formats]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -8,13 +8,10 @@ from typing import Any
 
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, Remedy, TiduError, did_you_mean
-from tidu_cli.formats.files import Source
-from tidu_cli.formats.messages import naming, one_line, shown
-from tidu_cli.formats.nodes.claims import check_linear, check_own_tangents, check_zeros
-from tidu_cli.formats.nodes.listed import Listed
+from tidu_cli.formats.files import Source, naming, one_line, shown
+from tidu_cli.formats.nodes.listed import Listed, accepted, judged
 from tidu_cli.formats.nodes.numbering import Numbering
-from tidu_cli.formats.nodes.outline import accepted, judged
-from tidu_cli.formats.nodes.reader import NodeReader, check_value
+from tidu_cli.formats.nodes.reader import NodeReader, check_linear, check_own_tangents, check_value, check_zeros
 from tidu_cli.formats.shape.document import (
     VERSION,
     BindingData,
@@ -128,10 +125,10 @@ def parse(data: bytes | Source) -> tuple[object, str]:
     watch("parsing")
     if first and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
         # The heads of msgpack's maps, none of which begins UTF-8 text.
-        from tidu_cli.formats.msgpack.reader import unpacked
+        from tidu_cli.formats.msgpack import unpacked
 
         return unpacked(source), "msgpack"
-    from tidu_cli.formats.json.reader import parsed
+    from tidu_cli.formats.json import parsed
 
     return parsed(source), "json"
 

@@ -7,12 +7,14 @@ depends on tangents is seen from which operands of the node are active.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, MutableSequence, Sequence
 from functools import cached_property
+from itertools import chain, compress, repeat
+from operator import itemgetter
 from typing import Any
 
 from tidu_cli.frozen import replace
-from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
+from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Graph, column
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import Type
 from tidu_cli.limits import require
@@ -178,3 +180,145 @@ def _common(case: Case, binary: bool) -> dict[str, object]:
 
 def _with_meta(data: dict[str, object], meta: object) -> dict[str, object]:
     return data if meta is None else {**data, "meta": meta}
+
+
+# Walking a graph node by node: what each is, what it reads, and what it makes.
+#
+# Walks are chains of iterators in C, which take half the time of a generator and are as lazy.
+
+
+Numbers = tuple[int, ...]
+Node = tuple[int, Numbers, int, int]
+"""The number of a node's case, its arguments, its first result, and the first value that comes after its results."""
+
+
+def forwards(graph: Graph, args: Iterable[int], base: int = 0) -> Iterator[Node]:
+    """The nodes in order. `args` are the graph's, or what stands for them; its first value has the number `base`.
+
+    What stands for them is asked for as nodes come: `map(new_id.__getitem__, graph.args)` finds what earlier nodes have entered.
+    """
+    firsts = first_results(graph, base)
+    return zip(graph.code, operands(graph, graph.code, args), firsts, firsts[1:], strict=False)
+
+
+def backwards(graph: Graph, args: Sequence[int], base: int = 0) -> Iterator[Node]:
+    """Likewise, from the last node to the first."""
+    firsts = first_results(graph, base)
+    reads = map(_turned_round, operands(graph, reversed(graph.code), reversed(args)))
+    return zip(reversed(graph.code), reads, firsts[-2::-1], firsts[:0:-1], strict=False)
+
+
+def operands(graph: Graph, codes: Iterable[int], args: Iterable[int]) -> Iterator[Numbers]:
+    """The arguments of nodes of these cases, from these, which `forwards` takes, too. The graph has all of the cases."""
+    rest = iter(args)
+    return _taken(graph, codes, lambda _, arity: zip(*[rest] * arity, strict=False) if arity else repeat(()))
+
+
+def whole_nodes(graph: Graph, args: Iterable[int]) -> Iterator[Numbers]:
+    """Of each node in order the number of its case and its arguments, as one tuple. `args` are as `forwards` takes them."""
+    rest = iter(args)
+    return _taken(graph, graph.code, lambda code, arity: zip(repeat(code), *[rest] * arity, strict=False))
+
+
+def mark_dependencies(graph: Graph, marked: MutableSequence[int]) -> None:
+    """Mark with 1 what marked arguments depend on. `marked` has a place for each: values, then externals, the last one first."""
+    firsts = first_results(graph)
+    reads = operands(graph, reversed(graph.code), reversed(graph.args))
+    for argument in chain.from_iterable(compress(reads, are_marked(marked, firsts[-2::-1], firsts[:0:-1]))):
+        marked[argument] = 1
+
+
+def are_marked(marked: Sequence[int], firsts: Sequence[int], ends: Sequence[int]) -> Iterator[object]:
+    """For each node with these results whether one of them is marked, at the time when that is asked."""
+    if isinstance(firsts, range):
+        return map(marked.__getitem__, firsts)
+    return map(any, map(marked.__getitem__, map(slice, firsts, ends)))
+
+
+def first_results(graph: Graph, base: int = 0) -> Sequence[int]:
+    """The graph's `firsts`, where its first value has the number `base`."""
+    firsts = graph.firsts
+    return range(base + firsts[0], base + firsts[-1] + 1) if isinstance(firsts, range) else [base + v for v in firsts]
+
+
+_turned_round: Callable[[Numbers], Numbers] = itemgetter(slice(None, None, -1))
+
+
+def _taken(graph: Graph, codes: Iterable[int], take: Callable[[int, int], Iterator[Numbers]]) -> Iterator[Numbers]:
+    """For each of these nodes the next that `take` gives for its case and arity."""
+    takers = {code: take(code, graph.cases.arity[code]) for code in set(graph.code)}
+    return map(next, map(takers.__getitem__, codes))
+
+
+# Whether linear graphs are linear in their inputs also where these come in by another graph or by a binding.
+
+
+def own_tangent_read(document: Document) -> tuple[Graph, Key] | None:
+    """A linear graph that is a nonlinear function of one of its inputs, and this input: None if there is none.
+
+    It is, if what it reads of other graphs depends on the input; or if one of its inputs is bound to what depends on another one
+    otherwise than by a linear graph.
+    """
+    declared = Counter(i.key for graph in document.graphs for i in graph.inputs)
+    suspects: dict[int, tuple[set[Key], list[int]]] = {}
+    for g, graph in enumerate(document.graphs):
+        if graph.linear is not None:
+            factors = _factors(document, g)
+            keys = {i.key for h in factors for i in document.graphs[h].inputs}
+            keys -= {i.key for i in graph.inputs if declared[i.key] == 1}  # on which no graph before this one depends
+            if keys:
+                suspects[g] = keys, factors
+    if _reached(
+        document, (h for _, factors in suspects.values() for h in factors), {k for keys, _ in suspects.values() for k in keys}
+    ):
+        for g, (keys, factors) in suspects.items():  # which of them it is
+            if key := _reached(document, factors, keys):
+                return document.graphs[g], key
+    return None
+
+
+def not_linear(graph: Graph, key: Key) -> str:
+    """What is wrong with what `own_tangent_read` gives."""
+    return (
+        f"graph '{graph.name}': is not linear in '{key}', as what it reads through other graphs or bindings depends on '{key}', too"
+    )
+
+
+def _factors(document: Document, g: int) -> list[int]:
+    """A linear graph, and those that its inputs are bound to values of: so they are one linear map."""
+    factors = [g]
+    for h in factors:
+        bound = [document.bound[i.key][0] for i in document.graphs[h].inputs if i.key in document.bound]
+        factors += dict.fromkeys(b for b in bound if document.graphs[b].linear is not None and b not in factors)
+    return factors
+
+
+def _reached(document: Document, factors: Iterable[int], keys: Collection[Key]) -> Key | None:
+    """One of these keys that what these linear graphs read of others depends on, or else what their inputs are bound to."""
+    if not keys:
+        return None
+    read: list[set[int]] = [set() for _ in document.graphs]
+    for h in factors:
+        graph = document.graphs[h]
+        bound = [document.bound[i.key] for i in graph.inputs if i.key in document.bound]
+        for earlier, value in chain(graph.external, (b for b in bound if document.graphs[b[0]].linear is None)):
+            if earlier != Externals.DETACHED:
+                read[earlier].add(value)
+    for g in range(len(document.graphs) - 1, -1, -1):
+        if not read[g]:
+            continue
+        graph = document.graphs[g]
+        marked = bytearray(graph.n_values + len(graph.external))
+        for value in read[g]:
+            marked[value] = 1
+        mark_dependencies(graph, marked)
+        for declared in compress(graph.inputs, marked):
+            if declared.key in keys:
+                return declared.key
+            if declared.key in document.bound:
+                earlier, value = document.bound[declared.key]
+                read[earlier].add(value)
+        for earlier, value in compress(graph.external, reversed(marked)):
+            if earlier != Externals.DETACHED:
+                read[earlier].add(value)
+    return None

@@ -235,7 +235,7 @@ class Graph(Frozen, slots=False, eq=False):
         return f"graph '{self.name}', node {node} ({self.case(node).op})"
 
 
-@by_columns("tidu_cli.graph.columns.blocks", lambda _, code, *first: len(code))
+@by_columns("tidu_cli.graph.columns.dataflow", lambda _, code, *first: len(code))
 def starts(sizes: Sequence[int], code: Column[int], first: int = 0) -> Column[int]:
     """Where each of these begins, if they lie one after the other and have the sizes that their codes have; and the end."""
     return column([*accumulate(map(sizes.__getitem__, code), initial=first)])

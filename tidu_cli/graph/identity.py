@@ -13,10 +13,9 @@ from typing import Any
 
 import msgpack
 
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Vocabulary
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.walk import forwards
 
 PREFIX = "sha256:"
 

@@ -12,7 +12,7 @@ from typing import cast
 
 from tidu_cli.errors import TypeTextError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.text.decimals import to_be_shortened
+from tidu_cli.graph.text import to_be_shortened
 from tidu_cli.graph.types import COMPLEXES, DATETIMES, FLOATS, ITEMSIZE, TensorType, real_dtype, storage_dtype, unit_of
 
 _FORMAT = {
@@ -37,7 +37,7 @@ class Literal(Frozen):
         if self.type.dtype == "bool" and self.data.translate(None, b"\0\1"):
             raise TypeTextError(f"constant of type {self.type}: a bool is a byte 0 or 1")
         if self.type.dtype in DATETIMES:
-            from tidu_cli.graph.text.instants import NOT_A_TIME  # here, as datetimes are rare
+            from tidu_cli.graph.text import NOT_A_TIME  # here, as datetimes are rare
 
             if NOT_A_TIME in struct.unpack(f"<{self.type.size}q", self.data):
                 raise TypeTextError(
@@ -86,7 +86,7 @@ def literal_to_numbers(literal: Literal) -> list[object]:
     else:
         values = struct.unpack(f"<{len(literal.data) // ITEMSIZE[dtype]}{_FORMAT[dtype]}", literal.data)
     if literal.type.dtype in DATETIMES:
-        from tidu_cli.graph.text.instants import instant_to_text
+        from tidu_cli.graph.text import instant_to_text
 
         unit = unit_of(literal.type.dtype)
         return [x if (text := instant_to_text(x, unit)) is None else text for x in cast("tuple[int, ...]", values)]
@@ -148,7 +148,7 @@ def _as_exact(x: object, type_: TensorType) -> int:
 
 
 def _as_instant(x: object, type_: TensorType) -> int:
-    from tidu_cli.graph.text.instants import instant_from_text
+    from tidu_cli.graph.text import instant_from_text
 
     if isinstance(x, str):
         try:

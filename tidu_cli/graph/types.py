@@ -1,6 +1,6 @@
 """Types of values: tensors, `dtype[shape]` as JAX prints them (`f64[3,4]`, `c128[]`, `datetime[ms][3]`), and records of these.
 
-How those of records are read from text is in `tidu_cli.graph.text.types`.
+How those of records are read from text is in `tidu_cli.graph.text`.
 """
 
 from __future__ import annotations

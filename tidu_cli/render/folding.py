@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.literals import Literal, literal_to_numbers
+from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, Type, itemsize, parse_type
+from tidu_cli.rules.catalogue import short as short
 
 _SEVERAL = -2
 """Instead of a reader: a value is read by more than one node, or is an output."""
@@ -85,3 +90,91 @@ def _readers(graph: Graph, component: list[int]) -> list[int]:
         if output.value is not None:
             read(output.value, _SEVERAL)
     return reader
+
+
+# Labels: names, attrs with long constants elided, and what keys mean in words.
+
+
+_ATTRS = 56
+_ELEMENTS = 3
+_TYPE = 44
+
+
+def name(thing: object) -> str:
+    """A name on one line: its line ends are shown, and only the picture's own break lines."""
+    return short(str(thing)).replace("\n", "\\n")
+
+
+def attrs_text(case: Case) -> str:
+    """The attrs of a case, `axes=[0], ...`, cut short, and of constants the first elements."""
+    return short(", ".join(f"{key}={_attr(value)}" for key, value in case.attrs.identity(_size).items()), _ATTRS)
+
+
+def type_text(type_: Type) -> str:
+    """A type; of a long record as much as there is room for: `Segment{a: Point{…}, b: Point{…}}`, `{x: f64[], y: f64[], …}`."""
+    if not isinstance(type_, RecordType) or len(str(type_)) <= _TYPE:
+        return str(type_)
+    return fields_text(type_, type_.name)
+
+
+def fields_text(type_: RecordType, before: str = "") -> str:
+    """The fields of a record with their types, as many as there is room for, after this name."""
+    opening, closing = "()" if type_.is_tuple else "{}"
+    fields = [("" if type_.is_tuple else f"{name}: ", field) for name, field in type_.fields]
+    texts = [name + str(field) for name, field in fields]
+    if sum(map(len, texts)) > _TYPE:
+        texts = [name + _closed(field) for name, field in fields]
+    shown, left = 0, _TYPE
+    while shown < len(texts) and (not shown or len(texts[shown]) <= left):
+        left -= len(texts[shown]) + 2
+        shown += 1
+    return f"{before}{opening}{', '.join([*texts[:shown], *(['…'] if shown < len(texts) else [])])}{closing}"
+
+
+def _closed(type_: Type) -> str:
+    """A type without the fields of a record: `Point{…}`."""
+    if not isinstance(type_, RecordType) or str(type_) == type_.name:
+        return str(type_)
+    return "(…)" if type_.is_tuple else f"{type_.name}{{…}}"
+
+
+def port_text(key: Key, type_: Type) -> str:
+    """An input's name and type; below, the fields of a declared record."""
+    fields = f"\n{fields_text(type_)}" if isinstance(type_, RecordType) and type_.name and not type_.tangent else ""
+    return f"{name(key)}: {type_text(type_)}{fields}"
+
+
+def declared_text(type_: Type) -> str:
+    """What a declared record type is: `Point is {x: f64[], y: f64[]}`; of others ''."""
+    if not isinstance(type_, RecordType) or not type_.name or type_.tangent:
+        return ""
+    return f"{type_.name} is {{{', '.join(f'{name}: {field}' for name, field in type_.fields)}}}"
+
+
+def key_words(key: Key) -> str:
+    """`the cotangent of x`, and so on for nested keys."""
+    words = name(Key(key.name))
+    for step in key.path:
+        words = f"the {'tangent' if step > 0 else 'cotangent'} of {words}"
+    return words
+
+
+def _size(closed: ClosedGraph) -> str:
+    n = closed.graph.n_nodes
+    return f"{n} node{'' if n == 1 else 's'}"
+
+
+def _attr(value: object) -> str:
+    if isinstance(value, dict) and set(value) == {"type", "data"} and isinstance(value["data"], bytes):
+        return _constant(parse_type(value["type"]), value["data"])
+    return str(value)
+
+
+def _constant(type_: TensorType, data: bytes) -> str:
+    n = min(type_.size, _ELEMENTS)
+    numbers = literal_to_numbers(Literal(TensorType(type_.dtype, (n,)), data[: n * itemsize(type_.dtype)]))
+    if type_.dtype in COMPLEXES:
+        numbers = [f"{re}{'' if str(im).startswith('-') else '+'}{im}i" for re, im in zip(numbers[::2], numbers[1::2], strict=True)]
+    shown = [f"{x:.6g}" if isinstance(x, float) else str(x) for x in numbers]
+    listed = ", ".join(shown + ["..."] * (type_.size > n))
+    return f"{listed if type_.shape == () else f'[{listed}]'}: {type_}"

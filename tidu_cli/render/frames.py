@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Document, Graph
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.catalogue import Part
 
 Owner = tuple[int, int]

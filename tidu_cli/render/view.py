@@ -18,13 +18,13 @@ from tidu_cli.errors import UnknownNameError, counted, printable
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Meta, Place
 from tidu_cli.render.dot import dot_text
+from tidu_cli.render.folding import attrs_text, declared_text, key_words, name, port_text, short
+from tidu_cli.render.groups.drawn import LEGIBLE, PLAIN, STRIP, laid_out, scale, svgs
 from tidu_cli.render.groups.forest import forest, named
 from tidu_cli.render.groups.labels import given_name, lines
-from tidu_cli.render.groups.layout import LEGIBLE, PLAIN, STRIP, laid_out, scale, svgs
 from tidu_cli.render.groups.page import Boxes, boxes, interned
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, pictures_within, results
-from tidu_cli.render.text import attrs_text, declared_text, key_words, name, port_text, short
-from tidu_cli.render.words.numbers import SHORT, summary_text, value_text
+from tidu_cli.render.words.phrases import SHORT, summary_text, value_text
 from tidu_cli.render.words.words import Words
 
 _LONG = 24

@@ -18,8 +18,8 @@ from tidu_cli.graph.types import ALL, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.catalogue import Catalogue as Catalogue
+from tidu_cli.rules.catalogue import DependenceRule
 from tidu_cli.rules.catalogue import Example as Example
-from tidu_cli.rules.dependence import DependenceRule
 from tidu_cli.rules.flops import ONE_EACH, FlopsRule, WorkRule
 from tidu_cli.rules.flops import Types as Types
 from tidu_cli.rules.terms import Term

@@ -28,7 +28,7 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.lax.arrays.structural import dtype_name, literal_array, numpy_dtype
 from tidu_cli.lax.records.records import zeros
-from tidu_cli.runtime.widening import widened
+from tidu_cli.runtime.sums import widened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -239,7 +239,7 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
 
 
 def _require_times(place: str, type_: TensorType, counts: NDArray[Any]) -> None:
-    from tidu_cli.graph.text.instants import NOT_A_TIME
+    from tidu_cli.graph.text import NOT_A_TIME
 
     if (counts == NOT_A_TIME).any():
         raise EvaluationError(

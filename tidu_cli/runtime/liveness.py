@@ -14,11 +14,10 @@ from itertools import chain
 from typing import cast
 
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.closed import closed_graphs
+from tidu_cli.graph.closed import backwards, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
-from tidu_cli.graph.walk import backwards, forwards
 from tidu_cli.rules.contract import Primitive, Types
 from tidu_cli.rules.vocabulary import PrimitiveSet
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
 
-from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.graph import Column, Graph, Input, Output, column
+from tidu_cli.errors import MissingRuleError
+from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import backwards, closed_graphs, forwards
+from tidu_cli.graph.graph import Case, CaseTable, Column, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import of_batch
-from tidu_cli.graph.walk import forwards
-from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.rules.recording.templates import Templates, batch_template
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.rules.contract import Narrowing
+from tidu_cli.rules.recording.linearity import is_vector
+from tidu_cli.rules.recording.templates import Flags, Templates, batch_template, recorded_once
+from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper
 from tidu_cli.watching import watch
@@ -61,3 +70,154 @@ def append_batched(
             new.extend(stamper.linear.append(code, arguments))
         flags.extend([any(mask)] * cases.n_results[code])
     return new, flags
+
+
+# Narrowing: nodes that hold graphs compute what is needed of them, once.
+#
+# What a loop or a branch does is in its attrs, where the walk over nodes that finds dead and equal values does not look. So their
+# primitives say what stands for such a node when some of its results are not needed, and for two that read the same.
+
+
+COMPARED = 8
+"""With how many others that read the same a node is compared, the latest ones: to compare graphs takes long."""
+
+Replacements = dict[int, Template]
+"""What stands for nodes, by their numbers, over the operands of each."""
+
+
+def holds_graphs(graph: Graph) -> bool:
+    """Whether some node of a graph holds graphs."""
+    return any(closed_graphs(graph.cases[code].attrs) for code in set(graph.code))
+
+
+def narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    """A self-contained graph in which nodes that hold graphs are merged where they read the same, and compute what is needed."""
+    merged = _merged(graph, primitives)
+    return _narrowed(merged, primitives)
+
+
+def _merged(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    """Nodes of one op that read the same made one, where the op's rule says how."""
+    earlier_of: dict[Hashable, deque[tuple[int, Case]]] = {}  # those not merged yet: a loop there and one back may read the same
+    partner: dict[int, tuple[int, Template]] = {}
+    for node, (code, reads, _, _) in enumerate(forwards(graph, graph.args)):
+        case = graph.cases[code]
+        if primitives[case.op].rules.merged is None or case.mask is not None:
+            continue
+        waiting = earlier_of.setdefault((case.op, reads), deque(maxlen=COMPARED))
+        for k, (earlier, known) in enumerate(waiting):
+            template = _merged_template(primitives, graph.cases, code, (), known)
+            if template is not None:
+                partner[earlier] = node, template
+                del waiting[k]
+                break
+        else:
+            waiting.append((node, case))
+    if not partner:
+        return graph
+    templates = {earlier: template for earlier, (_, template) in partner.items()}
+    return _merged(_rebuilt(graph, templates, {earlier: later for earlier, (later, _) in partner.items()}), primitives)
+
+
+def _narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    """Nodes that hold graphs replaced by what computes their needed results, where the op's rule says so."""
+    needed = bytearray(graph.n_values)
+    for output in graph.outputs:
+        if output.value is not None:
+            needed[output.value] = 1
+    replacements: Replacements = {}
+    literals = _literals(graph, primitives)
+    node = graph.n_nodes
+    for code, args, first, end in backwards(graph, graph.args):
+        node -= 1
+        if 1 not in needed[first:end]:
+            continue
+        read: Sequence[int] = args
+        if primitives[graph.cases[code].op].rules.narrowed is not None:
+            flags, given = tuple(map(bool, needed[first:end])), tuple(literals.get(a) for a in args)
+            template = _needed_template(primitives, graph.cases, code, flags, given)
+            if template is not None:
+                replacements[node] = template
+                slots = {s for n in template.nodes for s in n.reads} | {s for s in template.results if s is not None}
+                read = [a for k, a in enumerate(args) if k in slots]
+        for a in read:
+            needed[a] = 1
+    return _rebuilt(graph, replacements, {}) if replacements else graph
+
+
+def _literals(graph: Graph, primitives: PrimitiveSet) -> dict[int, Literal]:
+    """The values that are constant scalars."""
+    found: dict[int, Literal] = {}
+    for code, _, first, _ in forwards(graph, graph.args):
+        value = getattr(graph.cases[code].attrs, "value", None) if graph.cases[code].op == primitives.constant else None
+        if isinstance(value, Literal) and not value.type.shape:
+            found[first] = value
+    return found
+
+
+@recorded_once
+def _merged_template(primitives: PrimitiveSet, cases: CaseTable, code: int, _: Flags, earlier: Case) -> Template | None:
+    """What stands for a node of this case and an earlier one that reads the same; None if they stay two."""
+    case, rule = cases[code], primitives[earlier.op].rules.merged
+    assert rule is not None
+    return _recorded(primitives, cases, case, partial(rule, earlier.attrs, case.attrs))
+
+
+@recorded_once
+def _needed_template(
+    primitives: PrimitiveSet, cases: CaseTable, code: int, needed: Flags, literals: tuple[Literal | None, ...]
+) -> Template | None:
+    """What stands for a node of this case where these results are needed; None if it stays as it is."""
+    case, rule = cases[code], primitives[cases[code].op].rules.narrowed
+    assert rule is not None
+    return _recorded(primitives, cases, case, lambda operands: rule(Narrowing(case.attrs, operands, needed, literals)))
+
+
+def _recorded(
+    primitives: PrimitiveSet, cases: CaseTable, case: Case, rule: Callable[[Sequence[Term]], Sequence[Term | None] | None]
+) -> Template | None:
+    """What a rule makes of a case's operands; None if it leaves the node as it is.
+
+    So it does where a linear node would have results that are no tangents, as the count of a loop is: that may stand within a graph
+    in attrs, which has no roles, and not beside it.
+    """
+    trace = Trace(primitives, cases)
+    mask = case.mask or (False,) * len(case.operands)
+    operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
+    try:
+        results = rule(operands)
+    except MissingRuleError:
+        return None
+    if results is None:
+        return None
+    template = trace.template(len(operands), results)
+    return template if all(is_vector(t) for n in template.nodes if n.linear for t in cases[n.code].results) else None
+
+
+def _rebuilt(graph: Graph, replacements: Replacements, merged: dict[int, int]) -> Graph:
+    """The graph with templates in the place of nodes; the results of the later one of two that are merged follow the earlier's."""
+    builder = GraphBuilder(graph.cases, graph.inputs)
+    stamper = Stamper.alone(builder)
+    new: list[int | None] = list(range(len(graph.inputs)))
+    later: dict[int, list[int | None]] = {}
+    node_meta = {}
+    for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
+        if node in later:
+            new += later[node]
+            continue
+        reads = [new[a] for a in args]
+        if node in replacements:
+            template = replacements[node]
+            handles = stamper.stamp(template, [a if a is not None else 0 for a in reads])
+            found: list[int | None] = [h if r is not None else None for h, r in zip(handles, template.results, strict=True)]
+            if node in merged:
+                later[merged[node]] = found[end - first :]
+            new += found[: end - first]
+        elif None in reads:  # it is dead
+            new += [None] * (end - first)
+        else:
+            if node in graph.node_meta:
+                node_meta[len(builder.code)] = graph.node_meta[node]
+            new += stamper.linear.append(code, [a for a in reads if a is not None])
+    outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
+    return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)

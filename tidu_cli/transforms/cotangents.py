@@ -1,6 +1,6 @@
 """The cotangents of a linear graph's values while it is transposed: contributions are added up in the order in which they arise.
 
-A node that reads few elements of an array (`rules/recording/scattered.py`) contributes no array of zeros with a few cotangents
+A node that reads few elements of an array (`rules/recording/functions.py`) contributes no array of zeros with a few cotangents
 in it: its contribution waits until the cotangent of the array is needed, until a contribution to the whole comes, or until as many
 elements wait as the array has. So each element that is read costs a constant, and contributions are still added in order.
 
@@ -18,7 +18,7 @@ from typing import cast
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.graph.types import RecordType, Type
-from tidu_cli.rules.recording.scattered import merging_template, operand_type, positions_template, reads_few
+from tidu_cli.rules.recording.functions import merging_template, operand_type, positions_template, reads_few
 from tidu_cli.rules.recording.templates import Templates
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import Stamper

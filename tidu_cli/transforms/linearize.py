@@ -12,17 +12,16 @@ from functools import partial
 from itertools import compress
 
 from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import are_marked, first_results, operands
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.passes import Call
 from tidu_cli.graph.types import Type, tangent_type
-from tidu_cli.graph.walk import are_marked, first_results, operands
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.templates import Templates, jvp_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.transforms.derivative import Derivative
-from tidu_cli.transforms.directions import natural_seeds, require_known_paths, tangent_inputs
+from tidu_cli.transforms.derivative import Derivative, natural_seeds, require_known_paths, tangent_inputs
 from tidu_cli.transforms.stamp import Stamp
 from tidu_cli.watching import watch
 

@@ -8,15 +8,14 @@ from operator import itemgetter
 
 from tidu_cli.errors import TransformError
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.graph.closed import are_marked, first_results, whole_nodes
 from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Document, Externals, Meta, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.link import GraphBuilder, LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
-from tidu_cli.graph.walk import are_marked, first_results, whole_nodes
-from tidu_cli.lax.builtin import vocabulary
-from tidu_cli.transforms.narrowing import holds_graphs, narrowed
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.transforms.batch import holds_graphs, narrowed
 from tidu_cli.watching import watch
 
 

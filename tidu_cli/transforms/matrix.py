@@ -11,20 +11,19 @@ from itertools import product
 
 from tidu_cli.errors import Remedy, TransformError, TypeRuleError
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import Path, TensorType, leaves, of_batch, require_possible
-from tidu_cli.lax.builtin import vocabulary
 from tidu_cli.lax.linear_algebra.basis import block_template, block_type, unit_template
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import require
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import append_batched
-from tidu_cli.transforms.dead import drop_dead_nodes
 from tidu_cli.transforms.derivative import linked_linear_head
-from tidu_cli.transforms.stamp import Stamper
+from tidu_cli.transforms.stamp import Stamper, drop_dead_nodes
 
 
 class _Array(Frozen):

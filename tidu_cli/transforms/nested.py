@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import cast
 
 from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.batching import repeated
-from tidu_cli.rules.recording.graphs import spliced, stamped
 from tidu_cli.rules.recording.templates import Templates, along_template, jvp_template
+from tidu_cli.rules.recording.trace import spliced, stamped
 from tidu_cli.rules.tangents.types import natural
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet

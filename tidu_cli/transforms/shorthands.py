@@ -20,7 +20,7 @@ from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import RecordType, TensorType, leaves
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.bind_constants import bind_constants
+from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.materialize import materialize as _materialize
 from tidu_cli.transforms.matrix import matrix
 from tidu_cli.transforms.transpose import transpose

@@ -13,10 +13,10 @@ from itertools import chain
 
 from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import backwards
 from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
-from tidu_cli.graph.walk import backwards
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.templates import Templates, transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.cotangents import Cotangents

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.build.comparing import run
 from tests.tiers import examples
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.formulas.formula import build_formula
-from tidu_cli.adapters.numpy.formulas.writing import formula_of
+from tidu_cli.adapters.numpy.formulas.formula import build_formula, formula_of
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType

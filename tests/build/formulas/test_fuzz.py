@@ -25,7 +25,7 @@ from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.types import parse_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.fields import layout_of
 
 IMPORTED_LATER = (difflib, ml_dtypes, scipy.special)

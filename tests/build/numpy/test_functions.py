@@ -17,7 +17,7 @@ from tests.build.comparing import assert_same, check, traced
 from tests.tiers import examples, few
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 RNG = np.random.default_rng(7)
 A, B, V, W = RNG.uniform(0.2, 0.9, (3, 4)), RNG.uniform(0.2, 0.9, (4, 3)), RNG.uniform(0.2, 0.9, 4), RNG.uniform(-2, 2, (2, 3, 4))

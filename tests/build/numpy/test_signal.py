@@ -12,7 +12,7 @@ from tests.tiers import few
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 RNG = np.random.default_rng(3)
 NORMS = (None, "backward", "ortho", "forward")

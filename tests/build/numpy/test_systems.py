@@ -13,7 +13,7 @@ from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 RNG = np.random.default_rng(11)
 A = RNG.normal(size=(2, 4, 4))

@@ -13,7 +13,7 @@ import tidu_cli
 from tidu_cli.adapters.numpy.arguments.data import with_data
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.formulas.formula import build_formula
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.port_data import Data, Static
 
 T = np.array(["2026-01-01T09:30", "1969-12-31T23:59:58", "2026-03-01T12:00"], "M8[s]")

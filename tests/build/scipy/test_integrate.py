@@ -9,7 +9,7 @@ from scipy.integrate import cumulative_trapezoid, simpson, trapezoid
 from tests.build.comparing import traced
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 RNG = np.random.default_rng(9)
 RULES = [trapezoid, simpson, cumulative_trapezoid]

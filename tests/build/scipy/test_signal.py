@@ -13,7 +13,7 @@ from tests.build.comparing import traced
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 RNG = np.random.default_rng(5)
 SHAPES = [

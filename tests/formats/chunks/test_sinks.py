@@ -175,7 +175,7 @@ def test_a_full_disk_keeps_what_is_done(tmp_path):
 
 
 def test_without_zarr_nothing_is_begun(tmp_path, monkeypatch):
-    monkeypatch.setattr("tidu_cli.formats.chunks.zarrs.find_spec", lambda name: None)
+    monkeypatch.setattr("tidu_cli.formats.chunks.npy.find_spec", lambda name: None)
     with pytest.raises(DocumentError, match=r"zarr needs a package: pip install 'tidu\[dask\]'"):
         Sink.create(str(tmp_path / "y.zarr"), MANIFEST)
     assert not list(tmp_path.iterdir())

@@ -21,8 +21,8 @@ from tidu_cli.errors import DocumentError, LimitError
 from tidu_cli.formats import compression
 from tidu_cli.formats.compression import CompressionError, packed
 from tidu_cli.formats.files import Source, read_bytes, reading
-from tidu_cli.formats.output import write_pieces
 from tidu_cli.formats.read import parse
+from tidu_cli.formats.write import write_pieces
 from tidu_cli.limits import Limits, limited
 
 PLAIN = (ROOT / "samples" / "f.json").read_bytes()

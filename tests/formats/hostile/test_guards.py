@@ -14,7 +14,7 @@ from tests import tiers
 from tidu_cli.adapters.stablehlo.reading import guards
 from tidu_cli.adapters.stablehlo.reading.guards import HARMLESS, guarded, is_steep
 from tidu_cli.adapters.stablehlo.reading.recording import Recording
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document, Graph, Input

@@ -17,12 +17,11 @@ from tests.formats.hostile.mutations import mutated_structures
 from tests.formats.plain import documents
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats import msgpack as unpacking
+from tidu_cli.formats import msgpack as write_msgpack
 from tidu_cli.formats.files import Source
-from tidu_cli.formats.msgpack import reader as unpacking
-from tidu_cli.formats.msgpack import writer as write_msgpack
-from tidu_cli.formats.msgpack.reader import unpacked
-from tidu_cli.formats.msgpack.writer import binary_header
-from tidu_cli.formats.nodes.columns import TYPECODES, Pairs
+from tidu_cli.formats.msgpack import binary_header, unpacked
+from tidu_cli.formats.nodes.numbering import TYPECODES, Pairs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document, formatted
 

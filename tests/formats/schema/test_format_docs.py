@@ -15,10 +15,9 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.identity import digests as our_digests
 from tidu_cli.graph.keys import key_from_json, parse_key, passes_to_json
-from tidu_cli.graph.text.instants import instant_from_text
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import instant_from_text, parse_value_type
 from tidu_cli.graph.types import UNITS
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 
 ROOT = Path(__file__).parents[3]

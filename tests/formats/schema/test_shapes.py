@@ -15,7 +15,7 @@ from tests.formats.plain import documents
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.files import Source
-from tidu_cli.formats.nodes.outline import accepted, judged, outline
+from tidu_cli.formats.nodes.listed import accepted, judged, outline
 from tidu_cli.formats.nodes.types import record_types
 from tidu_cli.formats.read import columns_for_lists, parse, parse_document
 from tidu_cli.formats.shape.document import DocumentData, type_reader

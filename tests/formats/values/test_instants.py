@@ -12,7 +12,7 @@ from tests.formats.plain import read
 from tidu_cli.errors import TypeTextError
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.literals import Literal, literal_from_numbers, literal_to_numbers
-from tidu_cli.graph.text.instants import NOT_A_TIME, instant_from_text, instant_to_text
+from tidu_cli.graph.text import NOT_A_TIME, instant_from_text, instant_to_text
 from tidu_cli.graph.types import UNITS, TensorType, parse_type
 
 units = st.sampled_from(UNITS)

@@ -16,7 +16,7 @@ from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.values import parse_assignment, read_values, write_values
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.inputs import input_value

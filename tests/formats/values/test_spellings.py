@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cli.running import F, invoke, succeed
 from tests.tiers import examples
 from tidu_cli.formats.values import parse_assignment
-from tidu_cli.formats.values.spellings import as_json
+from tidu_cli.formats.values.text import as_json
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type
 

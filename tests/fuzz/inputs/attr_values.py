@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 from tests.graphs.plain_data import places
-from tidu_cli.checking.numeric.examples import DTYPES
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.checking.numeric.sampling import DTYPES
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.attrs import to_file
 from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.contract import Example, Primitive

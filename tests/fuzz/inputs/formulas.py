@@ -11,7 +11,7 @@ from tidu_cli.adapters.numpy.formulas.formula import build_formula, function_nam
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 
 TYPES = {"x": "f64[2,3]", "y": "f64[3]", "n": "i64[]", "A": "c64[3,3]", "é": "f32[0]", "b": "bool[2,3]", "s": "f64[]"}
 

@@ -18,16 +18,16 @@ from tests.graphs.interpret import evaluate, every_value, inner, random_value, t
 from tests.runtime.engines.local import ELEMENTWISE
 from tests.runtime.plans.test_plans import bits
 from tests.transforms.large.test_bulk import large_from
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.control_flow.while_loop import NO_REVERSE
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import INEXACT, TensorType, Type, leaves, real_dtype, storage_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.batches import evaluate_batch
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program
 from tidu_cli.transforms.batch import vectorized

@@ -16,7 +16,8 @@ import pytest
 
 import tidu_cli as tidu
 from tests.waiting import LIMIT
-from tidu_cli.adapters.jax.engine import devices, executables
+from tidu_cli.adapters.jax.engine import engine as devices
+from tidu_cli.adapters.jax.engine import executables
 
 pytestmark = pytest.mark.jax
 

@@ -19,11 +19,11 @@ from tests.graphs.interpret import random_inputs
 from tests.graphs.record_graphs import record_graphs
 from tests.graphs.strategies import seeds
 from tests.tiers import examples, few
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.evaluate import outward
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]

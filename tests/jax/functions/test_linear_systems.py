@@ -18,7 +18,7 @@ from tests.tiers import few
 from tidu_cli.adapters.jax.functions.function import from_jax
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

@@ -18,7 +18,7 @@ from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

@@ -10,7 +10,7 @@ import pytest
 from tests.lax.sampling.signal_samples import NCW, conv, window
 from tidu_cli.adapters.jax.lowering.functions import jax_function
 from tidu_cli.graph.types import parse_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 

@@ -15,11 +15,11 @@ from tests.jax.primitives.test_agreement import differs
 from tests.jax.primitives.test_agreement import drawn as drawn_operands
 from tests.tiers import campaign, few
 from tidu_cli.adapters.jax.lowering.functions import jax_function
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
@@ -175,7 +175,7 @@ def test_what_is_no_time_is_as_in_numpy(op: str, operands: tuple[Any, ...], attr
 
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u8", "i32", "u32", "i64", "u64"])
 def test_branches_are_clamped_in_the_dtype_of_the_index(dtype: str, jax: Any) -> None:
-    from tidu_cli.control_flow.words import two_branches
+    from tidu_cli.control_flow.graphs import two_branches
 
     case = BUILTIN.case(
         "cond", BUILTIN[("cond")].domain.attrs(**two_branches()), None, [TensorType(dtype), TensorType("f64", (3,))]

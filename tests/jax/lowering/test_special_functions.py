@@ -13,10 +13,10 @@ import pytest
 from tests.graphs.templates import make_case
 from tests.jax.lowering.compiled import compiled
 from tests.tiers import campaign, few
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from tests.jax.lowering.compiled import compiled
 from tests.jax.primitives.own import function_of_jax
-from tidu_cli.checking.numeric.examples import one_node_document
+from tidu_cli.checking.numeric.sampling import one_node_document
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

@@ -14,7 +14,7 @@ from tests.jax.lowering import signal_edges
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import COMPLEXES, INTEGERS
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 INF, NAN = math.inf, math.nan
 

@@ -19,11 +19,11 @@ from tests.jax.differences import COMPARED_WITH, DIFFERENCES, Difference
 from tests.jax.primitives.derivatives import KINDS, Problem, all_of_jax, of_jax, of_tidu, problem
 from tests.jax.primitives.edges import edges, elementwise
 from tests.tiers import few
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Example
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]

@@ -12,11 +12,11 @@ from tests.lax.arrays.test_reductions import derivative_of_product
 from tests.lax.orders import Orders
 from tests.lax.sampling.sample import draw
 from tests.lax.test_edges import tangent, value
-from tidu_cli.checking.numeric.examples import one_node_document
 from tidu_cli.checking.numeric.laws import check_numerically
+from tidu_cli.checking.numeric.sampling import one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import parse_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 
 NAN, INF = math.nan, math.inf

@@ -16,7 +16,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.templates import transpose_template
 
 

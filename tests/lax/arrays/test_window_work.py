@@ -13,8 +13,8 @@ from tests.peaks import peak
 from tests.tiers import examples
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.lax.signal.window_reduction import window, windows_of
+from tidu_cli.lax.vocabulary import BUILTIN
 
 REDUCTIONS = ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 SELECTIONS = ("select_and_gather_add", "select_and_scatter_add")

@@ -22,7 +22,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.arrays.gather import GatherAttrs
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 MODES = ("clip", "fill", "promise_in_bounds")
 ROWS = numbers((1,), (0,), (0,))

@@ -17,7 +17,7 @@ from tests.tiers import examples
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

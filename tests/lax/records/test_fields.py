@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import Field, ValidationError, field_validator
 
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs import fields
 from tidu_cli.rules.attrs.attrs import Attrs
 from tidu_cli.rules.attrs.fields import DOUBT, Bounded, Sized, field_names, layout_of, made

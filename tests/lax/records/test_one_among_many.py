@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.tiers import few
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.plans.groups import vector_kernel
 
 SPECIAL = [0.0, -0.0, 1, -1, 2, -2, 0.5, 3, np.inf, -np.inf, np.nan, 1e308, 1e-308, 5e-324, 700, -745, 0.1, 1e-5, 30]

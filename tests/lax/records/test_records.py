@@ -9,12 +9,12 @@ import pytest
 
 from tests.graphs.interpret import evaluate, inner, random_value
 from tests.graphs.templates import apply, make_case
-from tidu_cli.checking.numeric.examples import example_cases, one_node_document
+from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, moves
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

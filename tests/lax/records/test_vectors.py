@@ -18,11 +18,10 @@ from tidu_cli.errors import DocumentError, TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import CaseTable
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.lax.vocabulary import with_records
+from tidu_cli.lax.vocabulary import BUILTIN, with_records
 from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.rules.tangents.conversion import conversion
 from tidu_cli.rules.tangents.types import admitted, chosen, structural
@@ -30,7 +29,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.rewriting.rewrite import simplify
+from tidu_cli.transforms.rewriting import simplify
 from tidu_cli.transforms.transpose import transpose
 
 TRIP = parse_value_type("{at: datetime[ms][2], n: i32[], w: f64[]}")

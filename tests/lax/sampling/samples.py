@@ -27,7 +27,7 @@ from tests.lax.sampling import (
 from tests.lax.sampling.sample import ORDER, SHAPES, Sample, draw, each, wrap, wrapped
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS, SIGNED, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.tangents.types import admitted
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from tests.graphs.templates import apply, interpret, jvp, make_case, transpose
 from tests.lax.test_batching import batches
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case, CaseTable
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import DATETIMES, DURATIONS, TIMES, TensorType, storage_dtype
-from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.recording.scattered import positions_template
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.rules.recording.functions import positions_template
 
 EVENTS = np.array(["2026-01-31T12:00", "1969-07-20T20:17", "2000-02-29T00:00", "2026-01-31T12:00"], "M8[ms]")
 SPANS = np.array([1500, -3, 0, 86_400_000], "m8[ms]")

@@ -16,7 +16,7 @@ from tests.tiers import few
 from tidu_cli.adapters.numpy.arrays.array import dtype_of
 from tidu_cli.adapters.onnx.choices import as_key
 from tidu_cli.adapters.onnx.loading import loaded
-from tidu_cli.adapters.onnx.writing.body import NoMeaningError
+from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS

@@ -23,9 +23,9 @@ from tests.onnx.writing.lowered import (
     point,
     told,
 )
-from tidu_cli.adapters.onnx.writing.body import NoMeaningError
+from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
 from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 ITERATIVE = "eig eigh expm expm_frechet logm logm_frechet pinv polar schur solve_sylvester sqrtm svd"
 """What LAPACK finds by iteration, whose digits and signs no short sequence of operators gives."""

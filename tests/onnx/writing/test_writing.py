@@ -17,18 +17,17 @@ from tests.lax.sampling.samples import by_op
 from tests.onnx.operators.one_node import eps
 from tests.onnx.writing.written import by_reference, by_runtime, checked_model
 from tests.tiers import campaign, examples
-from tidu_cli.adapters.onnx.writing.body import CODES, NoMeaningError
+from tidu_cli.adapters.onnx.writing.lowering import CODES, NoMeaningError
 from tidu_cli.adapters.onnx.writing.lowerings import linear_algebra, special
 from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.model import OLDEST_OPSET, OPSET
 from tidu_cli.adapters.onnx.writing.templates import operators
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
-from tidu_cli.checking.numeric.sampling import draw
-from tidu_cli.graph.builder import GraphBuilder
+from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

@@ -10,11 +10,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Graph, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.graph.walk import forwards
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.runtime.engines.choosing import engine_named
 from tidu_cli.runtime.plans.interpreter import each
 

@@ -12,11 +12,10 @@ from tests.graphs.strategies import ANY, REAL, documents, seeds
 from tests.programs import needs
 from tests.runtime.engines.local import require_agreement
 from tests.tiers import examples
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
-from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.engines.choosing import engine_named
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tidu_cli.adapters.native.engine import program
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.runtime.plans.program import plain_program
 
 ULPS = 4

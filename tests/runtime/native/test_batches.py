@@ -20,7 +20,7 @@ from tests.tiers import examples
 from tidu_cli.adapters.native.engine import batch, refusal
 from tidu_cli.adapters.native.machine import TABLE, for_many
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 MANY = [s for s in TABLE if for_many(s)]
 

@@ -19,7 +19,7 @@ from tidu_cli.adapters.native.engine import program, refusal
 from tidu_cli.errors import EvaluationError, LimitError
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.plans.program import plain_program
 
 X = Key("x")

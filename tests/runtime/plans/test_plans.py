@@ -18,12 +18,12 @@ from benchmarks.generate import chain, dag
 from tests.graphs.interpret import evaluate, random_inputs
 from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
-from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns import blocks as columns
+from tidu_cli.graph.columns import dataflow as columns
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans import grouping
 from tidu_cli.runtime.plans.grouping import FEWEST_STEPS, levels

@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.graphs import Sketch
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.program import compile_graph, grouped_program, plain_program

@@ -19,14 +19,14 @@ from tidu_cli.adapters.stablehlo.own import CHECKSUM, DOCUMENT, checksum, claime
 from tidu_cli.adapters.stablehlo.writing.files import stablehlo_artifact
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, quoted
 from tidu_cli.api import load, save
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.errors import ArgumentError, DocumentError, MissingRuleError
 from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import NoAttrs
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize

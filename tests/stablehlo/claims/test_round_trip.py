@@ -14,12 +14,12 @@ from tests.graphs.strategies import REAL, documents
 from tests.stablehlo.claims.written import document_of, in_this_process, is_written, require_round_trip, some
 from tests.tiers import campaign, examples, few
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
-from tidu_cli.checking.numeric.examples import example_cases, one_node_document
+from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

@@ -18,15 +18,14 @@ from tests.stablehlo.claims.test_round_trip import FILES, FUNCTIONS, SAMPLES
 from tests.stablehlo.claims.written import arguments, by_iree, by_xla, document_of, is_written, leaves_of, some
 from tests.tiers import examples, few
 from tidu_cli.adapters.stablehlo.writing.values import arrays, pytree
-from tidu_cli.checking.numeric.examples import example_cases, of_operand
-from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

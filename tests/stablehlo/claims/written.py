@@ -10,16 +10,16 @@ import numpy as np
 from tests.tiers import few
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.parsing import plain
-from tidu_cli.adapters.stablehlo.writing.templates import Templates
+from tidu_cli.adapters.stablehlo.writing.module import Templates
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 T = TypeVar("T")
 

@@ -21,20 +21,19 @@ from tests.tiers import examples
 from tests.transforms.laws.test_laws import wrt_of
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.builder import GraphBuilder
-from tidu_cli.graph.columns import blocks as columns
+from tidu_cli.graph.columns import dataflow as columns
 from tidu_cli.graph.columns import dataflow as flow
 from tidu_cli.graph.columns import large
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.link import link
+from tidu_cli.graph.link import GraphBuilder, link
 from tidu_cli.graph.types import TensorType, moves
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import JVP
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Term
-from tidu_cli.transforms.columns import cases
-from tidu_cli.transforms.columns import common_subexpressions as equal
+from tidu_cli.transforms.columns import kept as cases
+from tidu_cli.transforms.columns import kept as equal
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.stamp import Stamper

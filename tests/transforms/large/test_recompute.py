@@ -21,8 +21,7 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Binding, Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.runtime.cost import evaluation
-from tidu_cli.runtime.memory import estimate_memory
+from tidu_cli.runtime.memory import estimate_memory, evaluation
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.resolve import resolve

@@ -15,7 +15,7 @@ from tests.tiers import examples
 from tests.transforms.large.test_recompute import All
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import moves
-from tidu_cli.runtime.cost import evaluation
+from tidu_cli.runtime.memory import evaluation
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Policy, Sqrt

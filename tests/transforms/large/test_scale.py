@@ -9,11 +9,11 @@ import pytest
 
 from tests.graphs.interpret import evaluate
 from tests.graphs.sketch import Sketch, document, function, key, op
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.identity import digests
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve

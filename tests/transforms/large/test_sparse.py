@@ -14,15 +14,15 @@ from tests.graphs.sketch import Value, function, key, listing, names, op, type_o
 from tests.graphs.strategies import seeds
 from tests.graphs.templates import interpret
 from tests.tiers import examples
-from tidu_cli.checking.numeric.examples import example_cases
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import BUILTIN
-from tidu_cli.rules.recording import scattered
-from tidu_cli.rules.recording.scattered import FEW, merging_template, positions_template, reads_few
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.rules.recording import functions as scattered
+from tidu_cli.rules.recording.functions import FEW, merging_template, positions_template, reads_few
 from tidu_cli.rules.recording.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.runtime.cost import evaluation
+from tidu_cli.runtime.memory import evaluation
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve

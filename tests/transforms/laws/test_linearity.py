@@ -20,18 +20,17 @@ from tests.tiers import few
 from tests.transforms.large.test_bulk import large_from
 from tests.transforms.large.test_recompute import policies
 from tests.transforms.laws.test_laws import law, wrt_of
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
-from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.literals import filled
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.linearity import zeros_due
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.linking.compose import detach
+from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix

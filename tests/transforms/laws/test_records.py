@@ -12,9 +12,9 @@ from tests.graphs.interpret import difference_quotient, evaluate, inner, random_
 from tests.graphs.sketch import Value, function, key, listing, op, ports
 from tidu_cli.errors import TransformError, TypeRuleError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, tangent_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

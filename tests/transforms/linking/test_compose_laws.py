@@ -25,9 +25,8 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import filled
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.bind_constants import bind_constants
 from tidu_cli.transforms.linking.compose import compose
-from tidu_cli.transforms.linking.rename import Renaming, rename
+from tidu_cli.transforms.linking.rename import Renaming, bind_constants, rename
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.shorthands import vjp
 from tidu_cli.transforms.transpose import transpose

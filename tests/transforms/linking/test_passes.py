@@ -26,7 +26,7 @@ from tidu_cli.graph.graph import Binding, Document
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import MAX_PASS
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import compose, detach
 from tidu_cli.transforms.linking.passes import renumber

@@ -6,12 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.cluster.items.filed import filed, from_files, is_place
-from tidu_cli.cluster.items.held import Held, held
-from tidu_cli.cluster.items.plan import Items
-from tidu_cli.cluster.job import Job, parcel_of
-from tidu_cli.cluster.tasks import fan_in
-from tidu_cli.cluster.work import Failure, Values, forget, keep, run_chunk
+from tidu_cli.cluster.items import Held, Items, filed, from_files, held, is_place
+from tidu_cli.cluster.work import Failure, Job, Values, fan_in, forget, keep, parcel_of, run_chunk
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key

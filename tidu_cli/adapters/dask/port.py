@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from tidu_cli.cluster.job import Job, Parcel
+from tidu_cli.cluster.work import Job, Parcel
 from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
@@ -20,8 +20,7 @@ class _Dask:
     @contextmanager
     def connected(self, scheduler: Any, *, quiet: bool = False) -> Iterator[Any]:
         """As `scheduler.connected` does, with all that Dask logs silenced where `quiet`."""
-        from tidu_cli.adapters.dask.failures import require_dask
-        from tidu_cli.adapters.dask.scheduler import connected, silence
+        from tidu_cli.adapters.dask.scheduler import connected, require_dask, silence
 
         require_dask()
         if quiet:

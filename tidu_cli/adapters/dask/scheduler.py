@@ -9,21 +9,85 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from distributed import Worker, WorkerPlugin
+
 from tidu_cli import __version__
-from tidu_cli.adapters.dask.failures import asking, require_dask
-from tidu_cli.cluster.job import Job, Parcel
+from tidu_cli.cluster.work import Job, Parcel, forget, keep
 from tidu_cli.errors import ArgumentError, EvaluationError, counted
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
+
+
+# What goes wrong on a cluster, in one line each.
+
+
+class SchedulerLostError(EvaluationError):
+    """The scheduler, or the way to it, is gone."""
+
+    def __init__(self) -> None:
+        super().__init__("the scheduler does not answer any more")
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Within the block the scheduler is asked: that it goes meanwhile is said, and not which function of Dask's waited."""
+    try:
+        yield
+    except OSError:
+        raise SchedulerLostError from None
+
+
+def task_failure(
+    future: Future[Any], name: str | None, others: Iterable[Future[Any]], told: Callable[[int], str]
+) -> EvaluationError:
+    """Why a task was not done; `name` is how messages call its chunk, and `told` names chunks by index.
+
+    With a worker die all tasks that it has, among `others` too; nobody knows which of them it was at.
+    """
+    if future.status in ("cancelled", "lost"):
+        return SchedulerLostError()
+    error = future.exception()
+    if _is_killed(error):
+        time.sleep(_MEANWHILE)
+        errors = [error, *(other.exception() for other in others if other.status == "error")]
+        found = [int(match[1]) for e in filter(_is_killed, errors) if (match := re.search(r"-chunk-(\d+)$", str(e.task)))]
+        which = told(min(found)) if found else name or "a sum of chunks"
+        if found and max(found) > min(found):
+            which += f", or one up to {told(max(found))}"
+        return EvaluationError(
+            f"{which}: {counted(error.allowed_failures + 1, 'worker')} died on it, and so it is given up; it may need more memory "
+            "than they have: take smaller chunks"
+        )
+    reason = " ".join(str(error).split()) or type(error).__name__
+    kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+    return EvaluationError(f"{name or 'a sum of chunks'}: {kind}{reason}")
+
+
+_MEANWHILE = 0.5  # seconds in which it is told of all tasks that died with one worker
+
+
+def _is_killed(error: Any) -> bool:
+    from distributed import KilledWorker
+
+    return isinstance(error, KilledWorker)
+
+
+def require_dask() -> None:
+    """Raises EvaluationError that says what to install, if Dask is missing."""
+    if find_spec("distributed") is None:
+        raise EvaluationError("clusters need the packages dask and distributed: pip install 'tidu[dask]'")
+
 
 TIMEOUT = 10
 """Seconds after which a scheduler that does not answer, or has no workers, is given up."""
@@ -167,8 +231,6 @@ def kept(client: Client, parcel: Parcel, job: Job) -> Iterator[None]:
 
     The parcel stays until the client maps another document, so that steps of an iteration do not send it again.
     """
-    from tidu_cli.adapters.dask.plugin import Keeping
-
     mine = f"{parcel.name}-{client.id}"  # as other clients may map the same document, and end before
     with _lock:
         documents = _documents.setdefault(client, {})
@@ -212,3 +274,21 @@ def _unregister(client: Client, name: str) -> None:
 def _line(error: BaseException) -> str:
     told = getattr(error, "strerror", None) or str(error)
     return " ".join(told.split()) or type(error).__name__
+
+
+# What workers keep, as a plugin of Dask's: its scheduler gives it to each worker once, whenever that comes.
+
+
+class Keeping(WorkerPlugin):
+    """A worker that has this plugin has the parcel or the job."""
+
+    def __init__(self, thing: Parcel | Job) -> None:
+        self.thing = thing
+
+    def setup(self, worker: Worker) -> None:
+        """Called once on every worker."""
+        keep(self.thing)
+
+    def teardown(self, worker: Worker) -> None:
+        """Called when it is not needed any more."""
+        forget(self.thing.name)

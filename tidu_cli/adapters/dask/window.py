@@ -10,8 +10,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.adapters.dask.failures import SchedulerLostError, task_failure
-from tidu_cli.cluster.tasks import Task, Tasks
+from tidu_cli.adapters.dask.scheduler import SchedulerLostError, task_failure
+from tidu_cli.cluster.work import Task, Tasks
 
 if TYPE_CHECKING:
     from distributed import Client, Future

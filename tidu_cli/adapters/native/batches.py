@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidu_cli.adapters.native.compiling import machine
-from tidu_cli.adapters.native.layout import Entry, Place, Words, index_of
+from tidu_cli.adapters.native.layout import Entry, Place, Words, index_of, width
 from tidu_cli.adapters.native.machine import FUEL, JUMP_BACK, LANES, TABLE, for_many
 from tidu_cli.adapters.native.program import NativeProgram, fuel_of
-from tidu_cli.adapters.native.selecting import width
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidu_cli.adapters.native.machine import SPECIAL, module_text
-from tidu_cli.adapters.native.opcodes.special import FUNCTIONS
+from tidu_cli.adapters.native.opcodes.integers import FUNCTIONS
 from tidu_cli.runtime.engines.caches import cached, keep
 
 Run = Callable[[int, int, int, int], int]

@@ -7,19 +7,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from tidu_cli.adapters.native.arrays import FOLDS, MOST_INSTRUCTIONS, MOVES
 from tidu_cli.adapters.native.batches import batched
-from tidu_cli.adapters.native.layout import MOST_ELEMENTS
-from tidu_cli.adapters.native.loops import LOOPS
+from tidu_cli.adapters.native.layout import MOST_ELEMENTS, elementwise, is_native
+from tidu_cli.adapters.native.loops import FOLDS, LOOPS, MOST_INSTRUCTIONS, MOVES
 from tidu_cli.adapters.native.program import NativeProgram, native_program
-from tidu_cli.adapters.native.selecting import elementwise, is_native
 from tidu_cli.errors import EvaluationError, TransformError
 from tidu_cli.graph.closed import cases_within, closed_graphs
-from tidu_cli.graph.columns.blocks import array_of, counts
+from tidu_cli.graph.columns.dataflow import array_of, counts
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.memory import allowed_bytes, check_memory
 from tidu_cli.runtime.plans.runnable import Run

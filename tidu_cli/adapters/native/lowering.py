@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidu_cli.adapters.native.arrays import expanded, moved
-from tidu_cli.adapters.native.layout import Entry, Escape, Layout, Place, Rows, rows
-from tidu_cli.adapters.native.loops import LOOPS
+from tidu_cli.adapters.native.layout import Entry, Escape, Layout, Place, Rows, elementwise, is_native, rows, width
+from tidu_cli.adapters.native.loops import LOOPS, expanded, moved
 from tidu_cli.adapters.native.machine import ESCAPE, FIELDS
-from tidu_cli.adapters.native.selecting import elementwise, is_native, width
-from tidu_cli.graph.columns.blocks import blocks, counts
+from tidu_cli.graph.columns.dataflow import blocks, counts
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array

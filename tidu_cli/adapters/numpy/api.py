@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.arguments import a_function, checked, formula_text, several_functions, several_names, text, types_by_name
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
 from tidu_cli.port_data import Static
 
@@ -97,7 +97,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
     pred is a bool, or a number, which is true unless it is 0. Raises BuildError.
     """
-    from tidu_cli.adapters.numpy.control_flow.cond import cond as run
+    from tidu_cli.adapters.numpy.control_flow.while_loop import cond as run
 
     return run(pred, true_fun, false_fun, *operands)
 
@@ -105,6 +105,6 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 @checked(branches=several_functions)
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """branches[index](*operands), of which the graph runs one; index is clamped, and all give the same types. Raises BuildError."""
-    from tidu_cli.adapters.numpy.control_flow.cond import switch as run
+    from tidu_cli.adapters.numpy.control_flow.while_loop import switch as run
 
     return run(index, branches, *operands)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.adapters.numpy.arguments.names import free_names, functions_of, parameters_of
+from tidu_cli.adapters.numpy.arguments.parameters import free_names, functions_of, parameters_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.port_data import Data, Given
 
@@ -32,7 +32,7 @@ class _Formula:
 
     def written(self, document: Document) -> str:
         """The head as a formula: as `formula_of` does."""
-        from tidu_cli.adapters.numpy.formulas.writing import formula_of
+        from tidu_cli.adapters.numpy.formulas.formula import formula_of
 
         return formula_of(document)
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, Record
-from tidu_cli.adapters.numpy.arrays.selection import Selection
-from tidu_cli.adapters.numpy.arrays.storage import current
+from tidu_cli.adapters.numpy.arrays.storage import Selection, current
 from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import DTYPES, RecordType, TensorType, Type
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.port_data import Static

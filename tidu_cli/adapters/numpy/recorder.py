@@ -16,22 +16,20 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, Record, Traced, dtype_of, known
 from tidu_cli.adapters.numpy.arrays.repeats import Node, Repeats
 from tidu_cli.adapters.numpy.arrays.storage import A_NUMBER, current, rooted
-from tidu_cli.adapters.numpy.buffers.contents import LEAK, marked
-from tidu_cli.adapters.numpy.buffers.elements import ElementTable
-from tidu_cli.adapters.numpy.buffers.memory import resolved
-from tidu_cli.adapters.numpy.buffers.running import RUNNING, innermost_running
+from tidu_cli.adapters.numpy.buffers.elements import LEAK, ElementTable, marked
+from tidu_cli.adapters.numpy.buffers.memory import RUNNING, innermost_running, resolved
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.numpy.functions import PROTOCOLS
 from tidu_cli.adapters.numpy.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
-from tidu_cli.graph.builder import GraphBuilder
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.select import covered, is_pattern
 from tidu_cli.graph.types import TIMES, RecordType, TensorType, Type, itemsize, storage_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import more_than
 from tidu_cli.rules.vocabulary import PrimitiveSet
 

@@ -14,9 +14,9 @@ from tidu_cli.adapters.numpy.arrays.array import name_of
 from tidu_cli.adapters.numpy.arrays.operands import Operand, array_dtype, arrays_in, lift
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
 from tidu_cli.lax.signal.sliding import spread
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Types
 
 Pads = str | Sequence[tuple[int, int]]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.messages import repeated
+from tidu_cli.formats.files import repeated
 from tidu_cli.limits import require
 
 MOST_LEVELS = 64

@@ -9,9 +9,8 @@ from typing import Any
 
 from tidu_cli.adapters.onnx.choices import as_key
 from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.loading import loaded
-from tidu_cli.adapters.onnx.reading.scopes import domain_name
-from tidu_cli.adapters.onnx.tensors import DTYPES
+from tidu_cli.adapters.onnx.loading import DTYPES, loaded
+from tidu_cli.adapters.onnx.reading.calling import domain_name
 from tidu_cli.errors import counted
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.keys import key_to_json

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.adapters.onnx.tensors import DTYPES
+from tidu_cli.adapters.onnx.loading import DTYPES
 from tidu_cli.adapters.onnx.writing.model import MARK, onnx_model
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document

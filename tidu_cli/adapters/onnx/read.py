@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.errors import DocumentError, LimitError, TiduError
-from tidu_cli.formats.messages import one_line
+from tidu_cli.formats.files import one_line
 from tidu_cli.frozen import replace
 from tidu_cli.port_data import FromPlain, Imported
 

@@ -44,8 +44,8 @@ def in_double(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _derivatives(document: Document) -> dict[str, str]:
     """Where derivatives end, or would lack a rule."""
-    from tidu_cli.checking.activity import activity
-    from tidu_cli.lax.builtin import vocabulary
+    from tidu_cli.checking.static import activity
+    from tidu_cli.lax.vocabulary import vocabulary
 
     if len(document.graphs) > 1 or document.head.linear is not None:
         return {}

@@ -48,7 +48,7 @@ class _StableHLO:
 
     def remarks(self, source: Readable, where: str, imported: Imported, options: Mapping[str, Any], asked: Asked) -> Remarks:
         """Whether a module runs the document that it claims to be."""
-        from tidu_cli.adapters.stablehlo.remarks import remarks
+        from tidu_cli.adapters.stablehlo.read import remarks
 
         return remarks(source.read(), where, imported, asked.seed)
 
@@ -58,7 +58,7 @@ class _StableHLO:
 
 
 def _kind(source: Readable) -> str | None:
-    from tidu_cli.adapters.stablehlo.child import N_FIRST, kind_of
+    from tidu_cli.adapters.stablehlo.module import N_FIRST, kind_of
 
     return kind_of(source.head(N_FIRST))
 

@@ -11,7 +11,7 @@ from tidu_cli.graph.closed import ClosedGraph, closed_graphs, named_graphs
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type, leaves, spelled_out
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _OTHER_ATTRS = "other attrs"

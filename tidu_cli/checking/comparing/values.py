@@ -13,12 +13,12 @@ from typing import Generic, TypeVar
 
 from tidu_cli.checking.comparing.structure import first_within
 from tidu_cli.frozen import Frozen
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Document, Externals, Output, Place
 from tidu_cli.graph.identity import PREFIX, closed_digest, digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import Application, Definitions, link
 from tidu_cli.graph.types import Type
-from tidu_cli.graph.walk import forwards
 
 T = TypeVar("T")
 

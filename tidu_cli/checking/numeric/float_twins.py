@@ -26,8 +26,7 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
 )
 from tidu_cli.rules.contract import Primitive
-from tidu_cli.rules.recording.graphs import recorded
-from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.recording.trace import Trace, recorded
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.units import is_step
 from tidu_cli.rules.terms import Term, field, fieldwise, op

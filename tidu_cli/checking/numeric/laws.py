@@ -25,13 +25,21 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.arrays import Arrays, Leaf, leaf_types
-from tidu_cli.checking.numeric.examples import example_cases, of_operand, one_node_document
 from tidu_cli.checking.numeric.float_twins import float_twin, holds
 from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
-from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, relative
-from tidu_cli.checking.numeric.sampling import Drawing, Intervals, draw_all, shown
-from tidu_cli.checking.numeric.singular import reasons
+from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, reasons, relative
+from tidu_cli.checking.numeric.sampling import (
+    Arrays,
+    Drawing,
+    Intervals,
+    Leaf,
+    draw_all,
+    example_cases,
+    leaf_types,
+    of_operand,
+    one_node_document,
+    shown,
+)
 from tidu_cli.errors import StepsError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import cases_within
@@ -55,7 +63,7 @@ from tidu_cli.runtime.memory import estimate_memory
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.inline import inline
+from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 

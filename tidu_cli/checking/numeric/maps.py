@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types, together
 from tidu_cli.checking.numeric.float_twins import FloatTwin, float_twin, holds
 from tidu_cli.checking.numeric.quotients import relative
+from tidu_cli.checking.numeric.sampling import Arrays, Leaf, apart, leaf_types, together
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Document, Input, Output
 from tidu_cli.graph.keys import Key
@@ -18,7 +18,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import Program, compile_graph
 from tidu_cli.transforms.linearize import linearize
-from tidu_cli.transforms.linking.inline import inline
+from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.materialize import materialize
 
 CONTINUOUS = INEXACT | DURATIONS | DATETIMES

@@ -3,20 +3,128 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from tidu_cli.checking.numeric.arrays import Arrays, Leaf, apart, leaf_types
-from tidu_cli.checking.numeric.examples import with_diagonal
 from tidu_cli.errors import StepsError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.graph import Input
+from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import DATETIMES, INTEGERS, TensorType, unit_of
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.text import parse_value_type
+from tidu_cli.graph.types import DATETIMES, INTEGERS, ITEMSIZE, Path, RecordType, TensorType, Type, leaves, unit_of
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.records.records import zeros
+from tidu_cli.rules.contract import Example, Primitive
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+# Examples of primitives, as cases and as one-node documents.
+
+
+T = TypeVar("T")
+
+DTYPES = (*ITEMSIZE, "datetime[ms]", "duration[h]")
+"""The dtypes that examples are tried in: of times one each, since rules tell units apart only in conversions."""
+
+_GENERIC = re.compile(r"\bT\b")
+
+
+def example_cases(primitives: PrimitiveSet, primitive: Primitive) -> Iterator[tuple[Example, Case]]:
+    """Every example of a primitive in every dtype that it takes, as a primary case."""
+    for example in primitive.catalogue.examples:
+        given = example.attrs() if callable(example.attrs) else example.attrs
+        texts = [*example.operands, *(value for value in given.values() if isinstance(value, str))]
+        generic = any(map(_GENERIC.search, texts))
+        for dtype in [d for d in DTYPES if d in primitive.domain.dtypes] if generic else ["f64"]:
+            attrs = {name: _GENERIC.sub(dtype, value) if isinstance(value, str) else value for name, value in given.items()}
+            types = [parse_value_type(_GENERIC.sub(dtype, type_), primitives.records) for type_ in example.operands]
+            yield example, primitives.case(primitive.name, primitives.parse_attrs(primitive.name, attrs), None, types)
+
+
+def one_node_document(
+    case: Case, primitives: PrimitiveSet | None = None, inputs: Sequence[Key] = (), outputs: Sequence[Key] = ()
+) -> Document:
+    """A document of one graph, named like the op, of one node. Inputs are x0, x1, ..., outputs y0, y1, ..., or have these keys."""
+    cases = CaseTable(primitives)
+    types = [t for t in case.operands if t is not None]
+    assert len(types) == len(case.operands)
+    input_keys = inputs or [Key(f"x{k}") for k in range(len(types))]
+    output_keys = outputs or [Key(f"y{k}") for k in range(len(case.results))]
+    builder = GraphBuilder(cases, list(map(Input, input_keys, types)))
+    first = builder.append(cases.intern(case), range(len(types)))
+    ends = [Output(key, first + k, t) for k, (key, t) in enumerate(zip(output_keys, case.results, strict=True))]
+    return Document((builder.build(case.op, ends),), cases)
+
+
+def of_operand(given: Sequence[T], k: int) -> T:
+    """What an example gives for operand k: one thing for each of its operands, or one for all."""
+    return given[min(k, len(given) - 1)]
+
+
+def with_diagonal(x: Any, added: float) -> Any:
+    """Matrices with a number added to their diagonals, in their own dtype; arrays as they are where it is 0."""
+    import numpy as np
+
+    return np.asarray(x + added * np.eye(*x.shape[-2:]), x.dtype) if added else x
+
+
+# Values array by array: those of records are told apart by where they are, so that checks can move and compare each.
+
+
+class Leaf(NamedTuple):
+    """An array of an input or output: itself, or the one at `path` in a record. As text `x`, `p.x`, `p.a.0`."""
+
+    key: Key
+    path: Path = ()
+
+    def __str__(self) -> str:
+        return ".".join([str(self.key), *self.path])
+
+
+Arrays = dict[Leaf, "NDArray[Any]"]
+"""Arrays, of times the numbers that hold them, by place."""
+
+
+def leaf_types(key: Key, type_: Type) -> dict[Leaf, TensorType]:
+    """The arrays of a value of this type, which is called `key`."""
+    return {Leaf(key, path): leaf for path, leaf in leaves(type_)}
+
+
+def together(arrays: Mapping[Leaf, NDArray[Any]], key: Key, type_: Type, path: Path = ()) -> Any:
+    """The value of this type that the arrays make up, as evaluation has it: an array, or a tuple of values.
+
+    Arrays that are not there are zeros.
+    """
+    if isinstance(type_, RecordType):
+        return tuple(together(arrays, key, field, (*path, name)) for name, field in type_.fields)
+    import numpy as np
+
+    found = arrays.get(Leaf(key, path))
+    return zeros(np, type_) if found is None else found
+
+
+def apart(ports: Sequence[Input | Output], values: Iterable[Any]) -> Arrays:
+    """The arrays of values: the inverse of `together`, also where fields are structurally zero (None)."""
+    found: Arrays = {}
+    for port, value in zip(ports, values, strict=True):
+        _take_apart(found, port.key, (), port.type, value)
+    return found
+
+
+def _take_apart(found: Arrays, key: Key, path: Path, type_: Type, value: Any) -> None:
+    if isinstance(type_, RecordType):
+        for k, (name, field) in enumerate(type_.fields):
+            _take_apart(found, key, (*path, name), field, None if value is None else value[k])
+        return
+    import numpy as np
+
+    found[Leaf(key, path)] = np.asarray(zeros(np, type_) if value is None else value)
+
 
 Intervals = Mapping[Key, tuple[float, float]]
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.building.declarations import declared, inputs_option
-from tidu_cli.cli.building.documents import built
-from tidu_cli.cli.building.kinds import FILES, FUNCTION, Kind, kind_of
+from tidu_cli.cli.building import FILES, FUNCTION, Kind, built, declared, inputs_option, kind_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit, example
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.formats.suffixes import DOCUMENTS
+from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import source_named
 
 

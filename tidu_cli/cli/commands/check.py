@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building.declarations import build_option
-from tidu_cli.cli.building.kinds import kind_of, require_all_taken
+from tidu_cli.cli.building import build_option, kind_of, require_all_taken
 from tidu_cli.cli.format_options import FormatCommand, options_read
 from tidu_cli.cli.options import (
     Whole,
@@ -124,7 +123,7 @@ def _of_files(
     paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int, options: Mapping[str, Any], against: str | None
 ) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.checking.report import check_document, check_library
-    from tidu_cli.lax.builtin import vocabulary
+    from tidu_cli.lax.vocabulary import vocabulary
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
     if len(paths) > 1:
@@ -150,7 +149,7 @@ def _of_foreign(data: bytes, path: str, name: str, options: Mapping[str, Any], a
     from tidu_cli.checking.report import add_remarks, check_document
     from tidu_cli.formats.files import Source
     from tidu_cli.formats.read import parse_imported
-    from tidu_cli.lax.builtin import vocabulary
+    from tidu_cli.lax.vocabulary import vocabulary
 
     format_ = format_named(name)
     assert format_ is not None

@@ -18,7 +18,7 @@ from tidu_cli.cli.options import (
     pass_number,
 )
 from tidu_cli.errors import KeyTextError
-from tidu_cli.formats.suffixes import OWN
+from tidu_cli.formats.files import OWN
 from tidu_cli.graph.keys import parse_key
 
 
@@ -94,8 +94,8 @@ def command(
     if (beside := values_file(options)) is None:
         emit(document, out, format_, came_in, **how)
         return
-    from tidu_cli.formats.output import write_first
     from tidu_cli.formats.values import write_values
+    from tidu_cli.formats.write import write_first
 
     values = write_values({parse_key(text): value for text, value in imported.weights.items()}, "npz")
     write_first((values,), beside, lambda: emit(document, out, format_, came_in, **how))

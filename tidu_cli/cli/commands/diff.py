@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tidu_cli.cli.building.declarations import build_option
+from tidu_cli.cli.building import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, plain_option, plugins_option, shown
 

@@ -35,7 +35,7 @@ from tidu_cli.cli.value_options import (
     name_directories,
     set_option,
 )
-from tidu_cli.formats.suffixes import is_chunked
+from tidu_cli.formats.files import is_chunked
 from tidu_cli.graph.keys import Key
 
 _FORMATS = ("json", "csv", "npy", "npz", "zarr", "msgpack", "table")

@@ -24,7 +24,7 @@ from tidu_cli.cli.value_options import given_constants, set_option
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.rules.identities import ASSUMPTIONS
+from tidu_cli.rules.terms import ASSUMPTIONS
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose"))
@@ -65,7 +65,7 @@ def matrix(document: Document, holomorphic: bool) -> Document:
 def _policies(ctx: click.Context, param: click.Parameter, policies: tuple[str, ...]) -> tuple[str, ...]:
     """The policies, if they go together. Raises UsageError."""
     if policies:
-        from tidu_cli.transforms.memory.policies import joint_policy
+        from tidu_cli.transforms.memory.recompute import joint_policy
 
         try:
             joint_policy(policies)
@@ -75,7 +75,7 @@ def _policies(ctx: click.Context, param: click.Parameter, policies: tuple[str, .
 
 
 def _policy(text: str) -> str:
-    from tidu_cli.transforms.memory.policies import parse_policy
+    from tidu_cli.transforms.memory.recompute import parse_policy
 
     parse_policy(text)
     return text

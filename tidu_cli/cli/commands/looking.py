@@ -14,8 +14,8 @@ from unicodedata import combining, east_asian_width
 import click
 
 from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import coloured
 from tidu_cli.cli.options import emit_json, emit_lines, example, file_argument, load
-from tidu_cli.cli.style import coloured
 from tidu_cli.errors import counted, printable
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.select import listed
@@ -55,7 +55,7 @@ def show(file: str, all: bool, formula: bool) -> None:
     if formula:
         emit_lines([source_named("formula").written(document)])
     else:
-        from tidu_cli.render.listing.lines import listing
+        from tidu_cli.render.listing import listing
 
         emit_lines(listing(document, every=all), _coloured if coloured(data_stream()) else str)
 
@@ -149,7 +149,7 @@ def _values(graph: Graph) -> Iterable[str]:
 
 
 def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
-    from tidu_cli.render.text import short
+    from tidu_cli.render.folding import short
 
     rows: list[tuple[str, ...]] = [
         ("", "#", "graph", "kind", "inputs", "bytes", "outputs", "bytes", "nodes", "depth", "flops", "ops")
@@ -191,7 +191,7 @@ def _nested(graph: dict[str, Any], level: int) -> Iterator[tuple[int, dict[str, 
 def _types(types: dict[str, Any]) -> Iterable[str]:
     """A table of the record types: what they are of, and the bytes that a value takes."""
     from tidu_cli.limits import format_size
-    from tidu_cli.render.text import short
+    from tidu_cli.render.folding import short
 
     rows = [("type", "fields", "bytes")]
     for name, known in list(types.items())[:_TYPES]:
@@ -249,6 +249,6 @@ def _width(text: str) -> int:
 
 
 def _typed(ports: dict[str, str]) -> str:
-    from tidu_cli.render.text import short
+    from tidu_cli.render.folding import short
 
     return listed([f"{key}: {short(type_, _TYPE)}" for key, type_ in ports.items()])

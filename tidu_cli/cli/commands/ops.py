@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import heading
 from tidu_cli.cli.options import emit_json, emit_text, example, known_primitives, ops_option
-from tidu_cli.cli.style import heading
 from tidu_cli.errors import PluginError
 from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.contract import Primitive
 
 if TYPE_CHECKING:
-    from tidu_cli.checking.known_ops import Listed
+    from tidu_cli.checking.catalogue import Listed
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -38,7 +38,7 @@ def command(names: tuple[str, ...], in_full: bool, as_json: bool) -> None:
     of those that installed packages or libraries (--ops) bring, also where they come from. Of packages only those are imported that
     --plugins names. An op that two of these bring, or one of them and tidu, is an error.
     """
-    from tidu_cli.checking.known_ops import data_of, known_ops
+    from tidu_cli.checking.catalogue import data_of, known_ops
 
     primitives = known_primitives()
     chosen, wrong = known_ops(names, primitives)
@@ -53,7 +53,7 @@ def command(names: tuple[str, ...], in_full: bool, as_json: bool) -> None:
 
 
 def _lines(listed: Listed, primitives: PrimitiveSet, width: int, in_full: bool) -> Iterator[str]:
-    from tidu_cli.checking.known_ops import data_of
+    from tidu_cli.checking.catalogue import data_of
 
     p, origin, definition = listed.primitive, listed.origin_text, listed.definition
     if p is None:

@@ -143,13 +143,13 @@ def dot(
         if expand or limit:
             raise click.UsageError("--open and --depth draw groups, --expand and --limit every node: give the one or the other")
     elif not expand and not limit and chosen != "dot":
-        from tidu_cli.render.groups.layout import PLAIN
+        from tidu_cli.render.groups.drawn import PLAIN
         from tidu_cli.render.picture import n_items
 
         boxed = n_items(document, collapse=collapse)[0] > PLAIN
     if boxed:
         require_groupable(document, MOST)
-        from tidu_cli.render.groups.text import to_boxes
+        from tidu_cli.render.groups.drawn import to_boxes
 
         text = to_boxes(document, types=types, collapse=collapse, highlight=highlight, open_=opened, depth=depth)
     else:
@@ -192,7 +192,7 @@ def view(
     click, and a slider that steps through the head's nodes in the order in which they are computed, each told in words. Large
     graphs are boxes that open. With --set and --inputs, as in eval, it has the numbers. It is drawn by Graphviz.
     """
-    from tidu_cli.checking.numeric.cotangents import cotangent_owners
+    from tidu_cli.checking.numeric.linear import cotangent_owners
     from tidu_cli.render.picture import picture
     from tidu_cli.render.view import to_html
 
@@ -217,9 +217,8 @@ def view(
 
 def _values(document: Document, given: Mapping[Key, object]) -> dict[tuple[int, int], Any]:
     """Every value that the given inputs determine, by graph and local id. The head's outputs must be among them."""
-    from tidu_cli.checking.numeric.cotangents import computed_from
-    from tidu_cli.graph.builder import GraphBuilder
-    from tidu_cli.graph.link import link
+    from tidu_cli.checking.numeric.linear import computed_from
+    from tidu_cli.graph.link import GraphBuilder, link
     from tidu_cli.runtime.evaluate import evaluate
     from tidu_cli.transforms.materialize import materialize
 

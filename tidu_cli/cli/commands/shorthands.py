@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.building.documents import values_of, words_of
-from tidu_cli.cli.building.kinds import kind_of
+from tidu_cli.cli.building import kind_of, values_of, words_of
 from tidu_cli.cli.engine_options import (
     Spread,
     chosen_engine,
@@ -51,7 +50,7 @@ from tidu_cli.cli.options import (
 )
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
-from tidu_cli.formats.suffixes import DOCUMENTS
+from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import is_foreign
 
 if TYPE_CHECKING:

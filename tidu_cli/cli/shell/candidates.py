@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from tidu_cli.cli.building.kinds import FILES
+from tidu_cli.cli.building import FILES
 from tidu_cli.cli.shell.cursor import Cursor, find
 from tidu_cli.errors import TiduError
-from tidu_cli.formats.files import Source
-from tidu_cli.formats.suffixes import DOCUMENTS, compressed_too
-from tidu_cli.formats.suffixes import FORMATS as SUFFIXES
+from tidu_cli.formats.files import DOCUMENTS, Source, compressed_too
+from tidu_cli.formats.files import FORMATS as SUFFIXES
 from tidu_cli.graph.select import is_movable
 from tidu_cli.graph.types import RecordType, Type, moves
 from tidu_cli.installed import recognized, source_named
@@ -154,7 +153,7 @@ def _keys(*kinds: str) -> Callable[[Cursor], Iterator[Candidate]]:
 def _typed_inputs(place: Cursor) -> Iterator[tuple[str, Type]]:
     """Text and type of each input."""
     from tidu_cli.formats.nodes.types import record_types
-    from tidu_cli.graph.text.types import parse_value_type
+    from tidu_cli.graph.text import parse_value_type
 
     records: dict[str, RecordType] = {}
     for document in _documents(place):
@@ -307,7 +306,7 @@ def _subjects(place: Cursor) -> Iterator[Candidate]:
 
 def _primitives(place: Cursor) -> Iterator[Candidate]:
     from tidu_cli.custom.packages import announced
-    from tidu_cli.lax.builtin import BUILTIN
+    from tidu_cli.lax.vocabulary import BUILTIN
 
     built_in = [Candidate(primitive.name, primitive.catalogue.summary) for primitive in BUILTIN]
     installed = [Candidate(op, f"of {known.packages[0]}") for op, known in announced().items() if op not in BUILTIN.primitives]

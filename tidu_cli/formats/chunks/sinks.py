@@ -19,9 +19,9 @@ from dataclasses import asdict
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from tidu_cli.errors import DocumentError, Remedy
-from tidu_cli.formats.chunks.zarrs import new_group, require_zarr
-from tidu_cli.formats.output import require_replaceable
+from tidu_cli.formats.chunks.npy import new_group, require_zarr
 from tidu_cli.formats.replacing import replace
+from tidu_cli.formats.write import require_replaceable
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.select import listed
 

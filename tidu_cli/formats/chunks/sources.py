@@ -68,7 +68,7 @@ def sources_of(path: str) -> dict[str, Source]:
         if not os.path.isdir(path):
             return _of_file(path)
         if any(os.path.exists(os.path.join(path, mark)) for mark in ("zarr.json", ".zarray", ".zgroup")):
-            from tidu_cli.formats.chunks.zarrs import zarr_sources
+            from tidu_cli.formats.chunks.npy import zarr_sources
 
             return dict(zarr_sources(path))
         return _of_directory(path)

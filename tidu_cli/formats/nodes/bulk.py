@@ -8,8 +8,8 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from tidu_cli.formats.nodes.columns import Pairs
-from tidu_cli.graph.columns.blocks import array_of, blocks, column_of, spans, sums
+from tidu_cli.formats.nodes.numbering import Pairs
+from tidu_cli.graph.columns.dataflow import array_of, blocks, column_of, spans, sums
 from tidu_cli.graph.graph import Column, Externals, column
 
 

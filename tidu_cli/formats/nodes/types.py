@@ -7,13 +7,13 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from tidu_cli.errors import DocumentError, TypeTextError
-from tidu_cli.formats.messages import naming
+from tidu_cli.formats.files import naming
 from tidu_cli.formats.nodes.numbering import GraphReader, Numbering
 from tidu_cli.formats.shape.document import ViewData, shaped, type_reader
 from tidu_cli.frozen import replace
-from tidu_cli.graph.text.types import check_extent, check_field, check_name, names_in, parse_value_type
+from tidu_cli.graph.text import check_extent, check_field, check_name, names_in, parse_value_type
 from tidu_cli.graph.types import RecordType, View
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 _NAMED = 5  # as many types of a cycle are named
 
@@ -105,7 +105,7 @@ def read_views(
     record: RecordType, declarations: Mapping[str, Any], records: Mapping[str, RecordType], read_closed: GraphReader
 ) -> tuple[View, ...]:
     """The views of a record type, whose graphs may name these `records`. Raises DocumentError."""
-    from tidu_cli.custom.views import view_of  # which few documents need
+    from tidu_cli.custom.definitions import view_of  # which few documents need
 
     # Of built-in primitives: custom ones are made of record types, and these have their views by then.
     primitives = replace(BUILTIN, records=dict(records))

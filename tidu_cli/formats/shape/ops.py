@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Annotated, Any
 
-from tidu_cli.custom.attrs import REQUIRED
-from tidu_cli.custom.definitions import KINDS, AttrsReader, OpDefinition, SourceGraph, SourceNode
+from tidu_cli.custom.definitions import KINDS, REQUIRED, AttrsReader, OpDefinition, SourceGraph, SourceNode
 from tidu_cli.custom.patterns import Pattern, parse_pattern
 from tidu_cli.errors import DocumentError, TypeTextError
-from tidu_cli.formats.messages import repeated
+from tidu_cli.formats.files import repeated
 from tidu_cli.formats.shape.document import LEFT_OUT, Count, Key, Meta, kind_of, shaped
 from tidu_cli.graph.keys import Key as GraphKey
-from tidu_cli.graph.text.patterns import PATTERN
+from tidu_cli.graph.text import PATTERN
 from tidu_cli.graph.types import RecordType
 from tidu_cli.rules.attrs.fields import Data, Described, Parsed, Sized
 

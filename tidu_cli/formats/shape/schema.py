@@ -7,8 +7,8 @@ from typing import Any
 from tidu_cli.formats.shape.document import DIGEST, INDEX, PASS, VALUE, ClosedGraphData, DocumentData, ViewData
 from tidu_cli.formats.shape.ops import OP_NAME, OpData
 from tidu_cli.graph.keys import MAX_NESTING
-from tidu_cli.graph.text.patterns import END, FIELD, TYPE
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.graph.text import END, FIELD, TYPE
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.models import json_schema as schema_of
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet

@@ -5,8 +5,8 @@ array), or of a record a dict of these by field, of a tuple a list; which of the
 to say.
 """
 
-from tidu_cli.formats.values.places import values_at
 from tidu_cli.formats.values.reading import parse_assignment, read_values
+from tidu_cli.formats.values.text import values_at
 from tidu_cli.formats.values.writing import FORMATS, require_writable, write_values
 
 __all__ = ["FORMATS", "parse_assignment", "read_values", "require_writable", "values_at", "write_values"]

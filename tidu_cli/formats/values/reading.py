@@ -12,23 +12,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from tidu_cli.errors import DocumentError, KeyTextError, LimitError, Remedy, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.formats.compression import CompressionError
-from tidu_cli.formats.files import Source, is_msgpack_map
-from tidu_cli.formats.json.numerals import require_finite, wants_text
-from tidu_cli.formats.json.text import syntax_error
-from tidu_cli.formats.messages import repeated
-from tidu_cli.formats.npy import read_array
-from tidu_cli.formats.occupants import note_read
-from tidu_cli.formats.values.members import field_of
-from tidu_cli.formats.values.places import is_place, value_at
-from tidu_cli.formats.values.spellings import as_json
+from tidu_cli.formats.detect import read_array
+from tidu_cli.formats.files import Source, is_msgpack_map, note_read, repeated
+from tidu_cli.formats.json import require_finite, syntax_error, wants_text
+from tidu_cli.formats.values.text import as_json, field_of, is_place, value_at
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE
 from tidu_cli.graph.select import listed
-from tidu_cli.graph.text.decimals import number, to_be_shortened
+from tidu_cli.graph.text import number, to_be_shortened
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type
 from tidu_cli.limits import limits
-from tidu_cli.rules.attrs.literals import literal_from_file
-from tidu_cli.runtime.nesting import by_inputs
+from tidu_cli.rules.attrs.attrs import literal_from_file
+from tidu_cli.runtime.memory import by_inputs
 
 # NumPy takes longer to import than most commands run, so here it is imported within the functions that need it.
 if TYPE_CHECKING:

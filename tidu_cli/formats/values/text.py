@@ -4,19 +4,85 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidu_cli.errors import DocumentError, printable
-from tidu_cli.formats.values.members import Member, members
+from tidu_cli.errors import DocumentError, LimitError, TiduError, printable
+from tidu_cli.formats.chunks.npy import Compressed
+from tidu_cli.formats.chunks.sources import Source, absolute, source_of, sources_of, whole
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.text.instants import NOT_A_TIME, instant_to_text
-from tidu_cli.graph.types import DATETIMES, TensorType, Type, unit_of
-from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.graph.select import listed
+from tidu_cli.graph.text import NOT_A_TIME, instant_to_text
+from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
+from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+# The tensors that values consist of, each by its name: what npz, npy, csv and the table hold, which know no records.
+
+
+class Member(NamedTuple):
+    """A tensor: its name, `p.x` of a field, an array of the numbers that hold it, and its type where that is known."""
+
+    name: str
+    array: NDArray[Any]
+    type: TensorType | None
+
+
+def members(values: Mapping[Key, Any], types: Mapping[Key, Type], format: str) -> list[Member]:
+    """The tensors of values of these types. Raises DocumentError where two of them had one name."""
+    found = [member for key, value in values.items() for member in _members(str(key), value, types.get(key))]
+    names: set[str] = set()
+    for member in found:
+        if member.name in names:
+            short = member.name if len(member.name) <= 60 else f"{member.name[:57]}..."
+            raise DocumentError(f"two values would be called '{short}' in {format}; write JSON or msgpack")
+        names.add(member.name)
+    return found
+
+
+def _members(name: str, value: Any, type_: Type | None) -> Iterator[Member]:
+    if not isinstance(type_, RecordType):
+        yield Member(name, stored(value, type_), type_)
+        return
+    for field, part, field_type in fields(value, type_):
+        yield from _members(f"{name}.{field}", part, field_type)
+
+
+def field_of(text: str, records: Mapping[str, Key]) -> tuple[str, list[str]]:
+    """The record that a member `p.x` is of, the one of the longest name, and the way to the field in it; "" for none."""
+    owner, path = text, list[str]()
+    while "." in owner:
+        owner, _, step = owner.rpartition(".")
+        path.insert(0, step)
+        if owner in records:
+            return owner, path
+    return "", []
+
+
+def fields(value: Any, type_: RecordType) -> Iterator[tuple[str, Any, Type]]:
+    """The fields of a record: a name, what the value has there, None for zero, and its type."""
+    for k, (name, field_type) in enumerate(type_.fields):
+        yield name, None if value is None else value[name] if isinstance(value, Mapping) else value[k], field_type
+
+
+def stored(value: Any, type_: TensorType | None) -> NDArray[Any]:
+    """A tensor as an array of the numbers that hold it."""
+    import numpy as np
+
+    if value is None:
+        assert type_ is not None
+        return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))
+    array: NDArray[Any] = np.asarray(value)
+    if array.dtype.kind == "M" and type_ is not None:
+        return array.astype(f"M8[{unit_of(type_.dtype)}]").view(np.int64)
+    return array
+
 
 _DIGITS = 6
 """The significant digits of floats in the table."""
@@ -92,3 +158,114 @@ def _elements(member: Member) -> str:
 
 def _element(x: complex) -> str:
     return f"{x:.{_DIGITS}g}"
+
+
+# Values in files of which parts are read: those of a batch stay there, for whoever needs some of it; others are read.
+
+
+def values_at(path: str, declared: Mapping[Key, Type], in_parts: Collection[Key]) -> dict[Key, object]:
+    """The values of inputs in a directory or an npz file: arrays, those of `in_parts` where they lie.
+
+    What has the name of no input, or of no field of one, is left out. Raises DocumentError, LimitError.
+    """
+    texts = {str(key): key for key in declared}
+    records = {text: key for text, key in texts.items() if isinstance(declared[key], RecordType)}
+    found = sources_of(path)
+    values: dict[Key, Any] = {}
+    for text, source in found.items():
+        owner, fields = (text, []) if text in texts else field_of(text, records)
+        if not owner:
+            continue
+        *way, last = (texts[owner], *fields)
+        place: Any = values
+        for step in way:
+            place = place.setdefault(step, {})
+        place[last] = _value(source, texts[owner] in in_parts)
+    if not values and os.path.isdir(path):
+        raise DocumentError(f"{path}: holds {listed(list(found))}, and no input is called so; name one with --set KEY=@{path}")
+    return values
+
+
+def is_place(path: str, *, in_parts: bool) -> bool:
+    """Whether `value_at` reads an array there: of what holds several or is in several files, or only some `in_parts`."""
+    place = path if os.path.exists(path) or ":" not in path else path.rpartition(":")[0]
+    return os.path.isdir(place) or place.endswith((".npz", ".npy") if in_parts else ".npz")
+
+
+def value_at(path: str, where: str, *, in_parts: bool) -> object:
+    """The array at a place as `source_of` has it; where it lies, if `in_parts`. Raises DocumentError, LimitError."""
+    try:
+        return _value(source_of(path), in_parts)
+    except LimitError:
+        raise
+    except TiduError as error:
+        raise DocumentError(f"{where}: {error}") from None
+
+
+def _value(source: Source, in_parts: bool) -> object:
+    # What is compressed as one is read as one: all before a part is decompressed to read it.
+    return absolute(source) if in_parts and not isinstance(source, Compressed) else whole(source)
+
+
+# Numbers as one types them on a command line, in the words of JSON: `.5`, `+1`, `1.`, `inf`, `1+2j`, and `1,2,3` for a vector.
+
+
+_FLOAT = r"(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)"
+_REAL = re.compile(rf"[+-]?{_FLOAT}", re.IGNORECASE | re.ASCII)
+_IMAGINARY = re.compile(rf"([+-]?{_FLOAT}?)j", re.IGNORECASE | re.ASCII)
+_COMPLEX = re.compile(rf"([+-]?{_FLOAT})([+-]{_FLOAT}?)j", re.IGNORECASE | re.ASCII)
+_TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")|([^\s,\[\]{}:"]+)')
+_WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
+
+
+def as_json(text: str) -> str | None:
+    """JSON of a value whose numbers may be spelled as Python spells them; numbers between commas alone are a vector.
+
+    What has quotation marks or brackets is for the parser of JSON to judge, numbers aside. None for words that are no numbers.
+    """
+    strange = False
+
+    def spelled(token: re.Match[str]) -> str:
+        nonlocal strange
+        if token[1]:
+            return token[1]
+        found = _number(token[2])
+        strange = strange or found is None
+        return found or token[2]
+
+    found = _TOKEN.sub(spelled, text)
+    if strange:
+        return None
+    is_vector = "," in text and not any(bracket in text for bracket in '[{"')
+    return f"[{found.strip().removesuffix(',')}]" if is_vector else found
+
+
+def _number(word: str) -> str | None:
+    """The JSON of a number, or of true, false and null."""
+    if word in _WORDS:
+        return _WORDS[word]
+    if _REAL.fullmatch(word):
+        return _real(word)
+    bare = word[1:-1] if word[0] == "(" and word[-1] == ")" else word  # as Python prints complex numbers
+    if imaginary := _IMAGINARY.fullmatch(bare):
+        return f'{{"re": 0.0, "im": {_part(imaginary[1])}}}'
+    if both := _COMPLEX.fullmatch(bare):
+        return f'{{"re": {_part(both[1])}, "im": {_part(both[2])}}}'
+    return None
+
+
+def _part(word: str) -> str:
+    """A part of a complex number: a float, of which zero has a sign."""
+    found = _real(f"{word}1" if word in ("", "+", "-") else word)
+    return found if any(c in found for c in '.e"') else f"{found}.0"
+
+
+def _real(word: str) -> str:
+    """A number's JSON: its sign, digits before a point, and digits after it where there is a point. The digits stay."""
+    sign, size = ("-" if word[0] == "-" else ""), word.lstrip("+-").lower()
+    if size[0] in "in":
+        return '"NaN"' if size == "nan" else f'"{sign}Infinity"'
+    digits, e, exponent = size.partition("e")
+    whole, point, fraction = digits.partition(".")
+    decimals = f".{fraction or 0}" if point else ""
+    return f"{sign}{whole.lstrip('0') or 0}{decimals}{e}{exponent}"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.json.text import json_text
-from tidu_cli.formats.values.members import Member, fields, members, stored
+from tidu_cli.formats.json import json_text
+from tidu_cli.formats.values.text import Member, fields, members, stored
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.select import listed
-from tidu_cli.graph.text.instants import NOT_A_TIME, instant_to_text
+from tidu_cli.graph.text import NOT_A_TIME, instant_to_text
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
 from tidu_cli.graph.literals import literal_from_numbers
-from tidu_cli.graph.text.instants import NOT_A_TIME
+from tidu_cli.graph.text import NOT_A_TIME
 from tidu_cli.graph.types import DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
 from tidu_cli.lax.arrays.slicing import zeros
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype

@@ -11,8 +11,7 @@ from math import copysign, frexp, isinf, isnan, ldexp, prod
 
 from tidu_cli.graph.literals import NONFINITE, literal_to_numbers
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
-from tidu_cli.rules.identities import Assumption, Identity, Operand, Rewriting, Site
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Assumption, Identity, Operand, Rewriting, Site, Term, op
 
 abs_, add, imag, neg, real, reduce_sum, sub = map(op, ("abs", "add", "imag", "neg", "real", "reduce_sum", "sub"))
 NO_SIGNED_ZEROS: frozenset[Assumption] = frozenset({"no-signed-zeros"})

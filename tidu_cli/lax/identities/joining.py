@@ -8,8 +8,7 @@ from typing import Any
 
 from tidu_cli.graph.types import INEXACT, TensorType
 from tidu_cli.lax.identities.arithmetic import NO_SIGNED_ZEROS
-from tidu_cli.rules.identities import Identity, Operand, Site
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Identity, Operand, Site, Term, op
 
 concatenate, pad, slice_ = map(op, ("concatenate", "pad", "slice"))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import CaseTable, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
-from tidu_cli.graph.walk import forwards
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.contract import Batching, BatchRule, Kernel, Types, ValueTypes
 from tidu_cli.rules.recording.trace import Trace
@@ -22,8 +22,8 @@ Conversion = Callable[[Term, Type], Term]
 
 def conversion_graph(given: Type, wanted: Type, convert: Conversion = converted) -> Graph:
     """The graph that makes of a vector one of another type."""
-    from tidu_cli.lax.builtin import BUILTIN  # which has this family
-    from tidu_cli.rules.recording.graphs import as_output, recorded  # here, as vectors are rare
+    from tidu_cli.lax.vocabulary import BUILTIN  # which has this family
+    from tidu_cli.rules.recording.trace import as_output, recorded  # here, as vectors are rare
 
     trace = Trace(BUILTIN, CaseTable())
     made = as_output("y", convert(trace.source(given, linear=False), wanted))
@@ -32,7 +32,7 @@ def conversion_graph(given: Type, wanted: Type, convert: Conversion = converted)
 
 def conversion_kernel(np: Any, given: Type, wanted: Type, convert: Conversion = converted) -> Kernel:
     """The kernel that makes of a vector one of another type."""
-    from tidu_cli.lax.builtin import BUILTIN
+    from tidu_cli.lax.vocabulary import BUILTIN
     from tidu_cli.rules.recording.functions import kernel
 
     return kernel(np, conversion_graph(given, wanted, convert), BUILTIN)

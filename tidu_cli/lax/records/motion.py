@@ -14,9 +14,7 @@ from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.text.instants import NOT_A_TIME
-from tidu_cli.graph.text.patterns import OPEN_TYPE
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import NOT_A_TIME, OPEN_TYPE, parse_value_type
 from tidu_cli.graph.types import (
     ANY,
     COMPLEXES,

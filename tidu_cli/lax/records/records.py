@@ -11,8 +11,7 @@ from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.text.patterns import RECORD_TYPE
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import RECORD_TYPE, parse_value_type
 from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from tidu_cli.errors import counted
-from tidu_cli.graph.graph import Externals, Place
-from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, edge_line, item_line, quoted, title
+from tidu_cli.graph.graph import Document, Externals, Place
+from tidu_cli.graph.keys import Key
+from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, draw, edge_line, item_line, quoted, title
+from tidu_cli.render.folding import name, short, type_text
+from tidu_cli.render.groups.forest import forest, named
 from tidu_cli.render.groups.labels import brief
-from tidu_cli.render.groups.scene import Box, Forest, Link, Scene, Standing
+from tidu_cli.render.groups.scene import Box, Forest, Link, Scene, Standing, around, opened_to_fit
 from tidu_cli.render.groups.tree import Group, Part
-from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts
-from tidu_cli.render.text import name, short, type_text
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts, picture
 
 _SHOWN = 3
 """As many names, or types, a box has room for."""
@@ -143,3 +147,96 @@ def _type(shown: Picture, place: Place) -> str:
     if place[0] == Externals.DETACHED:
         return ""
     return type_text(shown.graph(place[0]).type_of(place[1]))
+
+
+# How pictures are laid out so that they can be read: from above or from the left, and with as much open as a screen shows.
+
+
+SCREEN = (1380, 660)
+"""The room for a picture, in pixels, on a page of 1440 by 900."""
+
+LEGIBLE = 9 / 11
+"""The least scale: then text of the size 11 has nine pixels."""
+
+STRIP = 0.6
+"""Below this scale a small picture, too, is shown as boxes."""
+
+PLAIN = 60
+"""Pictures of more inputs, nodes and outputs than this are shown as boxes."""
+
+_ROOMS = (18, 16, 14, 12, 10, 8, 6)
+"""So many boxes a picture has, or fewer, where those cannot be read."""
+
+_SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
+
+
+def scale(svg: str) -> float:
+    """How much of its size a picture has that fills the screen."""
+    found = _SIZE.search(svg)
+    assert found is not None
+    return min(room / max(1.0, float(size)) for room, size in zip(SCREEN, found.groups(), strict=True))
+
+
+def svgs(texts: Sequence[str]) -> list[str]:
+    """The drawings of DOT texts, all by one run of Graphviz. Raises TiduError."""
+    if not texts:
+        return []
+    drawn = draw("".join(texts), "svg", otherwise="").decode()
+    return ["<svg" + each.partition("</svg>")[0] + "</svg>" for each in drawn.split("<svg")[1:]]
+
+
+def laid_out(texts: Callable[[bool], Sequence[str]]) -> list[tuple[str, bool]]:
+    """The drawings of these texts, each from above or from the left, as it is larger; and whether it goes from the left."""
+    above, beside = (svgs(texts(wide)) for wide in (False, True))
+    return [(a, False) if scale(a) >= scale(b) else (b, True) for a, b in zip(above, beside, strict=True)]
+
+
+def _one(text: Callable[[set[str], bool], str], chosen: set[str], wide: bool) -> Sequence[str]:
+    return [text(chosen, wide)]
+
+
+def opened(found: Forest, text: Callable[[set[str], bool], str], given: Sequence[str] = ()) -> tuple[set[str], bool]:
+    """The groups that are open in the overview, besides those given: as many as can be read. And whether it goes from the left."""
+    best: tuple[float, set[str], bool] = (0.0, set(), False)
+    for room in _ROOMS:
+        chosen = opened_to_fit(found, room, given)
+        ((svg, wide),) = laid_out(partial(_one, text, chosen))
+        if scale(svg) > best[0] * 1.01:
+            best = scale(svg), chosen, wide
+        if best[0] >= LEGIBLE:
+            break
+    return best[1], best[2]
+
+
+# Pictures of large graphs as DOT text, with some groups open.
+
+
+def to_boxes(
+    document: Document,
+    *,
+    types: bool = False,
+    collapse: bool = False,
+    highlight: Sequence[Key] = (),
+    open_: Sequence[str] = (),
+    depth: int | None = None,
+) -> str:
+    """The picture of a document with its groups as boxes, as DOT text. For `collapse` and `highlight` see `picture`.
+
+    Those of the names `open_` are open, and those to this depth; without a depth as many as a screen has room for, which Graphviz
+    says. Raises UnknownNameError, and TiduError if Graphviz is missing.
+    """
+    found = forest(picture(document, collapse=collapse, highlight=highlight, inside=False))
+    given = named(found, open_)
+
+    def text(chosen: set[str], wide: bool) -> str:
+        return overview_dot(found, found.overview(chosen), types=types, wide=wide)
+
+    if depth is None:
+        return text(*opened(found, text, given))
+    return text(_to_depth(found, depth) | around(found, given), False)
+
+
+def _to_depth(found: Forest, depth: int) -> set[str]:
+    """The groups around which there are fewer than this; graphs are open where there is one only."""
+    first = len(found.graphs) == 1
+    return {id_ for id_, group in found.groups.items() if len(around(found, [id_])) <= depth + first and not group.is_port}

@@ -13,8 +13,7 @@ from typing import Any
 
 from tidu_cli.frozen import Frozen
 from tidu_cli.render.dot import item_label
-from tidu_cli.render.groups.drawn import box_label, group_label, part_name, scene_dot
-from tidu_cli.render.groups.layout import laid_out, opened, svgs
+from tidu_cli.render.groups.drawn import box_label, group_label, laid_out, opened, part_name, scene_dot, svgs
 from tidu_cli.render.groups.scene import Box, Forest, Scene
 from tidu_cli.render.groups.tree import Group
 from tidu_cli.render.picture import Item

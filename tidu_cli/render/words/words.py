@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.graph.graph import Document, Externals, Graph, Place
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.render.folding import key_words, name
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, accumulating, op_run, results
-from tidu_cli.render.text import key_words, name
 from tidu_cli.render.words.phrases import phrase
 from tidu_cli.rules.catalogue import Caption
 

@@ -18,14 +18,13 @@ from typing import cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import Type, leaves, tangent_type
-from tidu_cli.graph.walk import forwards
+from tidu_cli.rules.catalogue import Dependence, Dependences
 from tidu_cli.rules.contract import JVP, Primitive, ValueTypes
-from tidu_cli.rules.dependence import Dependence, Dependences
-from tidu_cli.rules.recording.graphs import expanded
-from tidu_cli.rules.recording.trace import Emitted, Trace
+from tidu_cli.rules.recording.trace import Emitted, Trace, expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Known = dict[tuple[Case, Dependences], Dependences]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tidu_cli.graph.text.instants import NANOSECONDS, NOT_A_TIME
+from tidu_cli.graph.text import NANOSECONDS, NOT_A_TIME
 from tidu_cli.graph.types import DATETIMES, DURATIONS, TIMES, UNITS, unit_of
 from tidu_cli.rules.contract import Kernel
 

@@ -8,7 +8,7 @@ from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.types import RecordType, Type, View, tangent_type
-from tidu_cli.rules.recording.graphs import emitted
+from tidu_cli.rules.recording.trace import emitted
 from tidu_cli.rules.terms import Term, record
 from tidu_cli.rules.terms import field as field_of
 

@@ -19,7 +19,7 @@ from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import StepCounting
 from tidu_cli.rules.contract import Kernel
 from tidu_cli.rules.recording.templates import batch_template
@@ -230,7 +230,7 @@ def _view_or_numbers(np: Any, array: Any, at: Any) -> tuple[Any, Any]:
 
 
 def _rows_of(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
-    from tidu_cli.graph.columns.blocks import blocks  # and with it NumPy
+    from tidu_cli.graph.columns.dataflow import blocks  # and with it NumPy
 
     parts = (zip(*[values[block].tolist() for values in columns], strict=True) for block in blocks(0, len(columns[0])))
     return chain.from_iterable(parts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Graph, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.grouping import grouped
 from tidu_cli.runtime.plans.groups import GroupedProgram

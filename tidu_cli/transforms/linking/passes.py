@@ -15,11 +15,11 @@ import msgpack
 
 from tidu_cli.errors import Remedy, TransformError, UnknownNameError
 from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import not_linear, own_tangent_read
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.identity import digest_text
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import link
-from tidu_cli.graph.own_tangents import not_linear, own_tangent_read
 from tidu_cli.graph.select import listed
 from tidu_cli.transforms.linking.rename import with_other_keys
 

@@ -5,13 +5,26 @@ Names are those that users gave: with an input x go its tangents x@1 and its cot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field, replace
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.closed import ClosedGraph, closed_graphs, forwards
+from tidu_cli.graph.columns.large import no_collection
+from tidu_cli.graph.graph import Binding, Case, CaseTable, Document, Externals, Graph, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.literals import Constant, Literal
+from tidu_cli.graph.select import fresh_name, require_inputs
+from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
+from tidu_cli.rules.attrs.attrs import Attrs
+from tidu_cli.rules.recording.templates import Templates
+from tidu_cli.rules.recording.trace import Template, Trace
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.transforms.stamp import Stamper
+from tidu_cli.watching import listening, watch
 
 
 class Owner(NamedTuple):
@@ -108,3 +121,135 @@ def with_other_keys(
         for graph in document.graphs
     ]
     return replace(document, graphs=tuple(graphs), bindings=tuple(replace(b, key=input_key(b.key)) for b in document.bindings))
+
+
+# inline: put what custom operations stand for in their place.
+
+
+def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Document:
+    """A document of one self-contained graph, without custom operations: their nodes are those of their graphs.
+
+    Roles follow: what reads a tangent is linear in it. Nodes that are then equal stay two: materialize makes them one. Raises
+    MissingRuleError naming the node.
+    """
+    primitives = primitives or vocabulary(document.cases)
+    (graph,) = document.graphs
+    primitives.require_written_out([graph])
+    # What is put in may have custom operations in it, but no one twice: definitions do not recurse.
+    while any(primitives[graph.cases[code].op].rules.inlined for code in set(graph.code)):
+        graph = _once(graph, primitives)
+    cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))
+    number = {c: cases.intern(_inlined_within(graph.cases[c], primitives)) for c in dict.fromkeys(graph.code)}
+    code = column(map(number.__getitem__, graph.code))
+    return replace(document, graphs=(replace(graph, cases=cases, code=code),), cases=cases)
+
+
+def _inlined_within(case: Case, primitives: PrimitiveSet) -> Case:
+    """The case with graphs without custom operations in its attrs."""
+    if not closed_graphs(case.attrs):
+        return case
+
+    def changed(closed: ClosedGraph) -> ClosedGraph:
+        with listening(None):
+            return ClosedGraph.of(inline(closed.document, primitives=primitives).head)
+
+    assert isinstance(case.attrs, Attrs)
+    return replace(case, attrs=case.attrs.with_graphs(changed))
+
+
+def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
+    cases = graph.cases
+    builder = GraphBuilder(cases, graph.inputs)
+    stamper, templates = Stamper.alone(builder), Templates(lambda code, _: _template(primitives, cases, code))
+    new = column(range(len(graph.inputs)))
+    node_meta = {}
+    nodes = watch("inline", graph.n_nodes)(forwards(graph, graph.args))
+    for node, (code, reads, _, _) in enumerate(nodes):
+        arguments = [new[a] for a in reads]
+        if primitives[cases[code].op].rules.inlined is None:
+            if node in graph.node_meta:
+                node_meta[len(builder.code)] = graph.node_meta[node]
+            new.extend(stamper.linear.append(code, arguments))
+        else:
+            template = templates.get(code) or templates.record(graph, node, code, ())
+            new.extend(stamper.stamp(template, arguments))
+    outputs = [o if o.value is None else replace(o, value=new[o.value]) for o in graph.outputs]
+    return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
+
+
+@no_collection()
+def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template:
+    case = cases[code]
+    rule = primitives[case.op].rules.inlined
+    assert rule is not None
+    trace = Trace(primitives, cases)
+    mask: Sequence[bool] = case.mask or (False,) * len(case.operands)
+    operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
+    return trace.template(len(operands), rule(case.attrs, operands))
+
+
+# Make inputs constants.
+
+
+def bind_constants(document: Document, values: Mapping[Key, Constant]) -> Document:
+    """Bind inputs to constants, which are a new first graph; those of records are put together of constants.
+
+    Raises UnknownNameError for a key that no graph declares, TransformError for an input that is bound and for a constant of
+    another type than the declared one.
+    """
+    if not values:
+        return document
+    require_inputs(document, values)
+    constants = _Constants(document.cases)
+    bindings = []
+    for key, constant in values.items():
+        if key in document.bound:
+            graph = document.graphs[document.bound[key][0]].name
+            raise TransformError(f"input '{key}' is bound to a value of graph '{graph}', so it cannot be set")
+        bindings.append(Binding(key, 0, constants.append(f"input '{key}'", document.inputs[key].type, constant)))
+    bindings += [replace(b, graph=b.graph + 1) for b in document.bindings]
+    graphs = (constants.builder.build(fresh_name(document, "constants"), ()), *map(_moved, document.graphs))
+    return replace(document, graphs=graphs, bindings=tuple(bindings))
+
+
+class _Constants:
+    """The graph of the constants."""
+
+    def __init__(self, cases: CaseTable) -> None:
+        self.builder = GraphBuilder(cases)
+        self.primitives = vocabulary(cases)
+
+    def append(self, name: str, type_: Type, constant: Constant) -> int:
+        """The local id of a constant of this type. Raises TransformError for one of another type."""
+        if isinstance(type_, TensorType):
+            if not isinstance(constant, Literal) or constant.type != type_:
+                raise TransformError(f"{name} is {type_}, and cannot be set to a constant {_type_text(constant)}")
+            return self._node(self.primitives.constant, {"value": constant}, (), ())
+        if isinstance(constant, Literal) or len(constant) != len(type_.fields):
+            raise TransformError(f"{name} is {type_}, and cannot be set to a constant {_type_text(constant)}")
+        given = {field: (t, value) for (field, t), value in zip(type_.fields, constant, strict=True) if value is not None}
+        if not given:  # a record has one field at least
+            field, t = type_.fields[0]
+            given[field] = t, _zero(t)
+        reads = [self.append(f"{name}, field '{field}'", t, value) for field, (t, value) in given.items()]
+        names = None if len(given) == len(type_.fields) else tuple(given)
+        attrs = {"type": type_} if names is None else {"type": type_, "fields": names}
+        return self._node(self.primitives.record, attrs, [t for t, _ in given.values()], reads)
+
+    def _node(self, op: str, attrs: Mapping[str, object], types: Sequence[Type], reads: Sequence[int]) -> int:
+        case = self.primitives.case(op, self.primitives.parse_attrs(op, attrs), None, types)
+        return self.builder.append(self.builder.cases.intern(case), reads)
+
+
+def _zero(type_: Type) -> Constant:
+    return Literal(type_, bytes(type_.nbytes)) if isinstance(type_, TensorType) else (None,) * len(type_.fields)
+
+
+def _type_text(constant: Constant) -> str:
+    return str(constant.type) if isinstance(constant, Literal) else f"record of {len(constant)} fields"
+
+
+def _moved(graph: Graph) -> Graph:
+    """A graph whose references are to graphs of one number more."""
+    numbers = column(g if g == Externals.DETACHED else g + 1 for g in graph.external.graph)
+    return replace(graph, external=Externals(numbers, graph.external.value))

@@ -14,12 +14,12 @@ from itertools import accumulate
 
 from tidu_cli.errors import Remedy, TransformError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, Place, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest
 from tidu_cli.graph.select import another_name, find_value, listed, output_hint
 from tidu_cli.graph.types import Type
-from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.vocabulary import joint_vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.linking.passes import joint_passes, passes_of, require_linear

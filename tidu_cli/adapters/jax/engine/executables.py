@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from tidu_cli import __version__
-from tidu_cli.graph.columns.blocks import array_of
+from tidu_cli.graph.columns.dataflow import array_of
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.identity import case_digests
 from tidu_cli.graph.types import TensorType, Type, leaves

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.custom.packages import KNOWN
+from tidu_cli.graph.literals import spelled
+from tidu_cli.graph.types import ITEMSIZE, TensorType
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers
+from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
+from tidu_cli.rules.attrs.fields import field_names
 
 MOST_KNOWN = 65_536
 """As many elements of what is computed while a jaxpr is read."""
@@ -77,3 +85,80 @@ def as_numpy(value: Any) -> Any:
     import jax
 
     return np.asarray(jax.random.key_data(value))
+
+
+# Params of an equation as attrs of the operation of that name.
+
+
+OWN = {
+    "GatherDimensionNumbers": GatherDimensionNumbers,
+    "ScatterDimensionNumbers": ScatterDimensionNumbers,
+    "ConvDimensionNumbers": ConvDimensionNumbers,
+}
+"""Classes of attrs by the names of JAX's, whose fields have the names of theirs."""
+
+
+@cache
+def names_of(op: str) -> tuple[str, ...]:
+    """The names of an operation's attrs."""
+    return tuple(field_names(KNOWN[op].domain.attrs))
+
+
+def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Those of an equation's params that are attrs of an operation. Others are about how it is compiled."""
+    names = names_of(op)
+    if not names:
+        return {}
+    found = {name: plain(params[name]) for name in names if name in params}
+    mode = found.get("mode")
+    if isinstance(mode, str):
+        found["mode"] = mode.lower().removesuffix("_or_drop")
+    if found.get("fill_value") is not None:
+        found["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A param in terms of attrs: dtypes and enumerations by their names, integers of NumPy as Python's."""
+    if type(value) in (bool, int, str) or value is None:
+        return value
+    if isinstance(value, float):
+        return spelled(value)
+    if type(value).__name__ in OWN:
+        return _numbers(type(value).__name__, value)
+    if isinstance(value, tuple | list):
+        return tuple([v if type(v) is int else plain(v) for v in value])
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return name_of(np.dtype(value))
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.name if isinstance(value, Enum) or type(value).__name__ == "Primitive" else value
+
+
+@lru_cache(maxsize=256)
+def _numbers(kind: str, value: Any) -> Any:  # of gather and scatter may be equal
+    return OWN[kind](**{name: plain(v) for name, v in value._asdict().items()})
+
+
+def type_of(aval: Any) -> TensorType:
+    """The type of a value; keys of random numbers are the integers that they hold. Raises BuildError for other dtypes."""
+    dtype, shape = aval.dtype, aval.shape
+    if not isinstance(dtype, np.dtype):  # an extended dtype, of keys
+        physical = dtype._rules.physical_element_aval(dtype)
+        dtype, shape = physical.dtype, (*shape, *physical.shape)
+    name = name_of(np.dtype(dtype))
+    if name not in ITEMSIZE:
+        raise BuildError(f"a value of dtype {dtype}, which graphs do not have (dtypes: {', '.join(ITEMSIZE)})")
+    return TensorType(name, tuple(shape))
+
+
+def is_extended(aval: Any) -> bool:
+    """Whether a value is of an extended dtype: an array of keys of random numbers."""
+    return not isinstance(aval.dtype, np.dtype)
+
+
+def struct_of(type_: TensorType) -> Any:
+    """A type as JAX's."""
+    import jax
+
+    return jax.ShapeDtypeStruct(type_.shape, dtype_of(type_.dtype))

@@ -13,20 +13,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.attrs import is_extended, struct_of, type_of
-from tidu_cli.adapters.jax.functions.liveness import equations_within
+from tidu_cli.adapters.jax.functions.known import is_extended, struct_of, type_of
+from tidu_cli.adapters.jax.functions.places import equations_within
 from tidu_cli.adapters.numpy.errors import BuildError, called
 from tidu_cli.custom.definitions import PASS, OpDefinition, SourceGraph, SourceNode
 from tidu_cli.custom.library import extended
 from tidu_cli.custom.patterns import TensorPattern
 from tidu_cli.errors import TiduError
 from tidu_cli.frozen import replace
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import CaseTable, Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
-from tidu_cli.graph.walk import forwards
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.vocabulary import PrimitiveSet
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from tidu_cli.adapters.jax.functions.attrs import attrs_of, is_extended, names_of, type_of
 from tidu_cli.adapters.jax.functions.equations.calls import of_package
 from tidu_cli.adapters.jax.functions.equations.equation import Equation, spread
 from tidu_cli.adapters.jax.functions.equations.index import (
@@ -20,10 +19,20 @@ from tidu_cli.adapters.jax.functions.equations.index import (
     TAKE_KEYS,
     of_keys,
 )
-from tidu_cli.adapters.jax.functions.known import MOST_KNOWN, SMALL, Known, Value, as_numpy, known
-from tidu_cli.adapters.jax.functions.liveness import Needs, needed
+from tidu_cli.adapters.jax.functions.known import (
+    MOST_KNOWN,
+    SMALL,
+    Known,
+    Value,
+    as_numpy,
+    attrs_of,
+    is_extended,
+    known,
+    names_of,
+    type_of,
+)
 from tidu_cli.adapters.jax.functions.operations import Operations
-from tidu_cli.adapters.jax.functions.places import EquationError, called_at, refusal
+from tidu_cli.adapters.jax.functions.places import EquationError, Needs, called_at, needed, refusal
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder

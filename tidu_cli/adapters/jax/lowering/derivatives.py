@@ -20,7 +20,7 @@ from tidu_cli.adapters.jax.lowering.primitives.windows import is_plain
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, tangent_type
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.templates import jvp_template
 
 Function = Callable[..., tuple[Any, ...]]

@@ -15,8 +15,8 @@ from tidu_cli.adapters.jax.lowering.graphs import graph_function
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, Graph
-from tidu_cli.lax.builtin import BUILTIN, vocabulary
-from tidu_cli.rules.recording.graphs import expanded
+from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
+from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Function = Callable[..., tuple[Any, ...]]
@@ -107,7 +107,8 @@ def _families() -> dict[str, Callable[..., Any]]:
 @cache
 def _special() -> dict[str, Callable[..., Any]]:
     """Likewise, those that JAX does not have; their derivatives are tidu's."""
-    from tidu_cli.adapters.jax.lowering.special import bessel, gamma, hypergeometric, integrals, matrices
+    from tidu_cli.adapters.jax.lowering.special import bessel, gamma, hypergeometric, matrices
+    from tidu_cli.adapters.jax.lowering.special import hypergeometric as integrals
 
     families: tuple[Any, ...] = (bessel, gamma, hypergeometric, integrals, matrices)
     return {op: function for family in families for op, function in family.FUNCTIONS.items()}

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, placed
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Graph
-from tidu_cli.graph.walk import forwards
 
 Function = Callable[..., tuple[Any, ...]]
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 
 from tidu_cli.adapters.native.opcodes.table import (
+    COMPLEXES,
     FLOATS,
     INTEGERS,
+    PARTS,
     SIGNED,
     TYPES,
     Emit,
@@ -111,7 +113,7 @@ def _compared(symbol: str) -> Emit:
     return lambda e, x, y: e.b.fcmp_ordered(symbol, x, y)
 
 
-TABLE: dict[Signature, Emit] = {
+_FLOATS: dict[Signature, Emit] = {
     **same("add", FLOATS, 2, lambda e, x, y: e.b.fadd(x, y)),
     **same("sub", FLOATS, 2, lambda e, x, y: e.b.fsub(x, y)),
     **same("mul", FLOATS, 2, lambda e, x, y: e.b.fmul(x, y)),
@@ -149,3 +151,92 @@ TABLE: dict[Signature, Emit] = {
     **{key: emit for name in _LIBM for key, emit in same(name, FLOATS, 1, _function(name)).items()},
     **{Signature("select_n", ("bool", t, t), t): _select for t in FLOATS},
 }
+
+
+# Opcodes of complex numbers: those whose results NumPy's roundings leave no choice about.
+
+
+def _sum(e: Emitter, x: Value, y: Value) -> Value:
+    return e.b.fadd(x[0], y[0]), e.b.fadd(x[1], y[1])
+
+
+def _difference(e: Emitter, x: Value, y: Value) -> Value:
+    return e.b.fsub(x[0], y[0]), e.b.fsub(x[1], y[1])
+
+
+def _product(e: Emitter, x: Value, y: Value) -> Value:
+    real = e.b.fsub(e.b.fmul(x[0], y[0]), e.b.fmul(x[1], y[1]))
+    return real, e.b.fadd(e.b.fmul(x[0], y[1]), e.b.fmul(x[1], y[0]))
+
+
+def _equal(e: Emitter, x: Value, y: Value) -> Value:
+    return e.b.and_(e.b.fcmp_ordered("==", x[0], y[0]), e.b.fcmp_ordered("==", x[1], y[1]))
+
+
+def _unequal(e: Emitter, x: Value, y: Value) -> Value:
+    return e.b.or_(e.b.fcmp_unordered("!=", x[0], y[0]), e.b.fcmp_unordered("!=", x[1], y[1]))
+
+
+def _select_complex(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
+    return tuple(e.b.select(which, t, f) for f, t in zip(if_false, if_true, strict=True))
+
+
+_COMPLEXES: dict[Signature, Emit] = {
+    **same("add", COMPLEXES, 2, _sum),
+    **same("sub", COMPLEXES, 2, _difference),
+    **same("mul", COMPLEXES, 2, _product),
+    **same("neg", COMPLEXES, 1, lambda e, x: (e.b.fneg(x[0]), e.b.fneg(x[1]))),
+    **same("conj", COMPLEXES, 1, lambda e, x: (x[0], e.b.fneg(x[1]))),
+    **same("eq", COMPLEXES, 2, _equal, "bool"),
+    **same("ne", COMPLEXES, 2, _unequal, "bool"),
+    **{Signature("real", (c,), part): lambda e, x: x[0] for c, part in PARTS.items()},
+    **{Signature("imag", (c,), part): lambda e, x: x[1] for c, part in PARTS.items()},
+    **{Signature("complex", (part, part), c): lambda e, x, y: (x, y) for c, part in PARTS.items()},
+    **{Signature("select_n", ("bool", c, c), c): _select_complex for c in COMPLEXES},
+}
+
+
+# Opcodes that make a number of one dtype of one of another: to integers towards zero and clamped, NaN to 0.
+
+
+_REALS = (*FLOATS, *INTEGERS, "bool")
+
+
+def _conversion(old: str, new: str) -> Emit:
+    def emit(e: Emitter, x: Value) -> Value:
+        element = TYPES[new]
+        type_ = over(x.type, element)
+        if new == "bool":
+            return e.b.fcmp_unordered("!=", x, e.constant(x, 0.0)) if old in FLOATS else e.b.icmp_signed("!=", x, e.constant(x, 0))
+        if old in FLOATS and new in FLOATS:
+            return x if old == new else e.b.fpext(x, type_) if new == "f64" else e.b.fptrunc(x, type_)
+        if old in FLOATS:
+            return e.intrinsic("llvm.fptosi.sat" if new in SIGNED else "llvm.fptoui.sat", x, result=element)
+        if new in FLOATS:
+            return e.b.sitofp(x, type_) if old in SIGNED else e.b.uitofp(x, type_)
+        if element.width <= TYPES[old].width:
+            return e.b.trunc(x, type_) if element.width < TYPES[old].width else x
+        return e.b.sext(x, type_) if old in SIGNED else e.b.zext(x, type_)
+
+    return emit
+
+
+def _to_complex(old: str, new: str) -> Emit:
+    part = _conversion(PARTS.get(old, old), PARTS[new])
+
+    def emit(e: Emitter, x: Value) -> Value:
+        if old in PARTS:
+            return part(e, x[0]), part(e, x[1])
+        real = part(e, x)
+        return real, e.constant(real, 0.0)
+
+    return emit
+
+
+_CONVERSIONS: dict[Signature, Emit] = {
+    **{Signature("convert_element_type", (old,), new): _conversion(old, new) for old in _REALS for new in _REALS},
+    **{Signature("convert_element_type", (old,), new): _to_complex(old, new) for old in (*_REALS, *PARTS) for new in PARTS},
+}
+
+
+TABLE: dict[Signature, Emit] = {**_FLOATS, **_COMPLEXES, **_CONVERSIONS}

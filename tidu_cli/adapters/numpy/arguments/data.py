@@ -15,15 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arguments.names import free_names
-from tidu_cli.adapters.numpy.arguments.parameters import expected, named, takes_any
-from tidu_cli.adapters.numpy.arguments.trees import MISSING, annotated_class, hint_below, members_of
+from tidu_cli.adapters.numpy.arguments.parameters import (
+    MISSING,
+    annotated_class,
+    expected,
+    free_names,
+    hint_below,
+    members_of,
+    named,
+    takes_any,
+)
 from tidu_cli.adapters.numpy.errors import BuildError, name_of_function
 from tidu_cli.adapters.numpy.pytree import MAX_LEVELS
 from tidu_cli.errors import TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.literals import NONFINITE, Literal
-from tidu_cli.graph.text.instants import instant_from_text
-from tidu_cli.graph.text.types import parse_value_type
+from tidu_cli.graph.text import instant_from_text, parse_value_type
 from tidu_cli.graph.types import DATETIME, DTYPES, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.port_data import Data, Given, Static

@@ -14,14 +14,15 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.buffers import writing
-from tidu_cli.adapters.numpy.buffers.contents import Contents, mark_of, traced_in
-from tidu_cli.adapters.numpy.buffers.elements import STATIC
+from tidu_cli.adapters.numpy.buffers.elements import STATIC, Contents, mark_of, traced_in
 from tidu_cli.adapters.numpy.buffers.memory import (
     Memory,
     array_of,
+    buffers_wanted,
     contents_of,
     first_array,
     holds_traced,
+    innermost_running,
     is_traced,
     numbers_of,
     plain,
@@ -31,7 +32,6 @@ from tidu_cli.adapters.numpy.buffers.memory import (
     whole_of,
     write,
 )  # fmt: skip
-from tidu_cli.adapters.numpy.buffers.running import buffers_wanted, innermost_running
 from tidu_cli.adapters.numpy.errors import UntraceableError
 
 

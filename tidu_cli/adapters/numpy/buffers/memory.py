@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, WithTraced
 from tidu_cli.adapters.numpy.arrays.storage import own
-from tidu_cli.adapters.numpy.buffers.contents import Contents, joined, mark_of, traced_in
-from tidu_cli.adapters.numpy.buffers.elements import STATIC
-from tidu_cli.adapters.numpy.buffers.running import innermost_of, innermost_running
+from tidu_cli.adapters.numpy.buffers.elements import STATIC, Contents, joined, mark_of, traced_in
 from tidu_cli.adapters.numpy.errors import UntraceableError
+
+# Which recording runs, for what recordings are made of.
+
+
+RUNNING: ContextVar[Any] = ContextVar("running", default=None)
+"""The outermost one."""
+
+
+def innermost_of(x: Array) -> Any:
+    """The recording in which what is computed of a traced array is recorded now."""
+    recording: Any = x.recorder
+    return recording.open[-1]
+
+
+LOADING: ContextVar[bool] = ContextVar("loading", default=False)
+"""Whether a file is run whose function is to be traced."""
+
+
+def buffers_wanted() -> bool:
+    """Whether arrays that are made now may be met by a function that is traced."""
+    return RUNNING.get() is not None or LOADING.get()
+
+
+def innermost_running() -> Any:
+    """The recording in which nodes are recorded now, None if nothing is traced."""
+    recording = RUNNING.get()
+    return recording.open[-1] if recording is not None else None
+
 
 MANY = 32
 """An array that was joined of more parts than this is one from then on: what each step of a loop writes into and reads as a whole

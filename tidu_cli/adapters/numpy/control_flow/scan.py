@@ -8,9 +8,23 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of
-from tidu_cli.adapters.numpy.control_flow.bodies import Body, named, operands_of, parameters, run
-from tidu_cli.adapters.numpy.control_flow.carrying import Carried, constant_of, plain, settled, type_of
-from tidu_cli.adapters.numpy.control_flow.trees import Leaf, kind_of_tree, leaves, leaves_as, rebuilt
+from tidu_cli.adapters.numpy.control_flow.bodies import (
+    Body,
+    Carried,
+    Leaf,
+    constant_of,
+    kind_of_tree,
+    leaves,
+    leaves_as,
+    named,
+    operands_of,
+    parameters,
+    plain,
+    rebuilt,
+    run,
+    settled,
+    type_of,
+)
 from tidu_cli.adapters.numpy.control_flow.while_loop import counted
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct

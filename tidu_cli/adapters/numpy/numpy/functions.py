@@ -16,20 +16,20 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
 from tidu_cli.adapters.numpy.arrays.refused import FUNCTIONS as REFUSED
 from tidu_cli.adapters.numpy.arrays.repeats import repeated
-from tidu_cli.adapters.numpy.arrays.selection import Selection, masked_axes
-from tidu_cli.adapters.numpy.arrays.storage import rooted
+from tidu_cli.adapters.numpy.arrays.storage import Selection, masked_axes, rooted
 from tidu_cli.adapters.numpy.buffers.memory import Memory, resolved
 from tidu_cli.adapters.numpy.buffers.writing import into
 from tidu_cli.adapters.numpy.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.adapters.numpy.numpy import indexing, shaping, statistics
+from tidu_cli.adapters.numpy.numpy import reductions as reducing
+from tidu_cli.adapters.numpy.numpy import reductions as series
+from tidu_cli.adapters.numpy.numpy import signal as convolution
+from tidu_cli.adapters.numpy.numpy import signal as fourier
 from tidu_cli.adapters.numpy.numpy.elementwise import elementary
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
-from tidu_cli.adapters.numpy.numpy.indexing import indexed
+from tidu_cli.adapters.numpy.numpy.indexing import indexed, sizes_of
 from tidu_cli.adapters.numpy.numpy.linear_algebra import decompositions, products, systems
-from tidu_cli.adapters.numpy.numpy.primitives import sizes_of
-from tidu_cli.adapters.numpy.numpy.reductions import reducing, series
-from tidu_cli.adapters.numpy.numpy.signal import convolution, fourier
 from tidu_cli.adapters.numpy.numpy.writing import assigning, putting, statements
 from tidu_cli.errors import did_you_mean
 

@@ -16,8 +16,17 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak
 from tidu_cli.adapters.numpy.errors import UntraceableError
-from tidu_cli.adapters.numpy.numpy.indexing import indexed, part
-from tidu_cli.adapters.numpy.numpy.primitives import along, common_shape, filled, normal_axes, normal_axis, resized, sizes_of
+from tidu_cli.adapters.numpy.numpy.indexing import (
+    along,
+    common_shape,
+    filled,
+    indexed,
+    normal_axes,
+    normal_axis,
+    part,
+    resized,
+    sizes_of,
+)
 
 
 def _empty(x: Array) -> Any:

@@ -14,11 +14,10 @@ from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import real
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import where as where_
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.adapters.numpy.numpy.indexing import indexed
-from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
-from tidu_cli.adapters.numpy.numpy.primitives import (
+from tidu_cli.adapters.numpy.numpy.indexing import (
     along,
     floating,
+    indexed,
     is_given,
     is_nan,
     laid_along,
@@ -27,8 +26,9 @@ from tidu_cli.adapters.numpy.numpy.primitives import (
     resized,
     select,
 )
-from tidu_cli.adapters.numpy.numpy.reductions.reducing import any as any_
-from tidu_cli.adapters.numpy.numpy.reductions.reducing import nansum, sum
+from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
+from tidu_cli.adapters.numpy.numpy.reductions import any as any_
+from tidu_cli.adapters.numpy.numpy.reductions import nansum, sum
 from tidu_cli.adapters.numpy.numpy.shaping import concatenate, flip, moveaxis, squeeze, stack
 from tidu_cli.graph.types import FLOATS
 

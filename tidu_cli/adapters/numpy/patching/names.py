@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.buffers.buffer import Buffer
-from tidu_cli.adapters.numpy.buffers.memory import holds_traced
-from tidu_cli.adapters.numpy.buffers.running import LOADING, buffers_wanted
+from tidu_cli.adapters.numpy.buffers.memory import LOADING, buffers_wanted, holds_traced
 from tidu_cli.adapters.numpy.errors import written_by_users
 from tidu_cli.adapters.numpy.numpy.functions import FUNCTIONS
-from tidu_cli.adapters.numpy.patching import creating, joining, mathematics
+from tidu_cli.adapters.numpy.patching import creating
+from tidu_cli.adapters.numpy.patching import creating as joining
+from tidu_cli.adapters.numpy.patching import creating as mathematics
 
 _users = lru_cache(maxsize=4096)(written_by_users)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import logaddexp, x_times
 from tidu_cli.adapters.numpy.numpy.elementwise.special import SPECIAL, betaln, log_ndtr
-from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.adapters.numpy.numpy.indexing import filled, select
 from tidu_cli.frozen import Frozen, field
 
 Function = Callable[..., Array]

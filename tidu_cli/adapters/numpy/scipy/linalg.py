@@ -12,10 +12,10 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted_as_arrays
 from tidu_cli.adapters.numpy.errors import UntraceableError
+from tidu_cli.adapters.numpy.numpy.indexing import places
 from tidu_cli.adapters.numpy.numpy.linear_algebra import decompositions, systems
 from tidu_cli.adapters.numpy.numpy.linear_algebra.matrices import adjoint, inexact, matrices, singular_values, square, system
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
-from tidu_cli.adapters.numpy.numpy.primitives import places
 
 _HOW = frozenset({"overwrite_a", "overwrite_b", "check_finite", "lapack_driver", "driver", "lwork"})
 

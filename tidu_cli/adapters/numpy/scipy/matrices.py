@@ -9,11 +9,10 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, lifted_as_arrays
 from tidu_cli.adapters.numpy.errors import UntraceableError
-from tidu_cli.adapters.numpy.numpy.indexing import indexed
+from tidu_cli.adapters.numpy.numpy.indexing import filled, indexed
 from tidu_cli.adapters.numpy.numpy.linear_algebra.matrices import adjoint, square
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import kron, matmul
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import inv, solve
-from tidu_cli.adapters.numpy.numpy.primitives import filled
 from tidu_cli.adapters.numpy.numpy.shaping import concatenate, pad
 
 # Functions of matrices.

@@ -12,8 +12,8 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, arrays_in, lift
 from tidu_cli.adapters.numpy.errors import BuildError, UnknownFunctionError
 from tidu_cli.adapters.numpy.numpy.elementwise.special import all_of
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, select
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import cholesky, solve_triangular
-from tidu_cli.adapters.numpy.numpy.primitives import common_shape, filled, select
 from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE, PROBABILITIES, Distribution
 
 Method = Callable[..., Array]

@@ -2,21 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
-from tidu_cli.adapters.onnx.loading import package
+from tidu_cli.adapters.onnx.loading import DTYPES, package
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.adapters.onnx.reading.operators.arrays.sequences import TAKING
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operators, refusals
-from tidu_cli.adapters.onnx.reading.scopes import Scope
-from tidu_cli.adapters.onnx.reading.signatures import require_fitting
-from tidu_cli.adapters.onnx.tensors import DTYPES
 from tidu_cli.errors import Remedy, TiduError, did_you_mean
+from tidu_cli.frozen import Frozen, field
+from tidu_cli.graph.types import FLOATS
 from tidu_cli.limits import require
+
+# Names of values in a model's graph, in graphs within its nodes, and in functions.
+
+
+class Definition(Frozen, slots=False):
+    """What nodes are part of, the model's graph or a function: versions of operator sets by domain, and given attributes."""
+
+    versions: Mapping[str, int]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, opsets: Iterable[Any], attributes: Mapping[str, Any]) -> Definition:
+        """The definition with these imports of operator sets."""
+        return cls({domain_name(o.domain): o.version for o in opsets}, attributes)
+
+
+def domain_name(domain: str) -> str:
+    """A domain by its one name: the default one has two."""
+    return "" if domain == "ai.onnx" else domain
+
+
+class Scope:
+    """The values of names in a graph, and of those around it."""
+
+    def __init__(self, definition: Definition, around: Scope | None = None) -> None:
+        self.definition = definition
+        self.values: dict[str, Value] = {}
+        self.around = around
+
+    def get(self, name: str) -> Value | None:
+        """The value of a name, None if there is none."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.around
+        return None
+
+
+# What the specification says of an operator's inputs: how many there are, which may be left out, and of which dtypes they are.
+
+
+_NAMES = {
+    "float": "f32",
+    "double": "f64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "complex64": "c64",
+    "complex128": "c128",
+    "bool": "bool",
+}
+_NAMES |= {f"{sign}int{bits}": f"{letter}{bits}" for sign, letter in (("", "i"), ("u", "u")) for bits in (8, 16, 32, 64)}
+
+_KINDS = {"INT": (int, False), "FLOAT": (float, False), "STRING": (str, False)}
+_KINDS |= {f"{name}S": (kind, True) for name, (kind, _) in _KINDS.items()}
+"""Python's types of attributes by the names that schemas have for theirs, and whether there is a list of them."""
+
+
+class Parameter(NamedTuple):
+    """An input as it is declared. `kind` names the type that all inputs of it have, "" where they may differ."""
+
+    name: str
+    kind: str
+    dtypes: frozenset[str]
+    optional: bool
+
+
+@lru_cache(maxsize=1024)
+def _parameters(op_type: str, version: int, domain: str) -> tuple[Parameter, ...]:
+    declared = schema(op_type, version, domain)
+    allowed = {c.type_param_str: c.allowed_type_strs for c in declared.type_constraints}
+    found = []
+    for i in declared.inputs:
+        texts = allowed.get(i.type_str, [i.type_str])
+        tensors = [text.removeprefix("tensor(").removesuffix(")") for text in texts if text.startswith("tensor(")]
+        dtypes = {_NAMES[name] for name in tensors if name in _NAMES} if len(tensors) == len(texts) else set()
+        dtypes |= FLOATS if dtypes & FLOATS else set()  # floats may be read as others
+        kind = i.type_str if i.is_homogeneous else ""
+        found.append(Parameter(i.name, kind, frozenset(dtypes), i.option == declared.FormalParameterOption.Optional))
+    return tuple(found)
+
+
+def require_fitting(node: Node, operands: Sequence[Value]) -> None:
+    """Raises RefusedError unless inputs and attributes of a node are as the schema of its operator says."""
+    declared = schema(node.op_type, node.version, node.domain)
+    n = len(operands)
+    if not declared.min_input <= n <= declared.max_input:
+        due = (
+            f"{declared.min_input}" if declared.min_input == declared.max_input else f"{declared.min_input} to {declared.max_input}"
+        )
+        raise RefusedError(f"takes {due} inputs, and has {n}")
+    for name, attribute in declared.attributes.items():
+        if attribute.required and name not in node.attributes:
+            raise RefusedError(f"its attribute '{name}' is missing")
+        if name in node.attributes and not _is_of(node.attributes[name], attribute.type.name):
+            raise RefusedError(f"its attribute '{name}' is not of the type that is due, {attribute.type.name.lower()}")
+    _require_types(_parameters(node.op_type, node.version, node.domain), operands)
+
+
+def _is_of(value: Any, due: str) -> bool:
+    """Whether the value of an attribute is of a type as schemas call it: of those that operators read, others they look at."""
+    if due == "GRAPH":
+        return type(value).__name__ == "GraphProto"
+    if due == "TENSOR":
+        return isinstance(value, np.ndarray) or type(value).__name__ == "TensorProto"
+    kind, is_list = _KINDS.get(due, (object, False))
+    return isinstance(value, list) and all(isinstance(x, kind) for x in value) if is_list else isinstance(value, kind)
+
+
+def _require_types(parameters: Sequence[Parameter], operands: Sequence[Value]) -> None:
+    kinds: dict[str, tuple[str, str]] = {}
+    for k, x in enumerate(operands):
+        p = parameters[min(k, len(parameters) - 1)]
+        if x is None:
+            if not p.optional:
+                raise RefusedError(f"its input '{p.name}' is left out")
+            continue
+        dtype = _dtype(x)
+        if dtype is None or not p.dtypes:
+            continue
+        if dtype not in p.dtypes:
+            raise RefusedError(f"its input '{p.name}' is of {dtype}, and takes {', '.join(sorted(p.dtypes))}")
+        name, other = kinds.setdefault(p.kind, (p.name, dtype))
+        if p.kind and other != dtype:
+            raise RefusedError(f"its inputs '{name}' and '{p.name}' are of {other} and {dtype}, and take one type")
+
+
+def _dtype(x: Any) -> str | None:
+    """The dtype of an array, None for sequences."""
+    if isinstance(x, Array):
+        return x.type.dtype
+    return name_of(x.dtype) if hasattr(x, "dtype") else None
+
 
 WRONG = (TiduError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
 """What operators raise for operands that do not fit."""

@@ -20,11 +20,20 @@ from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.onnx.choices import Choices, as_key
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.holdings import operator_name
-from tidu_cli.adapters.onnx.reading.calling import WRONG, Expansion, is_read, operands_of, operator_of, results_of
+from tidu_cli.adapters.onnx.loading import array_of, dense
+from tidu_cli.adapters.onnx.reading.calling import (
+    WRONG,
+    Definition,
+    Expansion,
+    Scope,
+    domain_name,
+    is_read,
+    operands_of,
+    operator_of,
+    results_of,
+)
 from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_before
 from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
-from tidu_cli.adapters.onnx.reading.scopes import Definition, Scope, domain_name
-from tidu_cli.adapters.onnx.tensors import array_of, dense
 from tidu_cli.errors import DocumentError, LimitError, Remedy, UnknownNameError, counted, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document

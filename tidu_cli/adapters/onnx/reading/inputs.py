@@ -10,7 +10,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.tensors import dtype_name
+from tidu_cli.adapters.onnx.loading import dtype_name
 from tidu_cli.errors import DocumentError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 

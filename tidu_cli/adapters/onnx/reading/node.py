@@ -11,11 +11,10 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
-from tidu_cli.adapters.onnx.loading import package
-from tidu_cli.adapters.onnx.tensors import array_of, dtype_name
+from tidu_cli.adapters.onnx.loading import array_of, dtype_name, package
 from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Types
 
 Value = Any

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.onnx.loading import package
-from tidu_cli.adapters.onnx.writing.body import Body, NoMeaningError, tensor, tensor_type, value_info
+from tidu_cli.adapters.onnx.writing.lowering import Body, NoMeaningError, tensor, tensor_type, value_info
 from tidu_cli.adapters.onnx.writing.lowerings.elementwise import BROADCASTING
 from tidu_cli.adapters.onnx.writing.templates import DOMAIN, Template, Templates
 from tidu_cli.errors import TypeTextError
-from tidu_cli.formats.nodes.writer import GraphWriter
+from tidu_cli.formats.nodes.listed import GraphWriter
 from tidu_cli.formats.write import bindings, heading
+from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Document, Externals, Graph
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.arrays.structural import literal_array
-from tidu_cli.lax.builtin import vocabulary
+from tidu_cli.lax.vocabulary import vocabulary
 
 OPSET, OLDEST_OPSET, IR_VERSION = 21, 18, 10
 """The operator set of models that are written, and the oldest one; the oldest version of the format that has `metadata_props`."""

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from tidu_cli.adapters.onnx.loading import package
-from tidu_cli.adapters.onnx.writing.body import Body, constant_nodes
-from tidu_cli.adapters.onnx.writing.lowering import Lowering
+from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, constant_nodes
 from tidu_cli.adapters.onnx.writing.lowerings.arrays import aligned
 from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.frozen import Frozen

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.stablehlo.reading.affine import Affine, affine_values, fits
-from tidu_cli.adapters.stablehlo.reading.recording import Recording, inlined
-from tidu_cli.adapters.stablehlo.reading.site import Site
+from tidu_cli.adapters.stablehlo.reading.guards import Affine, affine_values, fits
+from tidu_cli.adapters.stablehlo.reading.recording import Recording, Site, inlined
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, TensorType
-from tidu_cli.graph.walk import forwards
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.terms import Term
 

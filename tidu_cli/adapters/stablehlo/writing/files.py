@@ -14,8 +14,8 @@ from tidu_cli.adapters.stablehlo.writing.lowering import package
 from tidu_cli.adapters.stablehlo.writing.module import module_text
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
 from tidu_cli.errors import ArgumentError, Remedy
-from tidu_cli.formats.msgpack.writer import pieces
-from tidu_cli.formats.nodes.writer import GraphWriter
+from tidu_cli.formats.msgpack import pieces
+from tidu_cli.formats.nodes.listed import GraphWriter
 from tidu_cli.formats.write import bindings, heading
 from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Document

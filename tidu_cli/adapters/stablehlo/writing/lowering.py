@@ -16,7 +16,7 @@ from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import Path, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 

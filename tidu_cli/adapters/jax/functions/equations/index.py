@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidu_cli.adapters.jax.functions.equations.arrays import ARRAYS
+from tidu_cli.adapters.jax.functions.equations.arrays import ARRAYS, ELEMENTWISE, REDUCTIONS, SPREADING
 from tidu_cli.adapters.jax.functions.equations.calls import CALLS as _CALLS
-from tidu_cli.adapters.jax.functions.equations.elementwise import ELEMENTWISE, SPREADING
+from tidu_cli.adapters.jax.functions.equations.equation import LOOPS, cond
 from tidu_cli.adapters.jax.functions.equations.library import CHOICES
-from tidu_cli.adapters.jax.functions.equations.loops import LOOPS, cond
-from tidu_cli.adapters.jax.functions.equations.matrices import MATRICES
+from tidu_cli.adapters.jax.functions.equations.matrices import MATRICES, SYSTEMS
 from tidu_cli.adapters.jax.functions.equations.random import RANDOM, of_keys, random_gamma
-from tidu_cli.adapters.jax.functions.equations.reductions import REDUCTIONS
-from tidu_cli.adapters.jax.functions.equations.systems import SYSTEMS
 from tidu_cli.adapters.jax.functions.places import REFUSED
 
 CALLS: dict[str, Callable[..., Any]] = {**_CALLS, **SYSTEMS, "cond": cond, "random_gamma": random_gamma}

@@ -14,12 +14,12 @@ from typing import Any
 
 from tidu_cli.adapters.jax.functions.equations.equation import Equation, spread
 from tidu_cli.adapters.jax.functions.known import Value
-from tidu_cli.adapters.jax.functions.liveness import equations_within
+from tidu_cli.adapters.jax.functions.places import equations_within
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import sinc as numpy_sinc
 from tidu_cli.adapters.numpy.numpy.elementwise.special import SPECIAL, safe
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import GENERAL
-from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.adapters.numpy.numpy.indexing import filled, select
 from tidu_cli.frozen import Frozen
 
 Nodes = Callable[..., Any]

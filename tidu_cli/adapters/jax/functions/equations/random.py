@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.attrs import is_extended
 from tidu_cli.adapters.jax.functions.equations.equation import Equation
-from tidu_cli.adapters.jax.functions.known import Known, Value
+from tidu_cli.adapters.jax.functions.known import Known, Value, is_extended
 from tidu_cli.adapters.numpy.arrays.array import Array
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

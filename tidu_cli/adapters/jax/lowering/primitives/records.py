@@ -14,7 +14,7 @@ from jax import numpy as jnp
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Types
 
 _OF_VECTORS = ("add", "sub", "neg", "mul", "div")

@@ -15,7 +15,7 @@ from jax import numpy as jnp
 from tidu_cli.adapters.jax.lowering.primitives import arrays
 from tidu_cli.adapters.jax.lowering.primitives.records import of_kernel
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.text.instants import NOT_A_TIME
+from tidu_cli.graph.text import NOT_A_TIME
 from tidu_cli.graph.types import DATETIMES, TIMES, TensorType
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")

@@ -14,7 +14,7 @@ import numpy as np
 
 from tidu_cli.adapters.jax.lowering.special.tables import Attrs, Function, polynomial, table
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.builtin import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN
 
 
 def _of_doubles(function: Callable[[Any], Any], otherwise: str) -> Function:

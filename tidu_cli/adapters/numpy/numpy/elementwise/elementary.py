@@ -12,7 +12,7 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import NUMBERS, Operand, an_array, arrays_in, lift, lifted, result_dtype
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.adapters.numpy.numpy.primitives import common_shape, filled, is_nan, select, truth
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, is_nan, select, truth
 from tidu_cli.graph.types import FLOATS, INTEGERS
 
 

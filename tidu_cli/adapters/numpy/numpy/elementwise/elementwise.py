@@ -9,7 +9,7 @@ from typing import Any
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.numpy.primitives import filled, is_nan, select, truth
+from tidu_cli.adapters.numpy.numpy.indexing import filled, is_nan, select, truth
 from tidu_cli.graph.types import DATETIMES, DURATIONS, FLOATS, INEXACT, INTEGERS, SIGNED
 
 Rule = Callable[..., Any]

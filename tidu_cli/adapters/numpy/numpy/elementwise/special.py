@@ -12,7 +12,7 @@ from functools import reduce
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import Rule, as_op, logaddexp, x_times
-from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.adapters.numpy.numpy.indexing import filled, select
 
 _PRIMITIVES: Mapping[str, str] = {
     "expit": "logistic", "erf": "erf", "erfc": "erfc", "erfinv": "erf_inv", "gammaln": "lgamma", "psi": "digamma", "gamma": "gamma",

@@ -16,7 +16,7 @@ from tidu_cli.adapters.numpy.arrays.operands import Operand
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import Rule
 from tidu_cli.adapters.numpy.numpy.elementwise.special import all_of, betaln, gammasgn, safe
-from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.adapters.numpy.numpy.indexing import filled, select
 
 
 class Parametrized(NamedTuple):

@@ -14,13 +14,12 @@ from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, kind, lift
 from tidu_cli.adapters.numpy.arrays.refused import FUNCTIONS as REFUSED
 from tidu_cli.adapters.numpy.arrays.refused import refusal
-from tidu_cli.adapters.numpy.arrays.selection import Selection
-from tidu_cli.adapters.numpy.arrays.storage import own
+from tidu_cli.adapters.numpy.arrays.storage import Selection, own
 from tidu_cli.adapters.numpy.errors import BuildError, UnknownFunctionError, UntraceableError
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.special import COMPLEX, SPECIAL
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import GENERAL, WITH_PARAMETERS, parametrized
-from tidu_cli.adapters.numpy.numpy.primitives import common_shape
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.types import COMPLEXES, INTEGERS, TIMES
 

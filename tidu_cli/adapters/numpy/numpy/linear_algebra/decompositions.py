@@ -14,12 +14,12 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, arrays_in, lift, lifted_as_arrays
 from tidu_cli.adapters.numpy.errors import UntraceableError
+from tidu_cli.adapters.numpy.numpy.indexing import filled, is_given, select
 from tidu_cli.adapters.numpy.numpy.linear_algebra.matrices import adjoint, inexact, matrices, singular_values, square
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import inv, matrix_norm
-from tidu_cli.adapters.numpy.numpy.primitives import filled, is_given, select
-from tidu_cli.adapters.numpy.numpy.reductions.reducing import count_nonzero
-from tidu_cli.adapters.numpy.numpy.reductions.reducing import sum as sum_
+from tidu_cli.adapters.numpy.numpy.reductions import count_nonzero
+from tidu_cli.adapters.numpy.numpy.reductions import sum as sum_
 
 
 class QRResult(NamedTuple):

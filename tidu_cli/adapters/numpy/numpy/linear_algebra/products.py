@@ -13,8 +13,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, array_dtype, lifted_as_arrays, lifted_weak
 from tidu_cli.adapters.numpy.errors import BuildError, UntraceableError
-from tidu_cli.adapters.numpy.numpy.indexing import indexed
-from tidu_cli.adapters.numpy.numpy.primitives import common_shape, filled, normal_axes, places, product, select
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, indexed, normal_axes, places, product, select
 from tidu_cli.adapters.numpy.numpy.shaping import matrix_transpose, moveaxis, pad, ravel, squeeze, stack
 
 

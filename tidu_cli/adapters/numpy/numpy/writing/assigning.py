@@ -16,10 +16,9 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, Shape
 from tidu_cli.adapters.numpy.arrays.operands import arrays_in, lift
-from tidu_cli.adapters.numpy.arrays.selection import Selection, masked_axes
+from tidu_cli.adapters.numpy.arrays.storage import Selection, masked_axes
 from tidu_cli.adapters.numpy.errors import UntraceableError
-from tidu_cli.adapters.numpy.numpy.indexing import Picked, expanded, picked, shown_shape, sliced
-from tidu_cli.adapters.numpy.numpy.primitives import filled, select
+from tidu_cli.adapters.numpy.numpy.indexing import Picked, expanded, filled, picked, select, shown_shape, sliced
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 

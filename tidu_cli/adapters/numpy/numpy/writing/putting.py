@@ -9,11 +9,9 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import NUMBERS, Operand, an_array, arrays_in, lift, result_dtype
-from tidu_cli.adapters.numpy.arrays.selection import Selection
-from tidu_cli.adapters.numpy.arrays.storage import require_writable, write
+from tidu_cli.adapters.numpy.arrays.storage import Selection, require_writable, write
 from tidu_cli.adapters.numpy.errors import UntraceableError
-from tidu_cli.adapters.numpy.numpy.indexing import indexed, taken
-from tidu_cli.adapters.numpy.numpy.primitives import normal_axis, places, select
+from tidu_cli.adapters.numpy.numpy.indexing import indexed, normal_axis, places, select, taken
 from tidu_cli.adapters.numpy.numpy.writing.assigning import converted, fitted, updated
 from tidu_cli.adapters.numpy.numpy.writing.statements import Flat, require_apart, set_item
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.aliasing import is_basic
+from tidu_cli.adapters.numpy.arrays.aliasing import Call, Item, is_basic
 from tidu_cli.adapters.numpy.arrays.array import OPERANDS_OF_OPERATORS, Array
-from tidu_cli.adapters.numpy.arrays.lenses import Call, Item
 from tidu_cli.adapters.numpy.arrays.operands import Operand, arrays_in
-from tidu_cli.adapters.numpy.arrays.selection import Selection
 from tidu_cli.adapters.numpy.arrays.shares import Share
-from tidu_cli.adapters.numpy.arrays.storage import A_NUMBER, is_view, layout, own, require_writable, rooted, write
+from tidu_cli.adapters.numpy.arrays.storage import A_NUMBER, Selection, is_view, layout, own, require_writable, rooted, write
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.adapters.numpy.numpy.indexing import taken
 from tidu_cli.adapters.numpy.numpy.writing.assigning import converted, updated

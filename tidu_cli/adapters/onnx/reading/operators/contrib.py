@@ -13,8 +13,8 @@ from tidu_cli.adapters.numpy.arrays.array import name_of
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, number
 from tidu_cli.adapters.onnx.reading.operators.elementwise.activations import gelu, relu, sigmoid
 from tidu_cli.adapters.onnx.reading.operators.elementwise.quantization import OPERATORS as QUANTIZATION
-from tidu_cli.adapters.onnx.reading.operators.sums.contraction import gemm, matmul, times
 from tidu_cli.adapters.onnx.reading.operators.sums.normalization import by_deviation, by_root_mean_square, rms_normalization
+from tidu_cli.adapters.onnx.reading.operators.sums.reductions import gemm, matmul, times
 from tidu_cli.adapters.onnx.reading.operators.windows.convolution import OPERATORS as CONVOLUTIONS
 from tidu_cli.graph.types import FLOATS
 

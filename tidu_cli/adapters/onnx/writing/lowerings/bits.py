@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -83,3 +84,139 @@ LOWERINGS: Mapping[str, Rule] = {
     "population_count": _population_count,
     "shift_right_arithmetic": _shift_right_arithmetic,
 }
+
+
+# Elementary functions of f64 by those that runtimes compute in it: they have f32 kernels alone of many, or lose digits.
+
+
+ARCTANGENT = (
+    (-0.8750608600031904, -16.157537187333652, -75.00855792314705, -122.8866684490136, -64.85021904942025),
+    (1.0, 24.858464901423062, 165.02700983169885, 432.88106049129027, 485.3903996359137, 194.55065714826140),
+)
+"""Numerator and denominator of (arctan(x) - x) / x^3 in x^2 for |x| <= 0.66 (S. Moshier, Cephes, atan.c)."""
+
+
+def of_doubles(rule: Rule, others: Rule) -> Rule:
+    """One rule for f64, another for the other dtypes."""
+    return lambda low, *operands: (rule if low.operand.dtype == "f64" else others)(low, *operands)
+
+
+def polynomial(low: Lowering, coefficients: Sequence[float], x: str) -> str:
+    """A polynomial in x by Horner's rule, from the highest power on."""
+    found = low.number(coefficients[0])
+    for c in coefficients[1:]:
+        found = low.emit("Add", low.emit("Mul", found, x), low.number(c))
+    return found
+
+
+def odd(of_size: Callable[[Lowering, str], str]) -> Callable[[Lowering, str], str]:
+    """An odd function by what it is of |x|. The sign of zero is kept."""
+
+    def rule(low: Lowering, x: str) -> str:
+        found = of_size(low, low.emit("Abs", x))
+        negative = low.emit("Less", x, low.number(0))
+        signed = low.emit("Where", negative, low.emit("Neg", found), found)
+        return low.emit("Where", low.emit("Equal", x, low.number(0)), x, signed)
+
+    return rule
+
+
+def log1p(low: Lowering, x: str) -> str:
+    """log(1 + x) = x log(u) / (u - 1) with u = 1 + x rounded, whose error cancels (W. Kahan)."""
+    one = low.number(1)
+    u = low.emit("Add", x, one)
+    large = low.emit("Log", u)
+    small = low.emit("Mul", x, low.emit("Div", large, low.emit("Sub", u, one)))
+    found = low.emit("Where", low.emit("Greater", low.emit("Abs", x), one), large, small)
+    return low.emit("Where", low.emit("Equal", u, one), x, found)
+
+
+def expm1(low: Lowering, x: str) -> str:
+    """exp(x) - 1, for small x by 2 t / (1 - t) with t = tanh(x / 2), which does not cancel."""
+    t = low.emit("Tanh", low.emit("Mul", x, low.number(0.5)))
+    small = low.emit("Div", low.emit("Add", t, t), low.emit("Sub", low.number(1), t))
+    large = low.emit("Sub", low.emit("Exp", x), low.number(1))
+    return low.emit("Where", low.emit("Less", low.emit("Abs", x), low.number(1)), small, large)
+
+
+def logistic(low: Lowering, x: str) -> str:
+    """1 / (1 + exp(-x))."""
+    return low.emit("Reciprocal", low.emit("Add", low.emit("Exp", low.emit("Neg", x)), low.number(1)))
+
+
+def _sinh(low: Lowering, x: str) -> str:
+    """(e + e / (1 + e)) / 2 with e = exp(x) - 1; for large x by the square of exp(x / 2), which does not overflow too early."""
+    e, half = expm1(low, x), low.number(0.5)
+    small = low.emit("Mul", half, low.emit("Add", e, low.emit("Div", e, low.emit("Add", e, low.number(1)))))
+    root = low.emit("Exp", low.emit("Mul", x, half))
+    large = low.emit("Mul", low.emit("Mul", root, half), root)
+    return low.emit("Where", low.emit("Greater", x, low.number(30)), large, small)
+
+
+def cosh(low: Lowering, x: str) -> str:
+    """(r^2 + 1 / r^2) / 2 with r = exp(|x| / 2), of which no part overflows too early."""
+    half = low.number(0.5)
+    root = low.emit("Exp", low.emit("Mul", low.emit("Abs", x), half))
+    scaled = low.emit("Mul", root, half)
+    return low.emit("Add", low.emit("Mul", scaled, root), low.emit("Div", low.emit("Div", half, root), root))
+
+
+def tan(low: Lowering, x: str) -> str:
+    """sin(x) / cos(x)."""
+    return low.emit("Div", low.emit("Sin", x), low.emit("Cos", x))
+
+
+def _asinh(low: Lowering, x: str) -> str:
+    """log1p(x + x^2 / (1 + sqrt(1 + x^2))), of large x log(x) + log(2)."""
+    one, square = low.number(1), low.emit("Mul", x, x)
+    root = low.emit("Sqrt", low.emit("Add", square, one))
+    small = log1p(low, low.emit("Add", x, low.emit("Div", square, low.emit("Add", one, root))))
+    large = low.emit("Add", low.emit("Log", x), low.number(math.log(2)))
+    return low.emit("Where", low.emit("Greater", x, low.number(2.0**28)), large, small)
+
+
+def acosh(low: Lowering, x: str) -> str:
+    """log1p(t + sqrt(t) sqrt(t + 2)) with t = x - 1, of large x log(x) + log(2)."""
+    t = low.emit("Sub", x, low.number(1))
+    root = low.emit("Mul", low.emit("Sqrt", t), low.emit("Sqrt", low.emit("Add", t, low.number(2))))
+    small = log1p(low, low.emit("Add", t, root))
+    large = low.emit("Add", low.emit("Log", x), low.number(math.log(2)))
+    return low.emit("Where", low.emit("Greater", x, low.number(2.0**28)), large, small)
+
+
+def _atanh(low: Lowering, x: str) -> str:
+    """log1p(2 x / (1 - x)) / 2."""
+    twice = low.emit("Div", low.emit("Add", x, x), low.emit("Sub", low.number(1), x))
+    return low.emit("Mul", low.number(0.5), log1p(low, twice))
+
+
+def _atan(low: Lowering, x: str) -> str:
+    """By a rational approximation near 0, to which 1 and infinity are moved."""
+    one, far = low.number(1), low.emit("Greater", x, low.number(math.tan(3 * math.pi / 8)))
+    middle = low.emit("Greater", x, low.number(0.66))
+    inverted = low.emit("Neg", low.emit("Reciprocal", x))
+    moved = low.emit("Where", middle, low.emit("Div", low.emit("Sub", x, one), low.emit("Add", x, one)), x)
+    near = low.emit("Where", far, inverted, moved)
+    square = low.emit("Mul", near, near)
+    ratio = low.emit("Div", polynomial(low, ARCTANGENT[0], square), polynomial(low, ARCTANGENT[1], square))
+    found = low.emit("Add", near, low.emit("Mul", low.emit("Mul", near, square), ratio))
+    start = low.emit("Where", middle, low.number(math.pi / 4), low.number(0))
+    return low.emit("Add", low.emit("Where", far, low.number(math.pi / 2), start), found)
+
+
+def _asin(low: Lowering, x: str) -> str:
+    """arctan(x / sqrt((1 - x) (1 + x)))."""
+    one = low.number(1)
+    root = low.emit("Sqrt", low.emit("Mul", low.emit("Sub", one, x), low.emit("Add", one, x)))
+    return _atan(low, low.emit("Div", x, root))
+
+
+def acos(low: Lowering, x: str) -> str:
+    """2 arctan(sqrt((1 - x) / (1 + x)))."""
+    one = low.number(1)
+    t = _atan(low, low.emit("Sqrt", low.emit("Div", low.emit("Sub", one, x), low.emit("Add", one, x))))
+    return low.emit("Add", t, t)
+
+
+sinh, asinh, atanh, asin, atan = odd(_sinh), odd(_asinh), odd(_atanh), odd(_asin), odd(_atan)
+"""Odd functions."""

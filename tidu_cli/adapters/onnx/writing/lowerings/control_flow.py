@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tidu_cli.adapters.onnx.writing.body import Body
-from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType, Type
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tidu_cli.adapters.onnx.writing.body import CODES
-from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
-from tidu_cli.adapters.onnx.writing.lowerings import doubles
-from tidu_cli.adapters.onnx.writing.lowerings.doubles import of_doubles
+from tidu_cli.adapters.onnx.writing.lowering import CODES, Lowering, Rule, widened
+from tidu_cli.adapters.onnx.writing.lowerings import bits as doubles
+from tidu_cli.adapters.onnx.writing.lowerings.bits import of_doubles
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED
 
 

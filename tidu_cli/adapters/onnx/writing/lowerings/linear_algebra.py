@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.writing.body import Body
-from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.linear_algebra.determinants import by_factors, by_inverse
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
-from tidu_cli.adapters.onnx.writing.lowerings.bits import reduced_bits
-from tidu_cli.adapters.onnx.writing.lowerings.doubles import log1p
+from tidu_cli.adapters.onnx.writing.lowerings.bits import log1p, reduced_bits
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 

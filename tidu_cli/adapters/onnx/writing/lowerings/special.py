@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
-from tidu_cli.adapters.onnx.writing.lowerings.doubles import odd, of_doubles, polynomial
+from tidu_cli.adapters.onnx.writing.lowerings.bits import odd, of_doubles, polynomial
 
 # fmt: off
 SCALED = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidu_cli.adapters.stablehlo.reading.loops import loop
-from tidu_cli.adapters.stablehlo.reading.recording import Recording, inlined
-from tidu_cli.adapters.stablehlo.reading.site import Reader, Site
+from tidu_cli.adapters.stablehlo.reading.recording import Reader, Recording, Site, inlined
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.terms import Term

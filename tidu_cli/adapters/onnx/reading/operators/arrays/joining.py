@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.numpy.primitives import normal_axes, normal_axis
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
 
 

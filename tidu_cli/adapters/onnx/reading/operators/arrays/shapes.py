@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.numpy.primitives import normal_axes
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axes
+from tidu_cli.adapters.onnx.loading import dense
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, counted, integer, number
-from tidu_cli.adapters.onnx.tensors import dense
 
 
 def axes_of(node: Node, given: Value | None, rank: int) -> list[int] | None:

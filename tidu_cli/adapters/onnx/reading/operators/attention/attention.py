@@ -11,8 +11,7 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, counted, number
 from tidu_cli.adapters.onnx.reading.operators.arrays.joining import padded, part
 from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
-from tidu_cli.adapters.onnx.reading.operators.sums.contraction import times
-from tidu_cli.adapters.onnx.reading.operators.sums.reductions import greatest, softmax, total
+from tidu_cli.adapters.onnx.reading.operators.sums.reductions import greatest, softmax, times, total
 from tidu_cli.frozen import Frozen
 
 

@@ -22,7 +22,7 @@ from tidu_cli.adapters.onnx.reading.operators.attention.attention import (
 )
 from tidu_cli.adapters.onnx.reading.operators.contrib import checked, given
 from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
-from tidu_cli.adapters.onnx.reading.operators.sums.contraction import matmul
+from tidu_cli.adapters.onnx.reading.operators.sums.reductions import matmul
 
 
 def _bias_of(node: Node, x: Value, kept: Value | None, attention_bias: Value | None, shape: tuple[int, int, int]) -> Value | None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.control_flow.bodies import Body, operands_of
-from tidu_cli.adapters.numpy.control_flow.carrying import type_of
+from tidu_cli.adapters.numpy.control_flow.bodies import Body, operands_of, type_of
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost
 from tidu_cli.adapters.onnx.reading.node import Node, RefusedError, Value
 from tidu_cli.graph.types import TensorType

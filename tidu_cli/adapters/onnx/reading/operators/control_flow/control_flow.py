@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.control_flow.cond import cond
+from tidu_cli.adapters.numpy.control_flow.while_loop import cond
 from tidu_cli.adapters.onnx.reading.node import NeedsValueError, Node, Operator, RefusedError, Value, counted
 from tidu_cli.adapters.onnx.reading.operators.arrays.shapes import normal
 from tidu_cli.adapters.onnx.reading.operators.control_flow.bodies import (

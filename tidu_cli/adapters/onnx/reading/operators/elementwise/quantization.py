@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.numpy.primitives import normal_axis
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axis
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, number
 from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.windows.convolution import OPERATORS as CONVOLUTION

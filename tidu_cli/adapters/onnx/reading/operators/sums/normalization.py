@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.numpy.primitives import normal_axes, normal_axis
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
 from tidu_cli.adapters.onnx.reading.operators.elementwise.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.sums.reductions import Axes, mean, total

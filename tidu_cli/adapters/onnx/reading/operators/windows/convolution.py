@@ -9,7 +9,7 @@ import numpy as np
 
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed
 from tidu_cli.adapters.onnx.reading.operators.sampling.sampling import linear_taps, widened
-from tidu_cli.adapters.onnx.reading.operators.windows.windows import automatic_padding, spatial, windows
+from tidu_cli.adapters.onnx.reading.operators.windows.pooling import automatic_padding, spatial, windows
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
 from tidu_cli.limits import require
