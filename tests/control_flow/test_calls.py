@@ -130,3 +130,31 @@ def test_reverse_mode_through_a_while_is_refused_in_one_line(times: int) -> None
         )
 
     hold(25 * times, law, looping(nested=CONDITIONED), seeds)
+
+
+def test_a_loop_in_a_loop_may_give_numbers_without_tangents() -> None:
+    """A scan around a while, in a while: its derivative is taken along; of the two that it gives at each step one is an integer."""
+
+    def sine(x):
+        return api.while_loop(lambda s: s[1] < 1, lambda s: (np.sin(s[0]), s[1] + 1), (x, 0))[0]
+
+    def step(x, k):
+        y = sine(x) * (k + 1.0)
+        return y, (k + 1, y * y)
+
+    def body(s):
+        last, (numbers, squares) = api.scan(step, s[0], np.arange(3))
+        return last + squares.sum() + numbers.sum(), s[1] + 1
+
+    def plain(x):
+        for _ in range(2):
+            total = 0
+            for k in range(3):
+                x = np.sin(x) * (k + 1.0)
+                total += x * x + k + 1
+            x = x + total
+        return x
+
+    doc = api.trace(lambda x: api.while_loop(lambda s: s[1] < 2, body, (x, 0))[0], "f64[]")
+    (found,) = api.evaluate(api.derivative(doc, "x"), {"x": 0.3}).values()
+    np.testing.assert_allclose(found, plain(0.3 + 1e-30j).imag / 1e-30, rtol=1e-14)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+import tidu_cli
 from tests.control_flow.laws import ORDERS, assert_alike, forward, gradient, hold, longer, run, tolerance_of
 from tests.control_flow.strategies import CONDITIONED, SCANS, looping
 from tests.graphs.interpret import random_inputs
@@ -147,3 +148,10 @@ def test_what_counts_as_the_same() -> None:
     assert not same(np.array([0.0]), np.array([-0.0]))
     assert not same(np.array([np.nan]), np.array([0.0]))
     assert same(np.array([np.nan]), -np.array([np.nan]))
+
+
+def test_padding_on_one_side_that_is_taken_off_is_gone() -> None:
+    for low, high in ((0, 1), (2, 0)):
+        document = tidu_cli.trace(lambda x, low=low, high=high: np.pad(x, (low, high))[low : low + 3] * 2, "f64[3]")
+        assert "pad" in {case.op for case, _ in document.head.nodes()}
+        assert {case.op for case, _ in simplify(document).head.nodes()}.isdisjoint({"pad", "slice"})

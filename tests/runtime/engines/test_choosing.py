@@ -116,3 +116,20 @@ def test_all_engines_have_what_is_asked_of_them():
     for engine in own_engines().values():
         module = engine
         assert all(callable(getattr(module, name)) for name in ("refusal", "program", "batch"))
+
+
+def test_an_engine_is_to_save_more_than_a_moment(monkeypatch):
+    """Another package's, which takes no time at all and is installed."""
+
+    class Instant:
+        name, package, extra, devices = "instant", "tidu_cli", "instant", False
+
+        def seconds(self, *_):
+            return 0.0
+
+        def refusal(self, *_):
+            return None
+
+    monkeypatch.setattr("tidu_cli.installed.own_engines", lambda: {"instant": Instant()})
+    assert chosen(steps_of_numbers(1), "auto").name == "numpy"
+    assert chosen(steps_of_numbers(10**7), "auto").name == "instant"

@@ -371,3 +371,12 @@ def test_digests_that_name_nothing(act: Callable[[Document, object], object]) ->
         resolve([f, g], bind=[(key("u"), key(absent))])
     with pytest.raises(UnknownNameError, match=r"^no graph without an input 'x' has a value"):
         resolve([f], bind=[(X, key(digest_text(digests(f)[0][1])))])
+
+
+def test_each_detached_value_is_asked_for_its_pass() -> None:
+    """Of two documents: what the linear graphs of pass 3 read knows no tangent of it, and of what the others read nobody knows."""
+    once = renumber(detach(linearize(function("g", {"x": "f64[]"}, lambda x: {"y": cos(x)}), [X]), 1), {1: 3})
+    twice = detach(linearize(linearize(function("f", {"x": "f64[]"}, lambda x: {"z": sin(x)}), [X]), [X]), 2)
+    assert renumber(once, {3: 8}).passes.keys() == {8}
+    with pytest.raises(TransformError, match="which may depend on tangents of pass 3; resolve it"):
+        renumber(resolve([once, twice]), {3: 8})
