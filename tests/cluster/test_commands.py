@@ -63,7 +63,7 @@ def of_session(number):
 
 @pytest.mark.check
 @needs_dask
-@pytest.mark.parametrize("whom", ["the command", "all of its processes"])
+@pytest.mark.parametrize("whom", [pytest.param("the command", marks=pytest.mark.campaign), "all of its processes"])
 def test_ctrl_c_leaves_no_process_and_what_is_done(whom, work, tmp_path):
     """To the command alone, as `kill` sends it, and to the group, as a terminal does."""
     out = tmp_path / "y.npz"
