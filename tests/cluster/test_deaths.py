@@ -154,7 +154,7 @@ def test_nothing_is_left_of_what_is_given_up(slowly, cluster):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("reduction", [None, "sum"])
+@pytest.mark.parametrize("reduction", [None, pytest.param("sum", marks=pytest.mark.campaign)])
 def test_a_lost_scheduler_is_one_line(reduction):
     from distributed import Client
 
