@@ -115,7 +115,7 @@ EXACT = {
     "j0": (special.j0, lambda x: mpmath.besselj(0, x), [-2.0, 0.0, 1.0, 30.0]),
     "j2.5": (lambda x: special.jv(2.5, x), lambda x: mpmath.besselj(2.5, x), [0.5, 30.0]),
     "i0": (special.i0, lambda x: mpmath.besseli(0, x), [-2.0, 0.0, 1.0, 30.0]),
-    "k1": (special.k1, lambda x: mpmath.besselk(1, x), [0.1, 1.0, 30.0]),
+    "k1": (special.k1, lambda x: mpmath.besselk(1, x), few([0.1, 1.0, 30.0], 2)),
     "sinc": (lambda x: special.spherical_jn(0, x), mpmath.sinc, [-2.0, 0.0, 1e-9, 5.0]),
     "binom": (lambda x: special.binom(x, 3), lambda n: n * (n - 1) * (n - 2) / 6, [-1.0, 0.0, 1.0, 2.0, 7.5]),
     "comb": (lambda x: special.comb(9.5, x), lambda k: mpmath.binomial(9.5, k), [0.25, 3.0, 7.5]),
@@ -123,7 +123,7 @@ EXACT = {
     "beta": (lambda x: special.beta(x, 0.75), lambda a: mpmath.beta(a, 0.75), [-2.5, -0.3, 3.0]),
     "gamma": (special.gamma, mpmath.gamma, [-2.5, 0.1, 3.0, 50.0]),
     "xlogy": (lambda x: special.xlogy(x, 0.5), lambda x: x * mpmath.log(0.5), [-1.0, 0.0, 2.0]),
-    "stdtr": (lambda x: special.stdtr(2.5, x), lambda t: _student(2.5, t), few([-0.5, 0.5, -3.0, 3.0], 2)),
+    "stdtr": (lambda x: special.stdtr(2.5, x), lambda t: _student(2.5, t), [-3.0, -0.5, 0.5, 3.0]),
     "chdtr": (lambda x: special.chdtr(x, 2.5), lambda v: mpmath.gammainc(v / 2, 0, 1.25, regularized=True), [0.5, 3.0, 20.0]),
 }
 
