@@ -53,7 +53,7 @@ def run(folder, *args, **variables):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.campaign)])
 def test_what_is_skipped_is_listed(tmp_path, workers):
     done = run(tmp_path, "-n", workers)
     assert done.returncode == 0 and "1 passed, 4 skipped, 1 xfailed" in done.stdout

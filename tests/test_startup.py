@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import needs
+from tests.tiers import few
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples"
@@ -74,8 +75,7 @@ def test_version_imports_click_only() -> None:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("format_", ["json", "msgpack"])
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize(("name", "format_"), few([(name, format_) for name in DOCUMENTS for format_ in ("json", "msgpack")], 3))
 def test_a_stage_imports_neither_pydantic_nor_numpy(name: str, format_: str) -> None:
     data = (SAMPLES / name).read_bytes()
     stages = [("linearize", "--wrt", DOCUMENTS[name], "--format", format_), ("transpose",), ("materialize",), ("resolve", "-")]

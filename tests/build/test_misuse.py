@@ -16,6 +16,7 @@ import pytest
 import tidu_cli
 from tests.cli.running import ROOT
 from tests.onnx.models import network
+from tests.tiers import few
 from tidu_cli.errors import ArgumentError, KeyTextError, TiduError
 from tidu_cli.graph.keys import Key
 
@@ -107,8 +108,8 @@ PARAMETERS = [
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = {}
-    for value in HOSTILE:
+    told, k = {}, PARAMETERS.index((name, parameter))
+    for value in few([*HOSTILE[k % 4 :], *HOSTILE[: k % 4]], 17):
         if value is type and name in LOOPS:
             continue  # what functions raise that are called with plain values is theirs
         try:

@@ -63,7 +63,7 @@ def of_session(number):
 
 @pytest.mark.check
 @needs_dask
-@pytest.mark.parametrize("whom", ["the command", "all of its processes"])
+@pytest.mark.parametrize("whom", [pytest.param("the command", marks=pytest.mark.campaign), "all of its processes"])
 def test_ctrl_c_leaves_no_process_and_what_is_done(whom, work, tmp_path):
     """To the command alone, as `kill` sends it, and to the group, as a terminal does."""
     out = tmp_path / "y.npz"
@@ -165,8 +165,10 @@ def test_a_wrong_dtype_in_chunk_500(many, tmp_path):
     ("damage", "why"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-3]), "is cut off, at 141 bytes of 144"),
-        (lambda path: path.unlink(), "No such file or directory"),
-        (lambda path: np.save(path, np.zeros(2, "i8")), "changed since the run began: it is <i8"),
+        pytest.param(lambda path: path.unlink(), "No such file or directory", marks=pytest.mark.campaign),
+        pytest.param(
+            lambda path: np.save(path, np.zeros(2, "i8")), "changed since the run began: it is <i8", marks=pytest.mark.campaign
+        ),
     ],
     ids=["cut", "gone", "another dtype"],
 )

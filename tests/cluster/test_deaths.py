@@ -122,7 +122,7 @@ def unregistered(client, plugin):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("reduce", [None, "sum"])
+@pytest.mark.parametrize("reduce", [None, pytest.param("sum", marks=pytest.mark.campaign)])
 def test_a_chunk_that_kills_its_workers_is_named(reduce, client):
     document = tidu.trace(lambda x: {"y": x + 1}, x="f64[]")
     program, x = tidu.compile(document), np.arange(100.0)
@@ -154,7 +154,7 @@ def test_nothing_is_left_of_what_is_given_up(slowly, cluster):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("reduction", [None, "sum"])
+@pytest.mark.parametrize("reduction", [None, pytest.param("sum", marks=pytest.mark.campaign)])
 def test_a_lost_scheduler_is_one_line(reduction):
     from distributed import Client
 
@@ -165,7 +165,7 @@ def test_a_lost_scheduler_is_one_line(reduction):
             put_together(batch(reduction=reduction), parts(batch(reduction=reduction), client))
 
 
-@pytest.mark.check
+@pytest.mark.campaign
 def test_sums_that_are_a_tenth_of_what_a_worker_holds():
     """Eight of them at once were more than it holds, with what computes them."""
     wave = tidu.compile(tidu.trace(lambda k, at: np.sin(k * at), "f64[]", "f64[4000000]"))

@@ -189,13 +189,13 @@ def test_no_more_is_under_way_than_the_window(reduction, memory, client, monkeyp
 
     monkeypatch.setattr(client, "submit", counted)
     with limited(Limits(memory=memory)):
-        made = batch(400, chunk=2, reduction=reduction)
+        made = batch(100, chunk=2, reduction=reduction)
         width = made.width(2)
         assert width == (2 * AHEAD if memory is None else memory // 2 // (2 * 8 * (4 if reduction else 4 + 6)))
         for k, _ in parts(made, client):
             if not reduction:
                 time.sleep(0.002)
                 under_way -= {f for f in under_way if f.key.endswith(f"-chunk-{k}")}
-    assert len(most) == 200
+    assert len(most) == 50
     assert max(most) <= width
     assert reduction or max(most) == width

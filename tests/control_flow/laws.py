@@ -28,10 +28,10 @@ longer = pytest.mark.parametrize("times", [1, pytest.param(CAMPAIGN, marks=pytes
 """For tests of laws: once as they are, and at length in the campaign."""
 
 
-def hold(n: int, law: Callable[..., None], *strategies: st.SearchStrategy) -> None:
-    """Try a law on so many examples."""
+def hold(n: int, law: Callable[..., None], *strategies: st.SearchStrategy, check: int = 200) -> None:
+    """Try a law on so many examples, of which `make check` takes some."""
 
-    @settings(max_examples=examples(n), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(n, check), suppress_health_check=list(HealthCheck))
     @given(st.tuples(*strategies))
     def holds(drawn: tuple[Any, ...]) -> None:
         law(*drawn)

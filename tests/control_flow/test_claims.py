@@ -47,7 +47,7 @@ def test_derivatives_are_read_without_complaint(times: int) -> None:
             read_again(materialize(derived))
             read_again(recompute(materialize(derived), policy))
 
-    hold(12 * times, law, looping(), policies)
+    hold(12 * times, law, looping(), policies, check=10)
 
 
 @longer
@@ -57,7 +57,7 @@ def test_derivatives_of_whiles_too(times: int) -> None:
             read_again(ORDERS[order](doc))
             read_again(materialize(ORDERS[order](doc)))
 
-    hold(15 * times, law, looping(nested=CONDITIONED))
+    hold(15 * times, law, looping(nested=CONDITIONED), check=10)
 
 
 @longer

@@ -37,7 +37,7 @@ def test_scans_and_branches_are_what_they_are_written_out(order: str, times: int
     def law(doc: Document, seed: int) -> None:
         compared(doc, unrolled(doc), order, seed)
 
-    hold(EXAMPLES[order] * times, law, looping(depth=3 if order == "values" else 2), seeds)
+    hold(EXAMPLES[order] * times, law, looping(depth=3 if order == "values" else 2), seeds, check=10)
 
 
 @longer

@@ -37,7 +37,7 @@ def test_values_of_derivatives_stay(order: str, times: int) -> None:
         assert_alike(run(single, at), run(derived, at), 1e-11)
         assert_plans_agree(single, at)
 
-    hold(15 * times, law, looping(nested=CONDITIONED if "reverse" not in order and order != "vjp" else SCANS), seeds)
+    hold(15 * times, law, looping(nested=CONDITIONED if "reverse" not in order and order != "vjp" else SCANS), seeds, check=10)
 
 
 @longer

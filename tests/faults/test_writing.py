@@ -11,11 +11,13 @@ import stat
 import subprocess
 import sys
 import time
+from itertools import product
 
 import pytest
 
 from tests.cli.running import ROOT
 from tests.faults.dying import NEW, OLD
+from tests.tiers import few
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats import replacing
 from tidu_cli.formats.write import write_pieces
@@ -41,8 +43,10 @@ def system(request, monkeypatch):
 # --- signals, at every step
 
 
-@pytest.mark.parametrize("options", [(), ("--named",), ("--new",), ("--named", "--new")], ids=" ".join)
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    few(product(["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP"], [(), ("--named",), ("--new",), ("--named", "--new")]), 6),
+)
 def test_a_signal_at_each_step(tmp_path, name, options):
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.dying", name, tmp_path, *options], cwd=ROOT, capture_output=True, check=True

@@ -94,7 +94,7 @@ def test_documents(data, layout):
 
 
 @given(mutated_structures(), st.sampled_from(LAYOUTS))
-@settings(max_examples=examples(500, check=55))
+@settings(max_examples=examples(500, check=20))
 def test_broken_documents(data, layout):
     agree(layout(data).encode())
 

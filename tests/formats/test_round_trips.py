@@ -39,7 +39,7 @@ def test_bytes_do_not_depend_on_the_way_a_document_came(data):
         assert format_document(read(format_document(document, format, listed=listed)), "json") == expected
 
 
-@settings(max_examples=examples(2000, check=65))
+@settings(max_examples=examples(2000, check=30))
 @given(documents(detached=False))
 def test_types_written_on_nodes_are_those_inferred(data):
     document = read(data)

@@ -45,7 +45,7 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
     applied = []
     identity = TABLE[key]
 
-    @settings(max_examples=examples(200, check=20) if full() else 5, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(200, check=10) if full() else 5, deadline=None, suppress_health_check=list(HealthCheck))
     @given(site(key), st.integers(0, 2**32 - 1))
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
         sketch, results = found
@@ -95,6 +95,8 @@ def test_what_is_assumed_is_needed(key: tuple[str, str], assumed: str, monkeypat
     monkeypatch.setattr("tidu_cli.transforms.rewriting.identities", lambda assumptions: {identity.op: (identity,)})
 
     def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
+        if any(differing):
+            return  # one is enough
         sketch, results = found
         before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
         finite = "finite" in identity.assumes and assumed != "finite"

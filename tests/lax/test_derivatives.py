@@ -77,7 +77,7 @@ def operands_of(sample):
 @pytest.mark.every
 @pytest.mark.parametrize("op", SMOOTH)
 def test_jvp_is_the_derivative(op):
-    samples = few(filter(smooth, by_op()[op]), 9)
+    samples = few(filter(smooth, by_op()[op]), 4)
     assert samples
     for sample in samples:
         operands, given = operands_of(sample), directions(sample, 0)
@@ -160,7 +160,7 @@ def linear(sample):
 @pytest.mark.every
 @pytest.mark.parametrize("op", [op for op in OPS if BUILTIN[op].rules.transpose is not None])
 def test_transpose_is_the_adjoint(op):
-    samples = few(filter(linear, by_op()[op]), 40)
+    samples = few(filter(linear, by_op()[op]), 15)
     assert samples
     for sample in samples:
         for mask in masks_of(sample):

@@ -14,6 +14,7 @@ from tests.cli.running import invoke, succeed
 from tests.custom.making import body, unary
 from tests.graphs.loops import F64, NESTED, SCAN, WHILE, document, graph, node
 from tests.programs import needs
+from tidu_cli import limits
 from tidu_cli.errors import StepsError
 from tidu_cli.formats.read import parse_document
 
@@ -145,7 +146,9 @@ def test_engines_count_nested_loops_alike_many_times():
 
 
 @pytest.mark.check
-def test_check_looks_for_inputs_at_which_loops_end():
+@pytest.mark.parametrize("steps", [20_000, pytest.param(limits.DRAWN_STEPS, marks=pytest.mark.campaign)])
+def test_check_looks_for_inputs_at_which_loops_end(steps, monkeypatch):
+    monkeypatch.setattr(limits, "DRAWN_STEPS", steps)
     # s <- s x while s < 100 runs on at |x| < 1, and comes to an end at a point from another interval.
     condition = graph({"h": F64, "s": F64}, [node("lt", 1, 0)], {"go": 2})
     body = graph({"x": F64, "s": F64}, [node("mul", 1, 0)], {"s": 2})
@@ -158,7 +161,7 @@ def test_check_looks_for_inputs_at_which_loops_end():
     verdicts = [json.loads(succeed("check", "-", "--numeric", "--json", "--seed", str(seed), input=data)) for seed in range(6)]
     said = [v["stdin"]["numeric"]["jvp"] for v in verdicts]
     assert all(v["ok"] for v in said) and any(v["error"] is not None for v in said), said
-    assert all("1,000,000 steps" in v["why"][0] for v in said if v["error"] is None), said
+    assert all(f"{steps:,} steps" in v["why"][0] for v in said if v["error"] is None), said
 
 
 def test_laws_whose_loops_end_get_their_verdicts_where_others_run_on():

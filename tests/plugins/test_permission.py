@@ -87,7 +87,17 @@ def test_it_is_imported_if_it_is_named(mark, name):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("args", [["ops"], ["ops", "--json"], ["ops", "sin"], ["check", "--ops", "sin"], ["--help"], ["schema"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["ops"],
+        pytest.param(["ops", "--json"], marks=pytest.mark.campaign),
+        ["ops", "sin"],
+        ["check", "--ops", "sin"],
+        ["--help"],
+        ["schema"],
+    ],
+)
 def test_nor_does_what_lists_ops(mark, args):
     done = tidu(mark.parent / "site", *args, named="")
     assert (done.returncode, done.stderr, mark.exists()) == (0, b"", False)

@@ -80,6 +80,6 @@ def test_folding_makes_no_cycles_and_hides_no_branch(made):
 
 @pytest.mark.check
 def test_a_long_chain_is_one_node():
-    made = read([("neg", k) for k in range(100_000)], 100_000)
+    made = read([("neg", k) for k in range(30_000)], 30_000)
     assert n_items(made, collapse=True)[0] == 3
     assert len(picture(made, collapse=True).items) == 3

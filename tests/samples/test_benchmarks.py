@@ -85,7 +85,7 @@ def test_pipeline_prints_tables():
     assert 10 < peak < 1000, "the peak of a small graph is that of the interpreter, in MB"
 
 
-@pytest.mark.check
+@pytest.mark.campaign
 def test_startup_prints_a_table():
     command = [sys.executable, BENCHMARKS / "startup.py", "--rounds", "1", "--markdown"]
     found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)

@@ -114,7 +114,7 @@ def test_the_data_are_what_the_script_makes(monkeypatch):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("steps", [8, 64, 1024])
+@pytest.mark.parametrize("steps", [8, 64, pytest.param(1024, marks=pytest.mark.campaign)])
 def test_the_lstm_is_the_unrolled_one(steps, monkeypatch):
     given = arrays(SAMPLES / "adbench" / "data" / "lstm_l2_c1024.npz")
     types = {"main": "f64[4,56]", "extra": "f64[3,14]", "state": "f64[4,14]", "sequence": "f64[1024,14]"}

@@ -76,7 +76,7 @@ COUNTED: dict[str, Callable[[Any], Any]] = {
 """Functions of 7 numbers whose loops count."""
 
 
-@pytest.mark.parametrize("name", few(COUNTED, 5))
+@pytest.mark.parametrize("name", few(COUNTED, 3))
 def test_a_loop_that_counts_is_a_scan(name: str) -> None:
     function = COUNTED[name]
     document = of_function(function, X)

@@ -79,7 +79,7 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", UNARY)
 def test_unary(name: str) -> None:
-    for type_ in few(UNARY[name], 3):
+    for type_ in few(UNARY[name], 2):
         require_as_xla(f'"stablehlo.{name}"(%a0)', [edges(type_)], [type_], type_)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.graphs.interpret import evaluate, free_inputs, random_inputs
 from tests.graphs.strategies import ANY, documents, seeds
+from tests.tiers import examples
 from tests.transforms.laws.test_laws import law, nearly, wrt_of
 from tidu_cli import load
 from tidu_cli.errors import TransformError
@@ -47,7 +48,7 @@ def real(document: Document) -> bool:
     return not any(t.complex for t in types)
 
 
-@law
+@settings(law, max_examples=examples(80, check=25))
 @given(documents(makers=ANY).filter(real), seeds)
 def test_blocks_are_the_columns_and_the_rows(doc: Document, seed: int) -> None:
     values = random_inputs(doc, seed)

@@ -310,7 +310,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("call", few([*PAIRS, *SINGLES], 140), ids=lambda call: call.text)
+@pytest.mark.parametrize("call", few([*PAIRS, *SINGLES], 40), ids=lambda call: call.text)
 def test_functions_of_traced_arrays(call: Call) -> None:
     recorder = Recorder()
     xs, ys = (

@@ -19,7 +19,7 @@ from tests.formats.hostile.mutations import mutated
 from tests.formats.plain import described, documents, read
 from tests.formats.schema.agreement import BEYOND_SCHEMAS, disagreement, exact, refusal, refusal_of_shape, stock
 from tests.fuzz.inputs.attr_values import drawn, one_node
-from tests.tiers import examples, full
+from tests.tiers import campaign, examples
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = {
@@ -208,7 +208,7 @@ def _mutants(seed: int, count: int) -> None:
 
 
 def test_mutants() -> None:
-    _mutants(1, 400 if full() else 120)
+    _mutants(1, 400 if campaign() else 100)
 
 
 @pytest.mark.campaign

@@ -47,7 +47,7 @@ def agrees(plain: object) -> bool:
     return True
 
 
-@settings(max_examples=examples(2000, check=60))
+@settings(max_examples=examples(2000, check=30))
 @given(documents())
 def test_documents_are_taken(data):
     assert agrees(data)

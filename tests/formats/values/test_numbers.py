@@ -93,7 +93,7 @@ def check(text: str, dtype: str, given_value: object) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-@law
+@settings(law, max_examples=examples(400, check=70))
 @given(data=st.data())
 def test_text_rounds_once(dtype, data):
     text = data.draw(texts(dtype))

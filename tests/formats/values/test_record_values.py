@@ -96,7 +96,7 @@ def test_what_is_written_reads_back(format, drawn):
 
 
 @pytest.mark.parametrize("format", ["json", "npz", "msgpack"])
-@settings(max_examples=examples(2000, check=80))
+@settings(max_examples=examples(2000, check=40))
 @given(named_values())
 def test_files_may_hold_records_that_no_input_is(format, drawn):
     of, values = drawn

@@ -48,7 +48,7 @@ def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
 
 
-@pytest.mark.parametrize("name", few(FUNCTIONS, 11))
+@pytest.mark.parametrize("name", few(FUNCTIONS, 5))
 def test_a_function(name: str) -> None:
     with jax.enable_x64(True):
         function = FUNCTIONS[name]

@@ -69,7 +69,7 @@ def defined(document: Any) -> list[str]:
     return [d.name for d in getattr(document.cases.vocabulary, "definitions", ())]
 
 
-@pytest.mark.parametrize("name", few(FUNCTIONS, 8))
+@pytest.mark.parametrize("name", few(FUNCTIONS, 4))
 def test_derivatives_are_those_of_jax_without_operations_of_the_document(name: str) -> None:
     function, points = FUNCTIONS[name]
     document, derivatives = orders(function, 2)

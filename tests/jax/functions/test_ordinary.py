@@ -16,7 +16,7 @@ import pytest
 
 from tests.jax.lowering.compiled import compiled
 from tests.ordinary import test_ordinary as ordinary
-from tests.tiers import campaign
+from tests.tiers import campaign, few
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
@@ -92,7 +92,7 @@ def jaxs(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[list[A
     return list(map(np.asarray, found)), list(map(np.asarray, gradients))
 
 
-@pytest.mark.parametrize("field", ordinary.FIELDS)
+@pytest.mark.parametrize("field", few(ordinary.FIELDS, 5))
 def test_gradients_are_jaxs(field: str) -> None:
     module = with_jax(field)
     compared = 0

@@ -117,7 +117,7 @@ def require_values_of_numpy(op: str, jax: Any, dtypes: set[str] | None = None, n
 
 @pytest.mark.parametrize("op", [op for op in OPS if op not in SPECIAL])
 def test_values_are_those_of_numpy(op: str, jax: Any) -> None:
-    require_values_of_numpy(op, jax, FEW, 2)
+    require_values_of_numpy(op, jax, FEW, 1)
 
 
 @pytest.mark.campaign
@@ -135,7 +135,7 @@ OWN = (
 )
 
 
-@pytest.mark.parametrize("op", few(OWN, 5))
+@pytest.mark.parametrize("op", few(OWN, 2))
 def test_derivatives_that_jax_has_not_are_those_of_tidu(op: str, jax: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derivatives, "function_of_jax", jax_function)
     for example, case in example_cases(BUILTIN, BUILTIN[op]):

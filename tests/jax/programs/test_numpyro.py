@@ -91,7 +91,7 @@ MODELS: dict[str, tuple[Callable[..., None], tuple[Any, ...], dict[str, tuple[in
 """Models, their data, and the shapes of their unconstrained parameters."""
 
 
-@pytest.mark.parametrize("name", few(MODELS, 2))
+@pytest.mark.parametrize("name", few(MODELS, 1))
 def test_gradient_of_the_potential_energy(name: str) -> None:
     model, data, shapes = MODELS[name]
     params = {k: RNG.standard_normal(shape) / 2 for k, shape in shapes.items()}

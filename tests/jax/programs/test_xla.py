@@ -27,7 +27,7 @@ def load() -> Any:
 XLA = load()
 
 
-CHEAP = ("gmm-test", "conv-strided")
+CHEAP = ("gmm-test",)
 REST = [pytest.param(name, marks=pytest.mark.campaign) for name in XLA.PROBLEMS if name not in CHEAP]
 
 

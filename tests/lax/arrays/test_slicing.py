@@ -97,7 +97,7 @@ def test_slices(axes):
 paddings = st.tuples(st.integers(0, 4), st.integers(-8, 6), st.integers(-8, 6), st.integers(0, 3))
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200, check=100))
 @given(st.lists(paddings, max_size=3))
 def test_pads(axes):
     config = []

@@ -49,7 +49,7 @@ SINGULAR = [
 
 @pytest.mark.parametrize("order", few([1, 2, 3], 3))
 def test_derivatives_are_sums_of_minors(order: int) -> None:
-    for n, rank, dtype, batch in SINGULAR:
+    for n, rank, dtype, batch in few(SINGULAR, 23):
         if order == 3 and n > 4:
             continue
         x = of_rank(n, rank, dtype, batch)

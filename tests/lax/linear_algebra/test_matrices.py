@@ -67,7 +67,7 @@ def test_qr(drawn: tuple[Any, Any], full: bool) -> None:
     assert not np.diagonal(dr, axis1=-2, axis2=-1).imag.round(9).any()
 
 
-@settings(max_examples=examples(2000, check=115))
+@settings(max_examples=examples(2000, check=60))
 @given(matrices(), st.booleans())
 def test_svd(drawn: tuple[Any, Any], full: bool) -> None:
     x, t = drawn

@@ -66,7 +66,7 @@ def counts_exactly(primal, tangent):
 
 
 @pytest.mark.parametrize(("primal", "tangent"), [(p, t) for p, t in PAIRS if p in INTEGERS | DATETIMES])
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(20, check=10))
 @given(st.data())
 def test_whole_numbers_come_back_exactly(primal, tangent, data):
     dtype = numpy_dtype(np, primal)
@@ -87,7 +87,7 @@ def numbers(primal, tangent):
 
 
 @pytest.mark.parametrize(("primal", "tangent"), [(p, t) for p, t in PAIRS if p in FLOATS | COMPLEXES | DURATIONS])
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(20, check=10))
 @given(st.data())
 def test_floats_come_back_but_for_rounding(primal, tangent, data):
     dtype = numpy_dtype(np, primal)

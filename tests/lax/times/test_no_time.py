@@ -43,7 +43,7 @@ def results(op, attrs, dtype, arrays):
 
 
 @pytest.mark.parametrize(("op", "attrs", "n"), ORDERING)
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=15))
 @given(data=st.data())
 def test_nat_is_ordered_as_nan_is(op, attrs, n, data):
     element = st.none() | st.integers(-3, 3)

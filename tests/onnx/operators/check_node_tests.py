@@ -95,7 +95,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_nodes(module: str) -> None:
     """Of each test of a module its values; of some their derivatives, and derivatives written as ONNX."""
     cases = [case for case in cases_of(module).values() if has_tensors_only(case)]
-    derived = {id(case) for case in few(cases, 4)}
+    derived = {id(case) for case in few(cases, 1)}
     kinds = [require_node(case, derivatives=id(case) in derived) for case in cases]
     if onnx.__version__ == COMPARED_WITH:
         assert kinds.count("refused") == REFUSED.get(module.rpartition(".")[2], 0)

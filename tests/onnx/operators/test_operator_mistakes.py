@@ -64,7 +64,7 @@ def outcome(one, fold):
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("start", few(range(0, 600, 100), 2))
+@pytest.mark.parametrize("start", few(range(0, 600, 100), 1))
 def test_nodes_by_chance(start):
     for one in map(node, range(start, start + 100)):
         found = [outcome(one, fold) for fold in (False, True)]

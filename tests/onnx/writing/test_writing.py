@@ -16,7 +16,7 @@ from tests.graphs.templates import apply
 from tests.lax.sampling.samples import by_op
 from tests.onnx.operators.one_node import eps
 from tests.onnx.writing.written import by_reference, by_runtime, checked_model
-from tests.tiers import campaign, examples
+from tests.tiers import campaign, examples, few
 from tidu_cli.adapters.onnx.writing.lowering import CODES, NoMeaningError
 from tidu_cli.adapters.onnx.writing.lowerings import linear_algebra, special
 from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
@@ -82,7 +82,7 @@ def require_close(found: Any, expected: Any, what: str) -> None:
 @pytest.mark.parametrize("op", OPS)
 def test_examples_have_the_same_values(op: str, opset: int) -> None:
     rng, tried = np.random.default_rng(0), 0
-    for example, case in example_cases(BUILTIN, BUILTIN[op]):
+    for example, case in few(example_cases(BUILTIN, BUILTIN[op]), 4 if opset == OLDEST_OPSET else 2):
         if are_arrays(case):
             tried += 1
             operands = [np.asarray(draw(rng, t, of_operand(example.within, k))) for k, t in enumerate(case.operands)]
@@ -92,15 +92,16 @@ def test_examples_have_the_same_values(op: str, opset: int) -> None:
 
 @cache
 def samples() -> dict[str, list[Any]]:
-    """Samples of each primitive that is written: those of no elements, and some of all others."""
+    """Samples of each primitive that is written: of those of no elements, and of all others."""
     found: dict[str, list[Any]] = {}
     for sample in (sample for op in LOWERINGS for sample in by_op().get(op, ())):
         if are_arrays(sample.case) and sample.attrs.get("mode") != "promise_in_bounds":
             found.setdefault(sample.op, []).append(sample)
 
     def some(op: str, all_: list[Any]) -> list[Any]:
-        chosen = {*np.random.default_rng(list(op.encode())).permutation(len(all_))[: 40 if campaign() else 5]}
-        return [s for k, s in enumerate(all_) if k in chosen or any(0 in np.shape(x) for x in s.operands)]
+        chosen = {*np.random.default_rng(list(op.encode())).permutation(len(all_))[: 40 if campaign() else 2]}
+        empty = few([k for k, s in enumerate(all_) if any(0 in np.shape(x) for x in s.operands)], 1)
+        return [s for k, s in enumerate(all_) if k in chosen or k in empty]
 
     return {op: some(op, all_) for op, all_ in found.items()}
 

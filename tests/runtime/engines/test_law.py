@@ -74,7 +74,7 @@ def test_derivatives_of_random_documents_of_scalars(engine, document, seed):
 
 
 @ENGINE
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=20))
 @given(documents(makers=REAL, dtypes=("f64",), shapes=((),), max_graphs=1, bindings=False), st.data())
 def test_edges(engine, document, data):
     """NaN, infinities, zeros of both signs, subnormal numbers and others that overflow."""
@@ -122,7 +122,7 @@ def test_batches_are_items_one_by_one(document, seed, size):
 
 
 @pytest.mark.jax
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, check=20))
 @given(SCALARS, seeds, st.integers(1, 40))
 def test_batches_are_graphs_of_arrays(document, seed, size):
     """XLA has one program for a number and another for many, whose products it may contract otherwise."""

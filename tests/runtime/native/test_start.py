@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import few
+from tests.tiers import campaign, few
 
 ROOT = Path(__file__).parents[3]
-TURNS = 4
+TURNS = 4 if campaign() else 2
 
 LOADED, COMPILED = 2, 6
 """The processor's time with the engine, at most, over that with NumPy, which is 0.15 s and more; 1.2 and 3 were measured."""

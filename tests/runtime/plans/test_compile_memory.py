@@ -30,15 +30,22 @@ def gradient(document: Document) -> Graph:
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize(("make", "bytes_a_node"), [(dag, 24), (chain, 38)])
+@pytest.mark.parametrize(
+    ("make", "bytes_a_node", "n"),
+    [
+        (dag, 24, 2**16),
+        (chain, 38, 2**15),
+        *(pytest.param(dag, 24, n, marks=pytest.mark.campaign) for n in SIZES),
+        pytest.param(chain, 38, SIZES[-1], marks=pytest.mark.campaign),
+    ],
+)
 def test_compiling(make: Callable[[int], Document], bytes_a_node: int, n: int) -> None:
     graph = gradient(make(n))
     assert peak(lambda: compile_graph(graph)) < IN_BLOCKS + bytes_a_node * graph.n_nodes
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [2**15, pytest.param(2**17, marks=pytest.mark.campaign)])
 def test_running_a_program_once_keeps_no_calls(n: int) -> None:
     program = compile_graph(gradient(dag(n)))
     at = {i.key: np.array(0.1) for i in program.inputs}

@@ -123,7 +123,7 @@ def test_both_ways_write_the_same(doc: Document, seed: int, steps: str, sizes: d
     derivatives(doc, wrt_of(doc, seed), steps, **sizes)
 
 
-@law
+@settings(law, max_examples=examples(150, check=30))
 @given(documents(makers=SMOOTH, shapes=((),), max_nodes=24, max_graphs=3), seeds, orders, sizes)
 def test_both_ways_write_the_same_of_scalars(doc: Document, seed: int, steps: str, sizes: dict[str, int]) -> None:
     derivatives(doc, wrt_of(doc, seed), steps, **sizes)

@@ -131,7 +131,7 @@ def test_the_sums_are_those_of_dense_cotangents(doc: Document, seed: int) -> Non
     assert np.array_equal(a, b)
 
 
-@law
+@settings(law, max_examples=examples(60, check=25))
 @given(st.one_of(reading(), reading(dtype="c128")), seeds)
 def test_transpose_is_the_adjoint_at_every_order(doc: Document, seed: int) -> None:
     forward = linearize(doc, [X])

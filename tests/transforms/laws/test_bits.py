@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz.inputs.programs import by_every_engine, merged_alike, same_bits
 from tests.graphs.interpret import evaluate, free_inputs, random_inputs
 from tests.graphs.sketch import Value, function, key
-from tests.tiers import thin
+from tests.tiers import few
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -93,7 +93,7 @@ def keep_their_bits(cases: range) -> None:
                 merged_alike(doc, random_inputs(doc, case), np.random.default_rng(case))
 
 
-@pytest.mark.parametrize("block", thin(range(14), 4))
+@pytest.mark.parametrize("block", few(range(14), 4))
 def test_materialize_and_plans_keep_all_bits(block: int) -> None:
     keep_their_bits(range(12 * block, 12 * block + 12))
 

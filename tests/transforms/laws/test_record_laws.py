@@ -82,7 +82,7 @@ def test_values(pair: Pair, seed: int) -> None:
     ],
     ids=lambda names: "".join(name[0] for name in names),
 )
-@law
+@settings(law, max_examples=examples(60, check=10))
 @given(record_graphs(), seeds)
 def test_derivatives_to_third_order(transforms: list[str], pair: Pair, seed: int) -> None:
     found = derived(pair, *transforms)

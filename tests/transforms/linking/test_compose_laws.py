@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import succeed
 from tests.graphs.interpret import evaluate, free_inputs, random_inputs, random_value
 from tests.graphs.sketch import Sketch, Value, document, function, key, structure
 from tests.graphs.strategies import ANY, SMOOTH, Pool, documents, seeds
+from tests.tiers import examples
 from tests.transforms.laws.test_laws import law, nearly, same
 from tests.transforms.linking.composing import SAMPLES, X, bound, composed_by_command, cos, exp, inexact, scalar, sin, tanh
 from tidu_cli.formats.read import parse_document
@@ -146,7 +147,7 @@ CURVES: dict[str, Callable[[Value], Value]] = {
 }
 
 
-@law
+@settings(law, max_examples=examples(80, check=15))
 @given(st.lists(st.sampled_from(sorted(CURVES)), min_size=1, max_size=4), st.sampled_from(sorted(CURVES)), seeds)
 def test_the_command_composes_vjps_in_reverse(curves: list[str], last: str, seed: int) -> None:
     """tidu compose f.json vjp_g.json vjp_f.json --share x is tidu compose f.json g.json | tidu vjp --wrt x, to the last bit."""

@@ -68,7 +68,7 @@ def piped(document: Document, pipeline: Sequence[tuple[str, bool, int]]) -> Port
     return ports(single)
 
 
-@law
+@settings(law, max_examples=examples(100, check=25))
 @given(documents(makers=ANY), passes)
 def test_pipelines(document: Document, pipeline: list[tuple[str, bool, int]]) -> None:
     assert piped(document, pipeline) == piped(zero_twin(document), pipeline)

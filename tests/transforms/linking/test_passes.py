@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import tidu_cli
 from tests.graphs.interpret import evaluate
 from tests.graphs.sketch import function, key, names, op, structure
 from tests.graphs.strategies import ANY, documents, seeds
+from tests.tiers import examples
 from tests.transforms.large.test_bulk import large_from
 from tests.transforms.laws.test_laws import law, wrt_of
 from tidu_cli.checking.comparing.structure import structural_differences
@@ -281,7 +282,7 @@ def test_only_an_exact_comparison_tells_identities_apart() -> None:
 # Other numbers
 
 
-@law
+@settings(law, max_examples=examples(80, check=30))
 @given(documents(makers=ANY), seeds)
 def test_renumbering_there_and_back_changes_nothing(doc: Document, seed: int) -> None:
     wrt = wrt_of(doc, seed)

@@ -17,6 +17,7 @@ from tests.onnx.operators.one_node import (
     require_equal,
     versions,
 )  # fmt: skip
+from tests.tiers import few
 from tidu_cli.adapters.onnx.reading.operators.elementwise import activations, elementwise
 from tidu_cli.errors import TiduError
 
@@ -55,7 +56,7 @@ def tolerance(op, dtype):
 def test_they_agree_with_other_evaluators_at_all_versions_and_dtypes(op):
     rng = np.random.default_rng(0)
     for version in versions(op):
-        for k, dtype in enumerate(dtypes(op, version)):
+        for k, dtype in few(enumerate(dtypes(op, version)), 2):
             if op == "Erf" and dtype.kind in "iu":
                 continue
             for shapes in SHAPES if k == 0 else SHAPES[1:2]:

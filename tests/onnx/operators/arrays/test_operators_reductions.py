@@ -18,6 +18,7 @@ from tests.onnx.operators.one_node import (
     require_equal,
     versions,
 )
+from tests.tiers import few
 from tidu_cli.adapters.onnx.reading.operators.sums.reductions import REDUCTIONS
 from tidu_cli.errors import TiduError
 
@@ -56,7 +57,7 @@ def require_reduced(one, tolerance):
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reductions_agree_with_other_evaluators_at_all_versions_and_dtypes(op):
     for version in versions(op):
-        for k, dtype in enumerate(dtypes(op, version)):
+        for k, dtype in few(enumerate(dtypes(op, version)), 3):  # float32 is the first
             if "Log" in op and dtype.kind in "iu":
                 continue
             x = numbers(op, dtype, (2, 3, 4))
