@@ -17,6 +17,7 @@ import pytest
 
 from tests import forking
 from tests.cli.running import ENVIRONMENT, ROOT, F, document, graph, invoke, process, shell, succeed
+from tests.tiers import campaign
 from tests.waiting import LIMIT, until
 from tidu_cli.cli.main import COMMANDS, cli, module_of
 
@@ -334,6 +335,9 @@ def doublings():
     return document(one, two)
 
 
+GRAPHS = 1000 if campaign() else 300
+
+
 def many_graphs(n):
     first = graph([("neg", 0)], outputs=[("y0", 1)], name="f0")
     rest = [graph([("neg", [g - 1, 1 if g == 1 else 0])], inputs=[], outputs=[(f"y{g}", 0)], name=f"f{g}") for g in range(1, n)]
@@ -344,9 +348,9 @@ def many_graphs(n):
 @pytest.mark.parametrize(
     ("form", "make", "output", "value", "derivative"),
     [
-        ("json", lambda: chain(3_000), "y", 1.0, None),
+        ("json", lambda: chain(10_000 if campaign() else 3_000), "y", 1.0, None),
         ("msgpack", doublings, "z", 2.0**60, 2.0**60),
-        ("json", lambda: many_graphs(300), "y299", 1.0, 1.0),
+        ("json", lambda: many_graphs(GRAPHS), f"y{GRAPHS - 1}", 1.0, 1.0),
     ],
     ids=["chain", "doublings", "graphs"],
 )

@@ -23,7 +23,7 @@ from tests.cluster.clusters import (
     values,
     watch_keeping,
 )
-from tests.tiers import few
+from tests.tiers import campaign, few
 from tidu_cli.cluster import run
 from tidu_cli.cluster.run import AHEAD, batch_of, parts
 from tidu_cli.cluster.work import parcel_of
@@ -33,6 +33,7 @@ from tidu_cli.limits import Limits, limited
 
 pytestmark = needs_dask
 N = 23
+N_CHUNKS = 200 if campaign() else 50
 AXES = {"x": 0, "y": 0}
 
 
@@ -189,13 +190,13 @@ def test_no_more_is_under_way_than_the_window(reduction, memory, client, monkeyp
 
     monkeypatch.setattr(client, "submit", counted)
     with limited(Limits(memory=memory)):
-        made = batch(100, chunk=2, reduction=reduction)
+        made = batch(2 * N_CHUNKS, chunk=2, reduction=reduction)
         width = made.width(2)
         assert width == (2 * AHEAD if memory is None else memory // 2 // (2 * 8 * (4 if reduction else 4 + 6)))
         for k, _ in parts(made, client):
             if not reduction:
                 time.sleep(0.002)
                 under_way -= {f for f in under_way if f.key.endswith(f"-chunk-{k}")}
-    assert len(most) == 50
+    assert len(most) == N_CHUNKS
     assert max(most) <= width
     assert reduction or max(most) == width

@@ -12,7 +12,7 @@ import msgpack
 import pytest
 
 from tests.custom.making import Data, body, definition, encoded, read, unary, using
-from tests.tiers import few
+from tests.tiers import campaign, few
 from tidu_cli.custom.definitions import OpDefinition
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
@@ -157,8 +157,9 @@ def test_ops_nest_as_deep_as_is_allowed():
 @pytest.mark.check
 def test_no_garbage_is_collected_while_a_rule_is_recorded():
     """Nothing that is recorded is in a cycle, and looking at a million objects again and again took most of the time."""
-    linear = linearize(read(used({"o": chain("forward", 8_000)}, "o")), [A])
-    document = read(used({"o": chain("backward", 8_000)}, "o"))
+    n = 20_000 if campaign() else 8_000
+    linear = linearize(read(used({"o": chain("forward", n)}, "o")), [A])
+    document = read(used({"o": chain("backward", n)}, "o"))
     passes: list[object] = []
 
     def note(phase: str, info: dict[str, int]) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.running import document, graph
+from tests.tiers import campaign
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.folding import folds
@@ -80,6 +81,7 @@ def test_folding_makes_no_cycles_and_hides_no_branch(made):
 
 @pytest.mark.check
 def test_a_long_chain_is_one_node():
-    made = read([("neg", k) for k in range(30_000)], 30_000)
+    n = 100_000 if campaign() else 30_000
+    made = read([("neg", k) for k in range(n)], n)
     assert n_items(made, collapse=True)[0] == 3
     assert len(picture(made, collapse=True).items) == 3
