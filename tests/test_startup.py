@@ -111,7 +111,7 @@ def test_a_broken_document_is_judged_by_the_models() -> None:
 
 LOADED = {
     ("linearize", "samples/f.json", "--wrt", "x"): (88, 13_900),
-    ("eval", "samples/f.json", "--set", "x=3"): (90, 18_300),
+    ("eval", "samples/f.json", "--set", "x=3"): (90, 18_400),
 }
 """Commands, and how many modules of tidu's, rooms left out, and lines of them they load at most."""
 
@@ -128,7 +128,7 @@ def test_little_is_loaded_for_a_model(tmp_path: Path) -> None:
     model = tmp_path / "f.onnx"
     run("convert", "samples/f.json", "-o", model)
     found = loaded("grad", model, "--wrt", "x", "--format", "json")
-    assert found[0] <= 150 and found[1] <= 29_200, found
+    assert found[0] <= 150 and found[1] <= 29_300, found
 
 
 def loaded(*command: str | Path) -> tuple[int, int]:

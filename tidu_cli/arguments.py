@@ -1,66 +1,25 @@
-"""What the functions of `tidu_cli` take, in one table by the names of parameters: misuse is told in the words of Python."""
+"""Checks of arguments, in the words of Python. `options` says which parameter has which."""
 
 from __future__ import annotations
 
-import inspect
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
-from itertools import chain, repeat
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
-from tidu_cli.errors import ArgumentError, did_you_mean
+from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
-from tidu_cli.installed import OWN_ENGINES, OWN_FORMATS, brought_engines
+from tidu_cli.installed import OWN_ENGINES, brought_engines
 from tidu_cli.limits import parse_size
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Check = Callable[[str, Any], Any]
 """Of the name of a parameter and a value: the value as the function takes it, or ArgumentError."""
 
 
-def checked(**own: Check) -> Callable[[Function], Function]:
-    """The function with its arguments checked by `own` or `CHECKS`, and keys parsed. It raises ArgumentError and KeyTextError."""
-
-    def checking(function: Function) -> Function:
-        form = inspect.signature(function)
-        code = function.__code__
-        named = code.co_argcount + code.co_kwonlyargcount
-        checks = {name: own.get(name) or CHECKS.get(name, _anything) for name in code.co_varnames[:named]}
-        places = [(name, checks[name]) for name in code.co_varnames[: code.co_argcount]]
-        several = code.co_varnames[named] if code.co_flags & inspect.CO_VARARGS else ""
-        others = several, own.get(several) or CHECKS.get(several, _anything)
-
-        @wraps(function)
-        def apply(*args: Any, **options: Any) -> Any:
-            given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
-            chosen = {k: checks.get(k, _anything)(k, value) for k, value in options.items()}
-            try:
-                return function(*given, **chosen)
-            except TypeError as error:
-                _require_bound(function.__name__, form, args, options, error)
-                raise
-
-        return apply  # type: ignore[return-value]
-
-    return checking
-
-
-def _require_bound(name: str, form: inspect.Signature, args: Any, options: Mapping[str, object], error: TypeError) -> None:
-    """Raises ArgumentError if the arguments are too many, too few or of names that the function has not, as `error` says."""
-    try:
-        form.bind(*args, **options)
-    except TypeError:
-        parameters = list(form.parameters)
-        hint = next(filter(None, (did_you_mean(k, parameters) for k in options if k not in parameters)), "")
-        reason = str(error).removeprefix(f"{name}() ")
-        raise ArgumentError(f"{name} {reason}{hint} (it takes {', '.join(parameters)})") from None
-
-
-def _anything(name: str, value: object) -> object:
+def anything(name: str, value: object) -> object:
+    """No check."""
     return value
 
 
@@ -79,7 +38,8 @@ def _refuse(name: str, value: object, expected: str, instead: str = "") -> Argum
     return ArgumentError(f"argument '{name}' takes {expected}, not {_told(value)}{instead}")
 
 
-def _document(name: str, value: object) -> object:
+def document(name: str, value: object) -> object:
+    """A check: a document."""
     if isinstance(value, Document):
         return value
     instead = "load and trace give one"
@@ -101,7 +61,7 @@ def a_key(value: object, name: str = "key") -> Key:
     return parse_key(value)
 
 
-def _list_of(each: Check, expected: str, alone: Any = ()) -> Check:
+def list_of(each: Check, expected: str, alone: Any = ()) -> Check:
     """A check: several of what `each` checks, or one of the types `alone`."""
 
     def check(name: str, value: Any) -> list[Any]:
@@ -121,7 +81,7 @@ def one_key(name: str, value: object) -> Key:
     return a_key(value, name)
 
 
-def _instance(types: Any, expected: str, *, optional: bool = True) -> Check:
+def instance(types: Any, expected: str, *, optional: bool = True) -> Check:
     """A check: of one of these types, or None."""
 
     def check(name: str, value: Any) -> Any:
@@ -132,18 +92,18 @@ def _instance(types: Any, expected: str, *, optional: bool = True) -> Check:
     return check
 
 
-mapping = _instance(Mapping, "a dict, by keys such as 'x'")
-text = _instance(str, "text")
-flag = _instance(bool, "True or False")
-result_file = _instance((str, PathLike), "the name of a file, text or a Path")
-_file = _instance((str, PathLike), "the name of a file, text or a Path", optional=False)
-op_name = _instance(str, "the name of an op, such as 'mul'", optional=False)
-formula_text = _instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
-a_function = _instance(Callable, "a function of NumPy arrays", optional=False)
-several_functions = _list_of(a_function, "a list of functions of NumPy arrays")
+mapping = instance(Mapping, "a dict, by keys such as 'x'")
+text = instance(str, "text")
+flag = instance(bool, "True or False")
+result_file = instance((str, PathLike), "the name of a file, text or a Path")
+file_name = instance((str, PathLike), "the name of a file, text or a Path", optional=False)
+op_name = instance(str, "the name of an op, such as 'mul'", optional=False)
+formula_text = instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
+a_function = instance(Callable, "a function of NumPy arrays", optional=False)
+several_functions = list_of(a_function, "a list of functions of NumPy arrays")
 
 
-_type = _instance((str, TensorType, RecordType), "a dict of types, text such as 'f32', by the keys of inputs", optional=False)
+_type = instance((str, TensorType, RecordType), "a dict of types, text such as 'f32', by the keys of inputs", optional=False)
 
 
 def by_key(name: str, value: Any) -> Any:
@@ -177,18 +137,21 @@ def one_of(*words: str) -> Check:
     return check
 
 
-def _engine(name: str, value: Any) -> Any:
+def among_engines(name: str, value: Any) -> Any:
+    """A check: the name of an engine, or None."""
     return value if isinstance(value, str) and value in brought_engines() else one_of("auto", "numpy", *OWN_ENGINES)(name, value)
 
 
-def _policies(name: str, value: Any) -> list[str]:
-    policies = [value] if isinstance(value, str | int) else [] if value is None else value
-    if isinstance(policies, bytes | Mapping) or not isinstance(policies, Iterable):
+def policies(name: str, value: Any) -> list[str]:
+    """A check: policies of recomputation, as text."""
+    found = [value] if isinstance(value, str | int) else [] if value is None else value
+    if isinstance(found, bytes | Mapping) or not isinstance(found, Iterable):
         raise _refuse(name, value, "'sqrt', 'cheap', a number of steps, or a list of 'value=KEY' and 'graph=NAME'")
-    return [x if isinstance(x, str) else str(whole(name, x)) for x in policies]
+    return [x if isinstance(x, str) else str(whole(name, x)) for x in found]
 
 
-def _sizes(name: str, value: Any) -> Any:
+def sizes_by_name(name: str, value: Any) -> Any:
+    """A check: a dict of integers, by names."""
     return {key: whole(name, size) for key, size in (named(name, value) or {}).items()}
 
 
@@ -197,12 +160,14 @@ def types_by_name(name: str, value: Any) -> Any:
     return {key: _type(name, type_) for key, type_ in (named(name, value) or {}).items()}
 
 
-def _tangents(name: str, value: Any) -> Any:
+def tangent_types(name: str, value: Any) -> Any:
+    """A check: a dict of types, by keys."""
     mapping(name, value)
     return {a_key(key): _type(name, type_) for key, type_ in (value or {}).items()}
 
 
-def _pairs(name: str, value: Any) -> Any:
+def pairs_of_keys(name: str, value: Any) -> Any:
+    """A check: a dict from keys to keys, or a list of pairs."""
     pairs = value.items() if isinstance(value, Mapping) else value
     pairs = list(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, str | bytes) else [value]
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
@@ -210,7 +175,8 @@ def _pairs(name: str, value: Any) -> Any:
     return [(a_key(i), a_key(o)) for i, o in pairs]
 
 
-def _count(name: str, value: Any) -> object:
+def count(name: str, value: Any) -> object:
+    """A check: an integer, or None."""
     return None if value is None else whole(name, value)
 
 
@@ -237,7 +203,8 @@ def axes_by_key(name: str, value: Any) -> Any:
     return {key: whole(name, axis) for key, axis in values_by_key(name, value).items()}
 
 
-def _renumbering(name: str, value: Any) -> Any:
+def renumbering(name: str, value: Any) -> Any:
+    """A check: a dict from integers to integers."""
     if not isinstance(value, Mapping):
         raise _refuse(name, value, "a dict from pass numbers to pass numbers, such as {1: 2}")
     return {whole(name, old): whole(name, new) for old, new in value.items()}
@@ -254,14 +221,11 @@ def names_by_name(name: str, value: Any) -> Any:
 
 def size(name: str, value: Any) -> Any:
     """A check: a number of bytes, or text such as "512M", which becomes one."""
-    return parse_size(value) if isinstance(value, str) else _count(name, value)
+    return parse_size(value) if isinstance(value, str) else count(name, value)
 
 
-_keys = _list_of(lambda name, key: a_key(key, name), "a key, text such as 'x' or 'y@-1', or a list of keys", (str, Key))
 _VALUES = "the name of a value, or a list of names"
-several_names = _list_of(_instance(str, _VALUES, optional=False), _VALUES, str)
-_NAMES = "a list of names, text, one for each argument"
-_PACKAGES = "the name of a package, or a list of names"
+several_names = list_of(instance(str, _VALUES, optional=False), _VALUES, str)
 
 
 def among(choices: Sequence[str]) -> Check:
@@ -273,60 +237,4 @@ def among(choices: Sequence[str]) -> Check:
             raise ArgumentError(f"argument '{name}' takes {expected}, not {value!r}")
         return str(value)
 
-    return _list_of(word, expected, str)
-
-
-CHECKS: Mapping[str, Check] = {
-    **dict.fromkeys(("document", "documents", "a", "b"), _document),
-    **dict.fromkeys(("wrt", "output", "share", "highlight"), _keys),
-    **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
-    **dict.fromkeys(
-        (
-            "value",
-            "digests",
-            "exact",
-            "detach",
-            "inline",
-            "needed_inputs",
-            "holomorphic",
-            "strong_zeros",
-            "reverse",
-            "forward",
-            "simplify",
-            "all",
-            "formula",
-            "types",
-            "collapse",
-            "weights",
-            "rules",
-            "plain",
-        ),
-        flag,
-    ),
-    **dict.fromkeys(("pass_number", "order", "length", "opset", "seed"), _count),
-    "tangent": _tangents,
-    "by": text,
-    "weights": flag,
-    "cast": text,
-    "cut": several_names,
-    "dims": _sizes,
-    "input_types": types_by_name,
-    "name": text,
-    "max_memory": size,
-    "max_steps": at_least_one,
-    "file": _file,
-    "ops": _list_of(_file, "the name of a file, or a list of names", (str, PathLike)),
-    "format": one_of("json", "msgpack", *OWN_FORMATS),
-    "nodes": one_of("list", "packed"),
-    "engine": _engine,
-    "device": text,
-    "target_version": text,
-    "recompute": _policies,
-    "function": a_function,
-    "bind": _pairs,
-    "names": _list_of(_instance(str, _NAMES, optional=False), _NAMES),
-    "plugins": _list_of(_instance(str, _PACKAGES, optional=False), _PACKAGES, str),
-    "one_pass": _list_of(whole, "a list of pass numbers"),
-    "passes": _renumbering,
-}
-"""What parameters of these names take, and what becomes of it."""
+    return list_of(word, expected, str)

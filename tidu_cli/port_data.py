@@ -22,7 +22,7 @@ nobody compared them, "changed" if they differ, so that the file is read by what
 
 
 class Option(Frozen):
-    """An option of a format, from which the command line makes a flag, and Python an argument.
+    """An option, from which the command line makes a flag, and Python an argument.
 
     `flag` is its name on the command line, `name` in Python. `parse` makes a value of the text of a command line and `check` of an
     argument in Python; both raise TiduError. With `pairs` it repeats, and its values are pairs that make one mapping.
@@ -37,6 +37,7 @@ class Option(Frozen):
     pairs: bool = False
     repeats: bool = False
     choices: tuple[str, ...] = ()
+    is_flag: bool = False
     of_result: bool = False
     """Whether it decides what becomes of the document, so that only commands that write the document have it."""
     values_file: bool = False

@@ -12,6 +12,7 @@ import pytest
 import tidu_cli as tidu
 from tests.cli.running import ROOT, F, invoke, succeed
 from tidu_cli.cli.main import COMMANDS, cli
+from tidu_cli.options import CHECKS, OPTIONS
 
 FUNCTIONS = {name: getattr(tidu, {"eval": "evaluate", "dot": "to_dot"}.get(name, name), None) for name in COMMANDS}
 """The function of each command."""
@@ -25,7 +26,7 @@ SHELL = {
 """Parameters of commands for what Python has in hand, or does with the result."""
 
 OWN = {
-    "eval": {"scheduler", "chunk", "reduction", "resume"},  # Compiled.map
+    "eval": {"scheduler", "chunk", "reduce", "resume"},  # Compiled.map
     "dot": {"limit", "expand", "opened", "depth"},  # of pictures drawn
     "check": {"subjects", "static", "closure", "numeric", "everything", "dtypes", "against", "dims", "input_types", "set"},
     **{name: {"engine", "device"} for name in ("grad", "jvp", "vjp", "hvp", "derivative")},  # evaluate
@@ -46,6 +47,29 @@ def command(name: str) -> click.Command:
 def test_options_are_parameters(name: str) -> None:
     taken = {p.name for p in command(name).params if p.name} - SHELL - OWN.get(name, set())
     assert taken <= set(inspect.signature(FUNCTIONS[name]).parameters)
+
+
+ELSEWHERE = {("check", "ops"), ("convert", "types"), ("derivative", "wrt"), ("build", "output")}
+"""Options that mean something else in one command, and say so."""
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_are_those_of_the_table(name: str) -> None:
+    """Flag, help, and what Python takes under the name: one declaration."""
+    for p in command(name).params:
+        if isinstance(p, click.Option) and p.name in OPTIONS and (name, p.name) not in ELSEWHERE:
+            known = OPTIONS[p.name]
+            assert (p.opts, p.help, p.is_flag) == ([known.flag], known.help, known.is_flag), p.name
+            assert p.multiple == (known.repeats or known.pairs)
+            assert CHECKS[p.name] is known.check
+
+
+def test_the_table_has_what_a_function_takes_that_has_a_command() -> None:
+    """But for what only Python has in hand, and what is an option of a format or of the process."""
+    taken = {p for f in FUNCTIONS.values() if f for p in inspect.signature(f).parameters}
+    flags = {p.name for name in COMMANDS for p in command(name).params if isinstance(p, click.Option)}
+    assert taken & flags - OPTIONS.keys() <= {"assume", "max_memory", "max_steps", "moves", "set"}
 
 
 @pytest.mark.every

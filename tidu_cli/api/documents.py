@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.arguments import (
     among,
-    checked,
     names_by_name,
     one_key,
     whole,
@@ -19,6 +18,7 @@ from tidu_cli.graph.select import covered_inputs, listed, matching_inputs, requi
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
 from tidu_cli.notes import note
+from tidu_cli.options import checked
 from tidu_cli.rules.terms import ASSUMPTIONS
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from tidu_cli.arguments import (
     at_least_one,
     axes_by_key,
     by_key,
-    checked,
     flag,
     mapping,
     one_of,
@@ -26,6 +25,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, TensorType, Type
 from tidu_cli.limits import limited_steps
+from tidu_cli.options import checked
 from tidu_cli.runtime.engines.choosing import MANY, PLAIN, Choice, chosen, default_engine
 from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.transforms.materialize import materialize

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, cast
 
-from tidu_cli.arguments import checked, values_by_key
+from tidu_cli.arguments import values_by_key
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, did_you_mean
 from tidu_cli.formats.files import DOCUMENTS, OWN, format_of, of_formats, read_bytes, reading, split
@@ -15,6 +15,7 @@ from tidu_cli.formats.values import FORMATS, read_values, write_values
 from tidu_cli.formats.write import write_document, write_pieces
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign
+from tidu_cli.options import checked
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import type_of_value
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from tidu_cli.arguments import checked, one_of, op_name, several_names
+from tidu_cli.arguments import one_of, op_name, several_names
 from tidu_cli.errors import PluginError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.installed import source_named
 from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.options import checked
 from tidu_cli.runtime.inputs import value_of_input
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from tidu_cli.cli.messages import detail
-from tidu_cli.cli.options import Whole
+from tidu_cli.cli.options import option
 from tidu_cli.installed import OWN_ENGINES, brought_engines
 
 if TYPE_CHECKING:
@@ -38,15 +38,8 @@ class EngineChoice(click.Choice[str]):
 
 def engine_options(function: F) -> F:
     """The options --engine and --device, which `chosen_engine` takes."""
-    function = click.option("--device", metavar="NAME", help="Where the engine xla runs: cpu, gpu, gpu:1, ...")(function)
-    return click.option(
-        "--engine",
-        type=EngineChoice(ENGINES),
-        default="auto",
-        envvar="TIDU_ENGINE",
-        show_envvar=True,
-        help="What evaluates: numpy, native for graphs of single numbers, xla for any; auto takes the quickest.",
-    )(function)
+    function = option("device")(function)
+    return option("engine", type=EngineChoice(ENGINES), default="auto", envvar="TIDU_ENGINE", show_envvar=True)(function)
 
 
 def chosen_engine(graph: Graph, engine: str, device: str | None) -> Choice:
@@ -61,30 +54,6 @@ def chosen_engine(graph: Graph, engine: str, device: str | None) -> Choice:
 def engine_words(engine: str, device: str | None) -> list[str]:
     """The options as words of a command that says the same."""
     return [*(["--engine", engine] if engine != "auto" else []), *(["--device", device] if device else [])]
-
-
-def scheduler_option(function: F) -> F:
-    """The option --scheduler."""
-    text = "Spread the work over a cluster of Dask's: the scheduler's address, tcp://head:8786, or local[:N], N processes here."
-    return click.option("--scheduler", metavar="ADDRESS", help=text)(function)
-
-
-def chunk_option(function: F) -> F:
-    """The option --chunk."""
-    text = "As many items go together. [default: as many as make a second of work]"
-    return click.option("--chunk", type=Whole(1), metavar="N", help=text)(function)
-
-
-def reduce_option(function: F) -> F:
-    """The option --reduce."""
-    text = "Give this of the outputs of all items of a --batch, in place of each."
-    return click.option("--reduce", "reduction", type=click.Choice(("sum", "mean")), help=text)(function)
-
-
-def resume_option(function: F) -> F:
-    """The option --resume."""
-    text = "Go on from what a run has done that broke off, in OUT.partial beside OUT."
-    return click.option("--resume", is_flag=True, help=text)(function)
 
 
 class Spread(NamedTuple):

@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from tidu_cli.cli.main import Command, fail
-from tidu_cli.cli.options import Parsed
+from tidu_cli.cli.options import click_option
 from tidu_cli.errors import TiduError
 from tidu_cli.installed import declared_options, format_named, load_formats_named_by
-from tidu_cli.port_data import Option
 
 
 class FormatCommand(Command):
@@ -31,7 +30,7 @@ class FormatCommand(Command):
         reading = [option for _, option in declared_options("reading").values() if self._writes or not option.of_result]
         writing = [option for _, option in declared_options("writing").values() if self._writes]
         taken = {flag for param in (*self._before, *self._after) for flag in param.opts}
-        added = {option.flag: _click_option(option) for option in reversed([*reading, *writing]) if option.flag not in taken}
+        added = {option.flag: click_option(option) for option in reversed([*reading, *writing]) if option.flag not in taken}
         self.params = [*self._before, *reversed(added.values()), *self._after]
 
     def with_options_of(self, words: Sequence[str]) -> None:
@@ -46,12 +45,6 @@ class FormatCommand(Command):
         except TiduError as failure:  # of a package that is broken, before anything runs
             fail(ctx, str(failure))
         return super().parse_args(ctx, args)
-
-
-def _click_option(option: Option) -> click.Option:
-    kind = click.Choice(option.choices) if option.choices else Parsed(option.name, option.parse)
-    multiple = option.pairs or option.repeats
-    return click.Option([option.flag, option.name], type=kind, multiple=multiple, metavar=option.metavar, help=option.help)
 
 
 def options_read(values: Mapping[str, Any]) -> dict[str, Any]:

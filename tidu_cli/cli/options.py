@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial, wraps
@@ -14,12 +13,12 @@ import click
 from tidu_cli.cli.building import build_option, built, kind_of, require_all_taken
 from tidu_cli.cli.messages import detail, is_terminal, is_verbose, note, paused
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.errors import DocumentError, KeyTextError, TiduError, counted, printable
+from tidu_cli.errors import DocumentError, TiduError, counted, printable
 from tidu_cli.formats.files import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import checked_pass, parse_key
 from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
-from tidu_cli.port_data import Imported
+from tidu_cli.options import OPTIONS
+from tidu_cli.port_data import Imported, Option
 from tidu_cli.streams import data_stream
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 BINARY = frozenset({"msgpack", "npy", "npz", "png", "pdf"})
 """Formats of tidu's own that are not printed to a terminal."""
-
-_PLAIN = "--plain"
 
 _PRIMITIVES = "tidu.primitives"
 """Under which click's context holds the primitives of `known_primitives`."""
@@ -69,15 +66,20 @@ class Whole(click.IntRange):
             )
 
 
-def pass_number(text: str) -> int:
-    """A pass number. Raises KeyTextError for what is none."""
-    if not re.fullmatch("[0-9]{1,16}", text):
-        raise KeyTextError(f"'{text}' is not a pass number, an integer from 1 to 2**53 - 1")
-    return checked_pass(int(text))
+def option(name: str, **more: Any) -> Callable[[F], F]:
+    """The option of the table `OPTIONS` with this name in Python; `more` is what click takes besides or instead."""
+    return click.option(OPTIONS[name].flag, name, **_settings(OPTIONS[name]) | more)
 
 
-KEY = Parsed("key", parse_key)
-PASS = Parsed("pass", pass_number)
+def click_option(known: Option) -> click.Option:
+    """An option that a format declares."""
+    return click.Option([known.flag, known.name], **_settings(known))
+
+
+def _settings(known: Option) -> dict[str, Any]:
+    kind = click.Choice(known.choices) if known.choices else None if known.parse is str else Parsed(known.name, known.parse)
+    how: dict[str, Any] = {"is_flag": True} if known.is_flag else {"type": kind, "multiple": known.pairs or known.repeats}
+    return {**how, "metavar": known.metavar or None, "help": known.help}
 
 
 class Loaded(NamedTuple):
@@ -94,85 +96,28 @@ def file_argument(function: F) -> F:
 
 def ops_option(function: F) -> F:
     """The options --ops FILE and --plugins NAME, which repeat: where documents that `load` reads find ops besides their own."""
-    text = "A document whose own ops may be used, too; repeats. Those used become the result's."
-    return _remembered("--ops", "FILE", text)(plugins_option(function))
+    return _remembered("ops")(plugins_option(function))
 
 
-def _remembered(option: str, metavar: str, text: str) -> Callable[[F], F]:
-    """An option that repeats, whose values click's context holds under its name."""
+def _remembered(name: str) -> Callable[[F], F]:
+    """An option whose value click's context holds under its flag."""
 
-    def remember(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> None:
-        ctx.meta[option] = values
+    def remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+        ctx.meta[OPTIONS[name].flag] = value
 
-    return click.option(option, multiple=True, metavar=metavar, expose_value=False, callback=remember, help=text)
+    return option(name, expose_value=False, callback=remember)
 
 
-plugins_option = _remembered(
-    "--plugins",
-    "NAME",
-    "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]",
-)
+plugins_option = _remembered("plugins")
 """The option --plugins NAME, which repeats: the packages that may be imported for ops of documents that `load` reads."""
 
-
-def _remember_plain(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    ctx.meta[_PLAIN] = value
-
-
-plain_option = click.option(
-    _PLAIN,
-    is_flag=True,
-    expose_value=False,
-    callback=_remember_plain,
-    help="Read models of ONNX and modules of StableHLO by what they run, and not as the documents that they claim to be.",
-)
+plain_option = _remembered("plain")
 """The flag --plain, of which `is_plain` tells."""
 
 
 def is_plain() -> bool:
     """Whether files of other systems are read by what they run."""
-    return bool(click.get_current_context().meta.get(_PLAIN))
-
-
-output_keys_option = click.option(
-    "--output",
-    type=KEY,
-    multiple=True,
-    metavar="KEY",
-    help="An output, by its key, or all that match a pattern in quotes, such as 'h*'; repeats. Looked up in the head, then in the "
-    "latest graph that has it. Any other value by its digest, as `tidu info --digests` lists it. [default: all of the head's]",
-)
-"""The option --output KEY, which repeats."""
-
-wrt_option = click.option(
-    "--wrt",
-    type=KEY,
-    multiple=True,
-    required=True,
-    metavar="KEY",
-    help="An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*', or params for all "
-    "of params.w, params.b, ...; repeats.",
-)
-"""The option --wrt KEY, which repeats."""
-
-holomorphic_option = click.option(
-    "--holomorphic", is_flag=True, help="Inputs and outputs are complex, and the function is holomorphic."
-)
-"""The flag --holomorphic."""
-
-strong_zeros_option = click.option(
-    "--strong-zeros", is_flag=True, help="Keep cotangents that are 0 at 0 where a slope is infinite or NaN: a branch not taken."
-)
-"""The flag --strong-zeros."""
-
-one_pass_option = click.option(
-    "--one-pass",
-    type=PASS,
-    multiple=True,
-    metavar="N",
-    help="Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
-)
-"""The option --one-pass N, which repeats."""
+    return bool(click.get_current_context().meta.get("--plain"))
 
 
 document_output_options = result_options(*DOCUMENTS, default="what came in")

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any, cast
 
-from tidu_cli.arguments import a_function, checked, text
+from tidu_cli.arguments import a_function, text
 from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.options import checked
 from tidu_cli.transforms.materialize import materialize
 
 

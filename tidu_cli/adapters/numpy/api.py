@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.arguments import a_function, checked, formula_text, several_functions, several_names, text, types_by_name
+from tidu_cli.arguments import a_function, formula_text, several_functions, several_names, text, types_by_name
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
+from tidu_cli.options import checked
 from tidu_cli.port_data import Static
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from tidu_cli.arguments import checked, named
+from tidu_cli.arguments import named
 from tidu_cli.formats.files import reading
 from tidu_cli.formats.read import parse_imported
 from tidu_cli.graph.types import TensorType
+from tidu_cli.options import checked
 from tidu_cli.port_data import Imported
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidu_cli.adapters.onnx.choices import Choices, as_key
-from tidu_cli.arguments import CHECKS, named
+from tidu_cli.arguments import named
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, parse_type
+from tidu_cli.options import CHECKS
 from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
 from tidu_cli.ports import Readable
 

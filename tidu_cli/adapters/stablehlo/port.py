@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidu_cli.arguments import CHECKS
 from tidu_cli.graph.graph import Document
+from tidu_cli.options import CHECKS
 from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
 from tidu_cli.ports import Readable
 

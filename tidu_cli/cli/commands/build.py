@@ -10,7 +10,7 @@ import click
 from tidu_cli.cli.building import FILES, FUNCTION, Kind, built, declared, inputs_option, kind_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import emit, example
+from tidu_cli.cli.options import emit, example, option
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import source_named
@@ -35,7 +35,7 @@ from tidu_cli.installed import source_named
     metavar="NAME",
     help="An output to keep; repeats. The name of the output, where the source gives none. [default: all; y]",
 )
-@click.option("--name", metavar="NAME", help="The graph's name. [default: the function's, or f]")
+@option("name")
 @click.option("--jax", "by_jax", is_flag=True, help="The function is one of JAX.")
 @click.option(
     "--rules/--no-rules",

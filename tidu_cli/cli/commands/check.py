@@ -17,6 +17,7 @@ from tidu_cli.cli.options import (
     is_plain,
     known_primitives,
     load_subject,
+    option,
     plain_option,
     plugins_option,
     require_stdin_once,
@@ -67,7 +68,7 @@ _DTYPES = ("f64", "c128")
     metavar="|".join(runtimes()),
     help="Compare the values of a model with those of this runtime, which is a package of its own.",
 )
-@click.option("--seed", type=Whole(0), default=0, metavar="N", help="Of the random inputs.")
+@option("seed", type=Whole(0), default=0)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option
 @plugins_option
@@ -134,8 +135,8 @@ def _of_files(
         if isinstance(subject, bytes):
             yield shown(path), *_of_foreign(subject, path, name, options, asked)
             continue
-        for option in (*(declared_options("reading")[name][1].flag for name in options), *(["--against"] if against else [])):
-            raise click.UsageError(f"{shown(path)} is {name}, and {option} is for files of other systems; leave it out")
+        for flag in (*(declared_options("reading")[name][1].flag for name in options), *(["--against"] if against else [])):
+            raise click.UsageError(f"{shown(path)} is {name}, and {flag} is for files of other systems; leave it out")
         if isinstance(subject, PrimitiveSet):
             verdict = f"valid {name}, a library of {counted(len(subject.definitions), 'op')}"
             yield shown(path), verdict, check_library(subject, parts, seed=seed)

@@ -8,25 +8,16 @@ import click
 
 from tidu_cli.cli.format_options import FormatCommand, options_read, options_written, values_file
 from tidu_cli.cli.options import (
-    Parsed,
     chosen_format,
     document_output_options,
     emit,
     example,
     file_argument,
     load_imported,
-    pass_number,
+    option,
 )
-from tidu_cli.errors import KeyTextError
 from tidu_cli.formats.files import OWN
 from tidu_cli.graph.keys import parse_key
-
-
-def _renumbering(text: str) -> tuple[int, int]:
-    old, equals, new = text.partition("=")
-    if not equals:
-        raise KeyTextError(f"'{text}' is not OLD=NEW, such as 1=2")
-    return pass_number(old), pass_number(new)
 
 
 @click.command(
@@ -41,20 +32,8 @@ def _renumbering(text: str) -> tuple[int, int]:
 @click.option(
     "--types", is_flag=True, help="Write the result types of every node, for readers that infer none (implies --nodes list)."
 )
-@click.option(
-    "--nodes",
-    type=click.Choice(["list", "packed"]),
-    metavar="list|packed",
-    help="How nodes are written. [default: packed in msgpack, list in JSON]",
-)
-@click.option(
-    "--pass",
-    "passes",
-    type=Parsed("passes", _renumbering),
-    multiple=True,
-    metavar="OLD=NEW",
-    help="Give a pass another number, in keys, linear graphs and names of graphs; repeats, and all change at once.",
-)
+@option("nodes")
+@option("passes")
 @document_output_options
 def command(
     file: str,

@@ -6,7 +6,7 @@ import click
 
 from tidu_cli.cli.building import build_option
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, plain_option, plugins_option, shown
+from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, option, plain_option, plugins_option, shown
 
 
 @click.command(
@@ -14,7 +14,7 @@ from tidu_cli.cli.options import emit_json, emit_lines, example, load_all, plain
 )
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--exact", is_flag=True, help="Also compare the graphs one by one: names, order, nodes, roles, and meta.")
+@option("exact")
 @click.option("-q", "--brief", is_flag=True, help="Say only whether they differ.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option

@@ -7,20 +7,17 @@ import click
 from tidu_cli.cli.engine_options import (
     Spread,
     chosen_engine,
-    chunk_option,
     engine_options,
-    reduce_option,
-    resume_option,
-    scheduler_option,
 )
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
+    Whole,
     chosen_format,
     emit_bytes,
     example,
     file_argument,
     load,
-    output_keys_option,
+    option,
     require_printable,
     require_stdin_once,
 )
@@ -45,13 +42,13 @@ _FORMATS = ("json", "csv", "npy", "npz", "zarr", "msgpack", "table")
 @file_argument
 @set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy, @FILE.npz:NAME, @DIR; repeats.")
 @inputs_option
-@output_keys_option
+@option("output")
 @move_options
 @batch_option
-@scheduler_option
-@chunk_option
-@reduce_option
-@resume_option
+@option("scheduler")
+@option("chunk", type=Whole(1))
+@option("reduce")
+@option("resume")
 @engine_options
 @result_options(*_FORMATS, default="json")
 def command(
@@ -64,7 +61,7 @@ def command(
     move_files: tuple[str, ...],
     scheduler: str | None,
     chunk: int | None,
-    reduction: str | None,
+    reduce: str | None,
     resume: bool,
     engine: str,
     device: str | None,
@@ -94,7 +91,7 @@ def command(
     from tidu_cli.transforms.materialize import materialize
 
     require_stdin_once(file, *files, *move_files)
-    spread = Spread(scheduler, chunk, reduction, resume, out)
+    spread = Spread(scheduler, chunk, reduce, resume, out)
     if spread and not batches:
         raise click.UsageError(
             "--scheduler, --chunk, --reduce and --resume are for a batch; say with --batch KEY=0 which input has one"
@@ -102,7 +99,7 @@ def command(
     spread.require_out()
     chosen = chosen_format(out, format_, "json")
     require_printable(out, chosen)
-    if chosen == "zarr" and (reduction or not batches or not is_chunked(out)):
+    if chosen == "zarr" and (reduce or not batches or not is_chunked(out)):
         raise click.UsageError("zarr holds the results of a --batch, in a directory: -o OUT.zarr; write others as npz")
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")

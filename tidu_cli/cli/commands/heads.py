@@ -15,10 +15,8 @@ from tidu_cli.cli.options import (
     document_output_options,
     example,
     file_argument,
-    holomorphic_option,
     on_document,
-    output_keys_option,
-    strong_zeros_option,
+    option,
 )
 from tidu_cli.cli.value_options import given_constants, set_option
 from tidu_cli.errors import TiduError
@@ -29,7 +27,7 @@ from tidu_cli.rules.terms import ASSUMPTIONS
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose"))
 @file_argument
-@strong_zeros_option
+@option("strong_zeros")
 @document_output_options
 @on_document
 def transpose(document: Document, strong_zeros: bool) -> Document:
@@ -47,7 +45,7 @@ def transpose(document: Document, strong_zeros: bool) -> Document:
     cls=Command, epilog=example("tidu linearize samples/vector.json --wrt x | tidu matrix | tidu eval --set 'x=[1,2,3]'")
 )
 @file_argument
-@holomorphic_option
+@option("holomorphic")
 @document_output_options
 @on_document
 def matrix(document: Document, holomorphic: bool) -> Document:
@@ -83,21 +81,12 @@ def _policy(text: str) -> str:
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
 @file_argument
-@output_keys_option
+@option("output")
 @set_option("Make an input a constant: its value, such as 3, .5, 1,2,3, JSON, or @FILE.npy; repeats.")
-@click.option(
-    "--recompute",
-    type=Parsed("policy", _policy),
-    multiple=True,
-    metavar="POLICY",
-    callback=_policies,
-    help="Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; N: "
-    "loops in segments of N steps; cheap, cheap=N: those of at most N operations for each byte, by default 1; value=KEY, "
-    "graph=NAME: an output, a graph; these two repeat.",
-)
-@click.option("--inline", is_flag=True, help="Put the graphs of the document's own ops in place of their nodes.")
-@click.option("--needed-inputs", is_flag=True, help="Declare only the inputs that an output depends on. [default: all]")
-@click.option("--simplify", is_flag=True, help="Replace nodes by simpler ones that give the same bits, and compute constants.")
+@option("recompute", type=Parsed("policy", _policy), callback=_policies)
+@option("inline")
+@option("needed_inputs")
+@option("simplify")
 @click.option(
     "--assume",
     multiple=True,

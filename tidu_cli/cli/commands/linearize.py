@@ -6,44 +6,24 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    PASS,
-    Parsed,
     document_output_options,
     example,
     file_argument,
     on_document,
-    output_keys_option,
-    wrt_option,
+    option,
 )
-from tidu_cli.errors import KeyTextError, TypeTextError
+from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.keys import Key, parse_key
-
-
-def _assignment(setting: str) -> tuple[Key, str]:
-    # Types hold no =, so what stands before the last one is the key.
-    key, equals, type_ = setting.rpartition("=")
-    if not equals:
-        raise KeyTextError(f"'{setting}' is not KEY=TYPE, such as n=f32[]")
-    return parse_key(key), type_
+from tidu_cli.graph.keys import Key
 
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x"))
 @file_argument
-@wrt_option
-@output_keys_option
-@click.option("--pass", "pass_number", type=PASS, metavar="N", help="The pass number. [default: the next free one]")
-@click.option(
-    "--detach", is_flag=True, help="Write only the new graphs, which refer to the others by digest; `tidu resolve` links them."
-)
-@click.option(
-    "--tangent",
-    multiple=True,
-    metavar="KEY=TYPE",
-    type=Parsed("tangent", _assignment),
-    help="The type of an input's tangent, one that its own type admits: f32 for x of f64[], duration[h], {at: duration[h]}; "
-    "repeats. [default: the natural one]",
-)
+@option("wrt", required=True)
+@option("output")
+@option("pass_number")
+@option("detach")
+@option("tangent")
 @document_output_options
 @on_document
 def command(

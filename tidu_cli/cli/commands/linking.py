@@ -12,16 +12,14 @@ import click
 from tidu_cli.cli.building import build_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    KEY,
-    Parsed,
     document_output_options,
     emit,
     example,
     file_argument,
     load_all,
     on_document,
-    one_pass_option,
     ops_option,
+    option,
     plain_option,
 )
 from tidu_cli.errors import KeyTextError
@@ -31,13 +29,8 @@ from tidu_cli.graph.keys import Key, parse_key
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x --detach | tidu resolve samples/f.json -"))
 @click.argument("files", nargs=-1, metavar="[FILES]...")
-@click.option(
-    "--bind",
-    multiple=True,
-    metavar="INPUT=KEY",
-    help="Make an input equal to an output of another graph, or to the value of a digest; repeats.",
-)
-@one_pass_option
+@option("bind")
+@option("one_pass")
 @build_option
 @ops_option
 @plain_option
@@ -75,20 +68,9 @@ def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:
     cls=Command, epilog=example("tidu compose --quiet samples/compose_f.json samples/compose_g.json | tidu grad --wrt x --set x=2")
 )
 @click.argument("files", nargs=-1, metavar="[FILES]...")
-@click.option(
-    "--by",
-    type=click.Choice(["name", "position"]),
-    metavar="name|position",
-    help="How outputs find the inputs that they feed. [default: by name where a key is on both sides, else by position]",
-)
-@click.option(
-    "--share",
-    type=KEY,
-    multiple=True,
-    metavar="KEY",
-    help="An input that several documents have, and that is to be one; repeats. By default it is renamed in the later ones.",
-)
-@one_pass_option
+@option("by")
+@option("share")
+@option("one_pass")
 @build_option
 @ops_option
 @plain_option
@@ -113,13 +95,6 @@ def compose(
     emit(compose(*documents, by=by, share=share, one_pass=one_pass, names=names), out, format_, came_in)
 
 
-def _renaming(text: str) -> tuple[str, str]:
-    old, equals, new = text.partition("=")
-    if not (old and equals and new):
-        raise KeyTextError(f"'{text}' is not OLD=NEW, such as x=t")
-    return old, new
-
-
 def _names(pairs: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:
     names = dict(pairs)
     if len(names) < len(pairs):
@@ -129,12 +104,8 @@ def _names(pairs: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:
 
 @click.command(cls=Command, epilog=example("tidu rename samples/f.json --graph f=power --key x=base | tidu show"))
 @file_argument
-@click.option(
-    "--key", "keys", type=Parsed("names", _renaming), multiple=True, metavar="OLD=NEW", help="Rename an input or output; repeats."
-)
-@click.option(
-    "--graph", "graphs", type=Parsed("names", _renaming), multiple=True, metavar="OLD=NEW", help="Rename a graph; repeats."
-)
+@option("keys")
+@option("graphs")
 @document_output_options
 @on_document
 def rename(document: Document, keys: tuple[tuple[str, str], ...], graphs: tuple[tuple[str, str], ...]) -> Document:

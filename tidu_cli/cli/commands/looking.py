@@ -15,7 +15,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import coloured
-from tidu_cli.cli.options import emit_json, emit_lines, example, file_argument, load
+from tidu_cli.cli.options import emit_json, emit_lines, example, file_argument, load, option
 from tidu_cli.errors import counted, printable
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.select import listed
@@ -37,12 +37,8 @@ _COLOURS: dict[str, dict[str, Any]] = {
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu show"))
 @file_argument
-@click.option("--all", is_flag=True, help="All nodes, also of graphs of more than 60.")
-@click.option(
-    "--formula",
-    is_flag=True,
-    help="The head, a graph of numbers without axes, as a formula, which tidu build reads; derivatives' keys become names.",
-)
+@option("all")
+@option("formula")
 def show(file: str, all: bool, formula: bool) -> None:
     """Show a document as text.
 
@@ -82,11 +78,7 @@ _PREFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu info"))
 @file_argument
-@click.option(
-    "--digests",
-    is_flag=True,
-    help="Also the digest of each value, which --output, --bind and other files know it by.",
-)
+@option("digests")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs, with exact numbers.")
 def info(file: str, digests: bool, as_json: bool) -> None:
     """Summarise a document.

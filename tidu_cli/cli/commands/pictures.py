@@ -15,13 +15,13 @@ import click
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import (
-    KEY,
     Whole,
     chosen_format,
     emit_bytes,
     example,
     file_argument,
     load,
+    option,
     require_printable,
     require_stdin_once,
 )
@@ -56,11 +56,9 @@ def picture_options(function: F) -> F:
     limit = f"Draw every node, but refuse more things than this, or {EDGES} times as many edges. [default with --expand: {LIMIT}; "
     limit += "none for DOT text]"
     function = click.option("--limit", type=Whole(min=1), metavar="N", help=limit)(function)
-    collapse = "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."
-    function = click.option("--collapse", is_flag=True, help=collapse)(function)
-    highlight = "Fade all but the paths from inputs to outputs that go through this input or output; repeats."
-    function = click.option("--highlight", type=KEY, multiple=True, metavar="KEY", help=highlight)(function)
-    return click.option("--types", is_flag=True, help="Write the types of values on the edges.")(function)
+    for name in ("collapse", "highlight", "types"):
+        function = option(name)(function)
+    return function
 
 
 def require_drawable(document: Document, *, collapse: bool, limit: int | None) -> None:

@@ -23,15 +23,11 @@ from tidu_cli.cli.building import kind_of, values_of, words_of
 from tidu_cli.cli.engine_options import (
     Spread,
     chosen_engine,
-    chunk_option,
     engine_options,
     engine_words,
-    resume_option,
-    scheduler_option,
 )
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
-    KEY,
     Whole,
     chosen_format,
     emit,
@@ -39,14 +35,11 @@ from tidu_cli.cli.options import (
     emit_text,
     example,
     file_argument,
-    holomorphic_option,
     is_plain,
     load,
-    output_keys_option,
+    option,
     require_printable,
     require_stdin_once,
-    strong_zeros_option,
-    wrt_option,
 )
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
@@ -113,8 +106,8 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 emit_bytes(write_values(results, chosen, types), out)
 
         decorated: Any = command
-        for option in reversed((*options, *_SHARED)):
-            decorated = option(decorated)
+        for decorate in reversed((*options, *_SHARED)):
+            decorated = decorate(decorated)
         return click.command(cls=Command, epilog=example(shown))(decorated)
 
     return decorate
@@ -124,7 +117,7 @@ _OF_VALUES = ("csv", "npy", "npz", "table")
 
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     file_argument,
-    output_keys_option,
+    option("output"),
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
     engine_options,
@@ -134,10 +127,10 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 """The options of every shorthand."""
 
 
-_value_option = click.option("--value", is_flag=True, help="Give the values of the outputs, too, before the derivative.")
+_WRT = option("wrt", required=True)
 
 
-@_shorthand("tidu grad samples/f.json --wrt x --set x=3", wrt_option, _value_option, strong_zeros_option)
+@_shorthand("tidu grad samples/f.json --wrt x --set x=3", _WRT, option("value"), option("strong_zeros"))
 def grad(**given: Any) -> dict[str, Any]:
     """Derive the gradient of an output, a real number.
 
@@ -150,7 +143,7 @@ def grad(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu jvp samples/f.json --wrt x --set x=3 --set x@1=1", wrt_option, _value_option)
+@_shorthand("tidu jvp samples/f.json --wrt x --set x=3 --set x@1=1", _WRT, option("value"))
 def jvp(**given: Any) -> dict[str, Any]:
     """Derive Jacobian-vector products: forward mode.
 
@@ -162,7 +155,7 @@ def jvp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", wrt_option, _value_option, strong_zeros_option)
+@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", _WRT, option("value"), option("strong_zeros"))
 def vjp(**given: Any) -> dict[str, Any]:
     """Derive vector-Jacobian products: reverse mode.
 
@@ -174,7 +167,7 @@ def vjp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1", wrt_option, strong_zeros_option)
+@_shorthand("tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1", _WRT, option("strong_zeros"))
 def hvp(**given: Any) -> dict[str, Any]:
     """Derive Hessian-vector products of a real number.
 
@@ -189,14 +182,14 @@ def hvp(**given: Any) -> dict[str, Any]:
 
 @_shorthand(
     "tidu jacobian samples/vector.json --wrt x --set 'x=[1,2,3]'",
-    wrt_option,
+    _WRT,
     click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
-    holomorphic_option,
-    strong_zeros_option,
-    scheduler_option,
-    chunk_option,
-    resume_option,
+    option("holomorphic"),
+    option("strong_zeros"),
+    option("scheduler"),
+    option("chunk", type=Whole(1)),
+    option("resume"),
 )
 def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     """Derive the Jacobian, in one pass.
@@ -219,11 +212,11 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
 
 @_shorthand(
     "tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
-    wrt_option,
-    strong_zeros_option,
-    scheduler_option,
-    chunk_option,
-    resume_option,
+    _WRT,
+    option("strong_zeros"),
+    option("scheduler"),
+    option("chunk", type=Whole(1)),
+    option("resume"),
 )
 def hessian(**given: Any) -> dict[str, Any]:
     """Derive the Hessian of a real number, in one pass.
@@ -239,8 +232,8 @@ def hessian(**given: Any) -> dict[str, Any]:
 
 @_shorthand(
     "tidu derivative samples/cube.json --wrt x --order 2 --set x=3",
-    click.option("--wrt", type=KEY, required=True, metavar="KEY", help="The input to differentiate by: one number."),
-    click.option("--order", type=Whole(1, 64), default=1, metavar="N", help="The order, from 1 on. [default: 1]"),
+    option("wrt", multiple=False, required=True, help="The input to differentiate by: one number."),
+    option("order", type=Whole(1, 64), default=1),
 )
 def derivative(**given: Any) -> dict[str, Any]:
     """Derive by one number, N times.

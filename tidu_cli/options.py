@@ -1,0 +1,304 @@
+"""Options, each declared once: a flag and its help on the command line, and what Python takes under its name.
+
+`checked` holds the arguments of functions against this table, and `cli/options.py` makes flags of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import wraps
+from itertools import chain, repeat
+from os import PathLike
+from typing import Any, TypeVar
+
+from tidu_cli.arguments import (
+    Check,
+    a_function,
+    a_key,
+    among_engines,
+    anything,
+    at_least_one,
+    by_key,
+    count,
+    document,
+    file_name,
+    flag,
+    instance,
+    list_of,
+    names_by_name,
+    one_of,
+    pairs_of_keys,
+    policies,
+    renumbering,
+    several_names,
+    size,
+    sizes_by_name,
+    tangent_types,
+    text,
+    types_by_name,
+    whole,
+)
+from tidu_cli.errors import ArgumentError, KeyTextError, did_you_mean
+from tidu_cli.graph.keys import Key, checked_pass, parse_key
+from tidu_cli.installed import OWN_FORMATS
+from tidu_cli.port_data import Option
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def pass_number(text: str) -> int:
+    """A pass number. Raises KeyTextError for what is none."""
+    if not re.fullmatch("[0-9]{1,16}", text):
+        raise KeyTextError(f"'{text}' is not a pass number, an integer from 1 to 2**53 - 1")
+    return checked_pass(int(text))
+
+
+def _two(text: str, form: str, such: str) -> tuple[str, str]:
+    """The texts before and after the first =."""
+    old, equals, new = text.partition("=")
+    if not (old and equals and new):
+        raise KeyTextError(f"'{text}' is not {form}, such as {such}")
+    return old, new
+
+
+def _two_passes(text: str) -> tuple[int, int]:
+    old, new = _two(text, "OLD=NEW", "1=2")
+    return pass_number(old), pass_number(new)
+
+
+def _key_and_type(setting: str) -> tuple[Key, str]:
+    # Types hold no =, so what stands before the last one is the key.
+    key, equals, type_ = setting.rpartition("=")
+    if not equals:
+        raise KeyTextError(f"'{setting}' is not KEY=TYPE, such as n=f32[]")
+    return parse_key(key), type_
+
+
+def _option(
+    name: str, help: str, check: Check, metavar: str = "", parse: Callable[[str], Any] = str, spelt: str = "", **more: Any
+) -> Option:
+    return Option(spelt or f"--{name.replace('_', '-')}", name, help, metavar, parse, check, **more)
+
+
+def _flag(name: str, help: str) -> Option:
+    return _option(name, help, flag, is_flag=True)
+
+
+def _keys(name: str, help: str) -> Option:
+    expected = "a key, text such as 'x' or 'y@-1', or a list of keys"
+    check = list_of(lambda name, key: a_key(key, name), expected, (str, Key))
+    return _option(name, help, check, "KEY", parse_key, repeats=True)
+
+
+def _choice(name: str, help: str, *choices: str, metavar: str = "") -> Option:
+    return _option(name, help, one_of(*choices), metavar, choices=choices)
+
+
+_PACKAGES = "the name of a package, or a list of names"
+
+OPTIONS: Mapping[str, Option] = {
+    option.name: option
+    for option in (
+        _keys(
+            "wrt",
+            "An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*', or params for "
+            "all of params.w, params.b, ...; repeats.",
+        ),
+        _keys(
+            "output",
+            "An output, by its key, or all that match a pattern in quotes, such as 'h*'; repeats. Looked up in the head, then in "
+            "the latest graph that has it. Any other value by its digest, as `tidu info --digests` lists it. [default: all of the "
+            "head's]",
+        ),
+        _option("pass_number", "The pass number. [default: the next free one]", count, "N", pass_number, "--pass"),
+        _flag("detach", "Write only the new graphs, which refer to the others by digest; `tidu resolve` links them."),
+        _option(
+            "tangent",
+            "The type of an input's tangent, one that its own type admits: f32 for x of f64[], duration[h], {at: duration[h]}; "
+            "repeats. [default: the natural one]",
+            tangent_types,
+            "KEY=TYPE",
+            _key_and_type,
+            pairs=True,
+        ),
+        _flag("strong_zeros", "Keep cotangents that are 0 at 0 where a slope is infinite or NaN: a branch not taken."),
+        _flag("holomorphic", "Inputs and outputs are complex, and the function is holomorphic."),
+        _option(
+            "recompute",
+            "Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; N: "
+            "loops in segments of N steps; cheap, cheap=N: those of at most N operations for each byte, by default 1; value=KEY, "
+            "graph=NAME: an output, a graph; these two repeat.",
+            policies,
+            "POLICY",
+            repeats=True,
+        ),
+        _flag("inline", "Put the graphs of the document's own ops in place of their nodes."),
+        _flag("needed_inputs", "Declare only the inputs that an output depends on. [default: all]"),
+        _flag("simplify", "Replace nodes by simpler ones that give the same bits, and compute constants."),
+        _option(
+            "bind",
+            "Make an input equal to an output of another graph, or to the value of a digest; repeats.",
+            pairs_of_keys,
+            "INPUT=KEY",
+            repeats=True,
+        ),
+        _option(
+            "one_pass",
+            "Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
+            list_of(whole, "a list of pass numbers"),
+            "N",
+            pass_number,
+            repeats=True,
+        ),
+        _choice(
+            "by",
+            "How outputs find the inputs that they feed. [default: by name where a key is on both sides, else by position]",
+            "name",
+            "position",
+            metavar="name|position",
+        ),
+        _keys(
+            "share",
+            "An input that several documents have, and that is to be one; repeats. By default it is renamed in the later ones.",
+        ),
+        _option(
+            "keys",
+            "Rename an input or output; repeats.",
+            names_by_name,
+            "OLD=NEW",
+            lambda text: _two(text, "OLD=NEW", "x=t"),
+            "--key",
+            pairs=True,
+        ),
+        _option(
+            "graphs",
+            "Rename a graph; repeats.",
+            names_by_name,
+            "OLD=NEW",
+            lambda text: _two(text, "OLD=NEW", "x=t"),
+            "--graph",
+            pairs=True,
+        ),
+        _option(
+            "passes",
+            "Give a pass another number, in keys, linear graphs and names of graphs; repeats, and all change at once.",
+            renumbering,
+            "OLD=NEW",
+            _two_passes,
+            "--pass",
+            pairs=True,
+        ),
+        _option("order", "The order, from 1 on. [default: 1]", count, "N"),
+        _flag("value", "Give the values of the outputs, too, before the derivative."),
+        _flag("types", "Write the types of values on the edges."),
+        _keys("highlight", "Fade all but the paths from inputs to outputs that go through this input or output; repeats."),
+        _flag("collapse", "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."),
+        _flag("exact", "Also compare the graphs one by one: names, order, nodes, roles, and meta."),
+        _flag("digests", "Also the digest of each value, which --output, --bind and other files know it by."),
+        _flag("all", "All nodes, also of graphs of more than 60."),
+        _flag(
+            "formula",
+            "The head, a graph of numbers without axes, as a formula, which tidu build reads; derivatives' keys become names.",
+        ),
+        _choice(
+            "nodes", "How nodes are written. [default: packed in msgpack, list in JSON]", "list", "packed", metavar="list|packed"
+        ),
+        _option("name", "The graph's name. [default: the function's, or f]", text, "NAME"),
+        _flag(
+            "plain",
+            "Read models of ONNX and modules of StableHLO by what they run, and not as the documents that they claim to be.",
+        ),
+        _option(
+            "ops",
+            "A document whose own ops may be used, too; repeats. Those used become the result's.",
+            list_of(file_name, "the name of a file, or a list of names", (str, PathLike)),
+            "FILE",
+            repeats=True,
+        ),
+        _option(
+            "plugins",
+            "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]",
+            list_of(instance(str, _PACKAGES, optional=False), _PACKAGES, str),
+            "NAME",
+            repeats=True,
+        ),
+        _option(
+            "engine",
+            "What evaluates: numpy, native for graphs of single numbers, xla for any; auto takes the quickest.",
+            among_engines,
+        ),
+        _option("device", "Where the engine xla runs: cpu, gpu, gpu:1, ...", text, "NAME"),
+        _option(
+            "scheduler",
+            "Spread the work over a cluster of Dask's: the scheduler's address, tcp://head:8786, or local[:N], N processes here.",
+            anything,
+            "ADDRESS",
+        ),
+        _option("chunk", "As many items go together. [default: as many as make a second of work]", at_least_one, "N"),
+        _choice("reduce", "Give this of the outputs of all items of a --batch, in place of each.", "sum", "mean"),
+        _flag("resume", "Go on from what a run has done that broke off, in OUT.partial beside OUT."),
+        _option("seed", "Of the random inputs.", count, "N"),
+    )
+}
+"""The options that a command and a function of the API share, by their names in Python."""
+
+_NAMES = "a list of names, text, one for each argument"
+
+CHECKS: Mapping[str, Check] = {
+    **{name: option.check for name, option in OPTIONS.items()},
+    **dict.fromkeys(("document", "documents", "a", "b"), document),
+    **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
+    **dict.fromkeys(("weights", "rules", "forward", "reverse"), flag),
+    **dict.fromkeys(("length", "opset"), count),
+    **dict.fromkeys(("cast", "target_version"), text),
+    "cut": several_names,
+    "dims": sizes_by_name,
+    "input_types": types_by_name,
+    "max_memory": size,
+    "max_steps": at_least_one,
+    "file": file_name,
+    "function": a_function,
+    "format": one_of("json", "msgpack", *OWN_FORMATS),
+    "names": list_of(instance(str, _NAMES, optional=False), _NAMES),
+}
+"""What parameters of these names take, and what becomes of it: those of options, and those that only Python has."""
+
+
+def checked(**own: Check) -> Callable[[Function], Function]:
+    """The function with its arguments checked by `own` or `CHECKS`, and keys parsed. It raises ArgumentError and KeyTextError."""
+
+    def checking(function: Function) -> Function:
+        form = inspect.signature(function)
+        code = function.__code__
+        named = code.co_argcount + code.co_kwonlyargcount
+        checks = {name: own.get(name) or CHECKS.get(name, anything) for name in code.co_varnames[:named]}
+        places = [(name, checks[name]) for name in code.co_varnames[: code.co_argcount]]
+        several = code.co_varnames[named] if code.co_flags & inspect.CO_VARARGS else ""
+        others = several, own.get(several) or CHECKS.get(several, anything)
+
+        @wraps(function)
+        def apply(*args: Any, **options: Any) -> Any:
+            given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
+            chosen = {k: checks.get(k, anything)(k, value) for k, value in options.items()}
+            try:
+                return function(*given, **chosen)
+            except TypeError as error:
+                _require_bound(function.__name__, form, args, options, error)
+                raise
+
+        return apply  # type: ignore[return-value]
+
+    return checking
+
+
+def _require_bound(name: str, form: inspect.Signature, args: Any, options: Mapping[str, object], error: TypeError) -> None:
+    """Raises ArgumentError if the arguments are too many, too few or of names that the function has not, as `error` says."""
+    try:
+        form.bind(*args, **options)
+    except TypeError:
+        parameters = list(form.parameters)
+        hint = next(filter(None, (did_you_mean(k, parameters) for k in options if k not in parameters)), "")
+        reason = str(error).removeprefix(f"{name}() ")
+        raise ArgumentError(f"{name} {reason}{hint} (it takes {', '.join(parameters)})") from None
