@@ -20,9 +20,7 @@ from tests.identities.sites import SITES, site
 from tests.identities.values import edgy, same
 from tests.tiers import examples, few, full
 from tidu_cli.graph.types import INTEGERS, moves
-from tidu_cli.lax.identities import arithmetic, joining, movement
-from tidu_cli.lax.identities import constants as selection
-from tidu_cli.lax.identities import movement as conversion
+from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.lax.identities.table import IDENTITIES, looked_at
 from tidu_cli.rules.terms import ASSUMPTIONS
 from tidu_cli.runtime.evaluate import evaluate as run

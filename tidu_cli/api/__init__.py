@@ -57,15 +57,15 @@ def _show(document: Document) -> str:
 
 
 def _html(document: Document) -> str:
-    from tidu_cli.render import listing as notebook
+    from tidu_cli.render import listing
 
-    return notebook.html_of(document)
+    return listing.html_of(document)
 
 
 def _svg(document: Document) -> str | None:
-    from tidu_cli.render import listing as notebook
+    from tidu_cli.render import listing
 
-    return notebook.svg_of(document)
+    return listing.svg_of(document)
 
 
 SHOWN.update(text=_show, html=_html, svg=_svg)

@@ -77,7 +77,7 @@ def evaluate(
     given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
     if batch and moves:
         raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
-    from tidu_cli.runtime.evaluate import moves_of
+    from tidu_cli.runtime.retraction import moves_of
 
     moved = moves_of(document, moves) if moves else {}
     if batch:
@@ -255,7 +255,7 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
 
     `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
     """
-    from tidu_cli.runtime.engines.choosing import prepared
+    from tidu_cli.runtime.engines.preparing import prepared
 
     head = materialize(document, outputs=_keys(output)).head
     choice = chosen(head, engine or default_engine(), device=device, runs=MANY)

@@ -110,7 +110,7 @@ def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str,
     """The tangents of --moves files, then of --move, which wins, by the inputs that they move. Raises as `given_values`."""
     if not settings and not files:
         return {}
-    from tidu_cli.runtime.evaluate import moved_inputs
+    from tidu_cli.runtime.retraction import moved_inputs
 
     types = input_types(document)
     passes = {abs(step) for key in document.every_key() for step in key.path} | {1, document.next_pass()}

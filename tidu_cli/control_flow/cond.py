@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import graphs as words
+from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import cond_along, cond_kernel
 from tidu_cli.control_flow.graphs import (
     Linearized,
@@ -273,10 +273,10 @@ PRIMITIVES = (
         narrowed=narrowed_cond,
         merged=merged_conds,
         flops=_flops,
-        caption=words.cond_caption,
-        parts=words.cond_parts,
+        caption=graphs.cond_caption,
+        parts=graphs.cond_parts,
         formula="branch number index, of operands",
-        examples=(Example(("i32[]", "f64[3]"), words.two_branches, ((0, 2), (-2.0, 2.0))),),
+        examples=(Example(("i32[]", "f64[3]"), graphs.two_branches, ((0, 2), (-2.0, 2.0))),),
         summary="the branch of that number, clamped to those there are; false is 0, true 1",
     ),
 )

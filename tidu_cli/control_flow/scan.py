@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
-from tidu_cli.control_flow import graphs as words
+from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import along_loop, scan_along, scan_kernel
 from tidu_cli.control_flow.checkpoints import segmented
 from tidu_cli.control_flow.graphs import (
@@ -378,12 +378,12 @@ PRIMITIVES = (
         segmented=segmented,
         carried=lambda attrs: attrs.carried,
         flops=_flops,
-        caption=words.scan_caption,
-        parts=words.scan_parts,
+        caption=graphs.scan_caption,
+        parts=graphs.scan_parts,
         formula="carry, slices = body(consts, carry, slices), step by step",
         examples=(
-            Example(("f64[]", "f64[]", "f64[4]"), words.recurrence),
-            Example(("f64[2,2]", "f64[2]"), words.powers),
+            Example(("f64[]", "f64[]", "f64[4]"), graphs.recurrence),
+            Example(("f64[2,2]", "f64[2]"), graphs.powers),
         ),
         summary="a loop of so many steps; what they carry over, and their slices of results",
     ),

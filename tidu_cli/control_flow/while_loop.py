@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from tidu_cli.control_flow import graphs as words
+from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import while_along, while_kernel, while_step
 from tidu_cli.control_flow.graphs import (
     Flags,
@@ -246,10 +246,10 @@ PRIMITIVES = (
         narrowed=narrowed_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
-        caption=words.while_caption,
-        parts=words.while_parts,
+        caption=graphs.while_caption,
+        parts=graphs.while_parts,
         formula="carry = body(consts, carry) while condition(consts, carry)",
-        examples=(Example(("f64[]", "i32[]", "f64[]"), words.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
+        examples=(Example(("f64[]", "i32[]", "f64[]"), graphs.counted, ((-2.0, 2.0), (0.0, 2.0), (-2.0, 2.0))),),
         summary="a loop as long as a condition holds; no reverse mode, since how often it runs is not known before",
     ),
 )

@@ -12,7 +12,8 @@ from benchmarks.generate import SHAPES
 from tests.programs import needs
 from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.installed import own_engines
-from tidu_cli.runtime.engines.choosing import MANY, Choice, chosen, default_engine, prepared
+from tidu_cli.runtime.engines.choosing import MANY, Choice, chosen, default_engine
+from tidu_cli.runtime.engines.preparing import prepared
 
 FIND_SPEC = importlib.util.find_spec
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tidu_cli.lax.identities import arithmetic, joining, movement
-from tidu_cli.lax.identities import constants as selection
-from tidu_cli.lax.identities import movement as conversion
+from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
 from tidu_cli.lax.identities.constants import may_fold
 from tidu_cli.rules.terms import Identity
 

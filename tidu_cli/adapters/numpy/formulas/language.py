@@ -12,11 +12,11 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import NUMBERS, arrays_in, lift
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.numpy import reductions as series
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, apply_ufunc, apply_ufunc_all, ufunc_named
 from tidu_cli.adapters.numpy.numpy.functions import ALIASES, FUNCTIONS
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import solve_triangular
+from tidu_cli.adapters.numpy.numpy.reductions import series
 from tidu_cli.adapters.numpy.numpy.writing.putting import WRITING
 from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import TypeTextError

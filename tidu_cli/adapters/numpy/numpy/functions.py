@@ -21,15 +21,13 @@ from tidu_cli.adapters.numpy.buffers.memory import Memory, resolved
 from tidu_cli.adapters.numpy.buffers.writing import into
 from tidu_cli.adapters.numpy.errors import UnknownFunctionError, UntraceableError
 from tidu_cli.adapters.numpy.numpy import indexing, shaping, statistics
-from tidu_cli.adapters.numpy.numpy import reductions as reducing
-from tidu_cli.adapters.numpy.numpy import reductions as series
-from tidu_cli.adapters.numpy.numpy import signal as convolution
-from tidu_cli.adapters.numpy.numpy import signal as fourier
 from tidu_cli.adapters.numpy.numpy.elementwise import elementary
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
 from tidu_cli.adapters.numpy.numpy.indexing import indexed, sizes_of
 from tidu_cli.adapters.numpy.numpy.linear_algebra import decompositions, products, systems
+from tidu_cli.adapters.numpy.numpy.reductions import reducing, series
+from tidu_cli.adapters.numpy.numpy.signal import convolution, fourier
 from tidu_cli.adapters.numpy.numpy.writing import assigning, putting, statements
 from tidu_cli.errors import did_you_mean
 

@@ -27,8 +27,8 @@ from tidu_cli.adapters.numpy.numpy.indexing import (
     select,
 )
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
-from tidu_cli.adapters.numpy.numpy.reductions import any as any_
-from tidu_cli.adapters.numpy.numpy.reductions import nansum, sum
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import any as any_
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import nansum, sum
 from tidu_cli.adapters.numpy.numpy.shaping import concatenate, flip, moveaxis, squeeze, stack
 from tidu_cli.graph.types import FLOATS
 

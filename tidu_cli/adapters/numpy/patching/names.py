@@ -23,8 +23,6 @@ from tidu_cli.adapters.numpy.buffers.memory import LOADING, buffers_wanted, hold
 from tidu_cli.adapters.numpy.errors import written_by_users
 from tidu_cli.adapters.numpy.numpy.functions import FUNCTIONS
 from tidu_cli.adapters.numpy.patching import creating
-from tidu_cli.adapters.numpy.patching import creating as joining
-from tidu_cli.adapters.numpy.patching import creating as mathematics
 
 _users = lru_cache(maxsize=4096)(written_by_users)
 
@@ -62,7 +60,7 @@ class _Joining:
         self._numpys = numpys
 
     def __getitem__(self, key: Any) -> Any:
-        return joining.joined(self._numpys, key) if _calls_us(sys._getframe(1)) else self._numpys[key]
+        return creating.joined(self._numpys, key) if _calls_us(sys._getframe(1)) else self._numpys[key]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._numpys, name)
@@ -75,7 +73,7 @@ _PLAIN_CALL = np.vectorize.__call__
 
 
 def _vectorized(self: Any, *args: Any, **options: Any) -> Any:
-    return joining.vectorized(self, args, options) if holds_traced((args, options)) else _PLAIN_CALL(self, *args, **options)
+    return creating.vectorized(self, args, options) if holds_traced((args, options)) else _PLAIN_CALL(self, *args, **options)
 
 
 def _replacements() -> list[tuple[Any, str, Any]]:
@@ -94,11 +92,11 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         if f is not None and not isinstance(f, np.ufunc) and name not in creating.NESTED:
             found.append((modules[module], short, _replacement(f, functools.partial(creating.computed, f, name))))
     found.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
-    calling = {"ndenumerate": joining.enumerated, "apply_along_axis": joining.along_axis, "piecewise": joining.piecewise}
+    calling = {"ndenumerate": creating.enumerated, "apply_along_axis": creating.along_axis, "piecewise": creating.piecewise}
     found += [(np, k, _replacement(f := getattr(np, k), functools.partial(ours, f))) for k, ours in calling.items()]
     found += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
     found.append((np.vectorize, "__call__", _vectorized))
-    return found + [(math, k, _mathematical(getattr(math, k), f)) for k, f in mathematics.FUNCTIONS.items() if hasattr(math, k)]
+    return found + [(math, k, _mathematical(getattr(math, k), f)) for k, f in creating.FUNCTIONS.items() if hasattr(math, k)]
 
 
 class _Names:

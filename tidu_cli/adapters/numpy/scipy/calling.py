@@ -22,9 +22,7 @@ from tidu_cli.adapters.numpy.arrays.operands import arrays_in
 from tidu_cli.adapters.numpy.arrays.storage import rooted
 from tidu_cli.adapters.numpy.buffers.memory import holds_traced, resolved
 from tidu_cli.adapters.numpy.numpy.functions import functions_of, holds_arrays
-from tidu_cli.adapters.numpy.scipy import linalg, matrices, signal, special, stats
-from tidu_cli.adapters.numpy.scipy import signal as fft
-from tidu_cli.adapters.numpy.scipy import signal as integrate
+from tidu_cli.adapters.numpy.scipy import fft, integrate, linalg, matrices, signal, special, stats
 
 Function = Callable[..., Any]
 

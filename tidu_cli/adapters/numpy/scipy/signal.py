@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.arrays.operands import Operand, arrays_in, lift, lifted_as_arrays
+from tidu_cli.adapters.numpy.arrays.operands import Operand, lifted_as_arrays
 from tidu_cli.adapters.numpy.control_flow.scan import scan
 from tidu_cli.adapters.numpy.errors import BuildError, UntraceableError
-from tidu_cli.adapters.numpy.numpy import signal as fourier
 from tidu_cli.adapters.numpy.numpy.indexing import filled, indexed, normal_axes, normal_axis, part
-from tidu_cli.adapters.numpy.numpy.reductions import cumsum, diff, sum, trapezoids
-from tidu_cli.adapters.numpy.numpy.reductions import trapezoid as _trapezoid
-from tidu_cli.adapters.numpy.numpy.shaping import atleast_1d, broadcast_to, concatenate, flip, moveaxis, pad
-from tidu_cli.adapters.numpy.numpy.signal import Window, slid, transform, window_of
+from tidu_cli.adapters.numpy.numpy.shaping import atleast_1d, flip, moveaxis, pad
+from tidu_cli.adapters.numpy.numpy.signal.convolution import Window, slid, window_of
+from tidu_cli.adapters.numpy.numpy.signal.fourier import transform
 
 
 def _pair(name: str, in1: Operand, in2: Operand, mode: str) -> tuple[Array, Array]:
@@ -159,76 +156,3 @@ def _recursive(rows: Array, b: Array, a: Array) -> Array:
 
     _, columns = scan(step, filled(rows, 0, (rows.shape[0], order)), moveaxis(rows, 0, 1))
     return moveaxis(columns, 0, 1)
-
-
-# What `scipy.fft` has: NumPy's transforms, with options about memory and threads that graphs have no use for.
-
-
-def _of(name: str) -> Callable[..., Array]:
-    transform, several = fourier.FUNCTIONS[f"fft.{name}"], name[-1] in "2n"
-    every = (-2, -1) if name[-1] == "2" else None if several else -1
-
-    def applied(
-        x: Operand,
-        lengths: Any = None,
-        axes: Any = every,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
-        **options: Any,
-    ) -> Array:
-        names = ("s", "axes") if several else ("n", "axis")
-        options.pop("plan", None)
-        given = {names[0]: lengths, names[1]: axes} | options
-        return transform(x, **given, norm=norm)
-
-    return applied
-
-
-COMPOSED: Mapping[str, Callable[..., Array]] = {
-    name: _of(name) for name in (full.removeprefix("fft.") for full in fourier.FUNCTIONS)
-}
-"""By SciPy's names, which are NumPy's."""
-
-
-# What `scipy.integrate` has of samples: sums of them with weights that depend only on where they were taken.
-
-
-def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    return _trapezoid(y, x, dx, axis)
-
-
-def cumulative_trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Array:
-    areas, k = trapezoids(y, x, dx, axis)
-    sums = cumsum(areas, k)
-    if initial is None:
-        return sums
-    if initial != 0:
-        raise ValueError("`initial` parameter must be `None` or `0`.")
-    return concatenate([broadcast_to(lift(0.0, areas), (*areas.shape[:k], 1, *areas.shape[k + 1 :])), sums], k)
-
-
-def simpson(y: Operand, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Array:
-    """By parabolas through three points; where an interval is left over, by that of the last three (Cartwright, 2017)."""
-    like = arrays_in([y, x, dx])[0]
-    y = lift(y, like)
-    y = moveaxis(y, normal_axis(axis, y.ndim), -1)
-    n = y.shape[-1]
-    if x is None:  # the integrals of samples that are one at one place and zero at the others
-        from scipy.integrate import simpson as scipys  # type: ignore[import-untyped]
-
-        found: Array = y @ lift(scipys(np.eye(n, dtype=y.dtype)), y) * dx
-        return found
-    points = lift(x, like)
-    h = diff(points if points.ndim == 1 else moveaxis(points, normal_axis(axis, points.ndim), -1))
-    if n < 3:
-        return sum(h * (y[..., 1:] + y[..., :-1]) / 2.0, -1)
-    end = n - 1 - (n - 1) % 2  # of the intervals that make pairs
-    a, b = h[..., 0:end:2], h[..., 1:end:2]
-    first, middle, last = y[..., 0:end:2], y[..., 1:end:2], y[..., 2 : end + 1 : 2]
-    found = sum((a + b) / 6.0 * (first * (2 - b / a) + middle * ((a + b) * (a + b) / (a * b)) + last * (2 - a / b)), -1)
-    if end < n - 1:
-        a, b = h[..., -2], h[..., -1]
-        found = found + y[..., -1] * ((2 * b * b + 3 * a * b) / (6 * (a + b)))
-        found = found + y[..., -2] * ((b * b + 3 * a * b) / (6 * a)) - y[..., -3] * (b * b * b / (6 * a * (a + b)))
-    return found

@@ -10,10 +10,10 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, array_dtype, arrays_in, lift
 from tidu_cli.adapters.numpy.errors import BuildError, UntraceableError
-from tidu_cli.adapters.numpy.numpy import reductions as reducing
 from tidu_cli.adapters.numpy.numpy.elementwise.special import all_of
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_ufunc
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, floating, reduce, select
+from tidu_cli.adapters.numpy.numpy.reductions import reducing
 
 
 def floats(*operands: Operand) -> list[Array]:

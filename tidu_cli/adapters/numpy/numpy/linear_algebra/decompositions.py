@@ -18,8 +18,8 @@ from tidu_cli.adapters.numpy.numpy.indexing import filled, is_given, select
 from tidu_cli.adapters.numpy.numpy.linear_algebra.matrices import adjoint, inexact, matrices, singular_values, square
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import inv, matrix_norm
-from tidu_cli.adapters.numpy.numpy.reductions import count_nonzero
-from tidu_cli.adapters.numpy.numpy.reductions import sum as sum_
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import count_nonzero
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import sum as sum_
 
 
 class QRResult(NamedTuple):

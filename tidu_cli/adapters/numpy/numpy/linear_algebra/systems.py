@@ -13,10 +13,10 @@ from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, floating, normal_axes, places, resized, select
 from tidu_cli.adapters.numpy.numpy.linear_algebra.matrices import inexact, singular_values, square, system
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
-from tidu_cli.adapters.numpy.numpy.reductions import max as max_
-from tidu_cli.adapters.numpy.numpy.reductions import min as min_
-from tidu_cli.adapters.numpy.numpy.reductions import prod
-from tidu_cli.adapters.numpy.numpy.reductions import sum as sum_
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import max as max_
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import min as min_
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import prod
+from tidu_cli.adapters.numpy.numpy.reductions.reducing import sum as sum_
 from tidu_cli.adapters.numpy.numpy.shaping import moveaxis
 from tidu_cli.lax.arrays.windows import taking
 

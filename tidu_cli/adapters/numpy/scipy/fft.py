@@ -1,0 +1,37 @@
+"""What `scipy.fft` has: NumPy's transforms, with options about memory and threads that graphs have no use for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.operands import Operand
+from tidu_cli.adapters.numpy.numpy.signal import fourier
+
+
+def _of(name: str) -> Callable[..., Array]:
+    transform, several = fourier.FUNCTIONS[f"fft.{name}"], name[-1] in "2n"
+    every = (-2, -1) if name[-1] == "2" else None if several else -1
+
+    def applied(
+        x: Operand,
+        lengths: Any = None,
+        axes: Any = every,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        **options: Any,
+    ) -> Array:
+        names = ("s", "axes") if several else ("n", "axis")
+        options.pop("plan", None)
+        given = {names[0]: lengths, names[1]: axes} | options
+        return transform(x, **given, norm=norm)
+
+    return applied
+
+
+COMPOSED: Mapping[str, Callable[..., Array]] = {
+    name: _of(name) for name in (full.removeprefix("fft.") for full in fourier.FUNCTIONS)
+}
+"""By SciPy's names, which are NumPy's."""

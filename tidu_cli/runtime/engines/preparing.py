@@ -1,0 +1,40 @@
+"""Graphs made ready to be run by the engine that was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tidu_cli.errors import TiduError
+from tidu_cli.graph.graph import Graph
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.runtime.engines.choosing import NUMPY, PLAIN, Choice, engine_named
+from tidu_cli.runtime.memory import fits
+from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.plans.program import compile_graph, plain_program
+
+if TYPE_CHECKING:
+    from tidu_cli.runtime.plans.runnable import Runnable
+
+
+def prepared(
+    graph: Graph, choice: Choice = PLAIN, outputs: Sequence[int] | None = None, max_memory: int | None = None
+) -> tuple[Runnable, Choice]:
+    """A self-contained graph made ready to compute these outputs (indices; None for all), and by which engine it is.
+
+    That is NumPy where `auto` chose one that fails. NumPy runs groups of scalars step by step where they would not fit into
+    `max_memory` bytes. Raises EvaluationError, TransformError if the graph reads values of others, and LimitError.
+    """
+    if choice.name != NUMPY:
+        primitives = vocabulary(graph.cases)
+        primitives.require_written_out([graph])
+        try:
+            return engine_named(choice.name).program(graph, primitives, outputs, choice.device), choice
+        except (TiduError, ImportError, OSError, RuntimeError) as error:
+            if not choice.automatic:
+                raise
+            choice = Choice(NUMPY, f"as the engine {choice.name} failed: {error}")
+    program = compile_graph(graph, outputs=outputs)
+    if isinstance(program, GroupedProgram) and not fits(program, max_memory):
+        return plain_program(graph, outputs=outputs), choice  # which lets go of what it has used
+    return program, choice
