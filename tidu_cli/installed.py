@@ -87,19 +87,19 @@ def _require_port(found: Any, port: str) -> None:
 
 
 @contextmanager
-def blaming(name: str, package: Package | None = None, place: str = "") -> Iterator[None]:
+def blaming(name: str, package: Package | None = None, place: str = "", port: str = "formats") -> Iterator[None]:
     """Within the block, what goes wrong in the code of a package that brings a format or an engine is told as that package's.
 
-    Without a package it is that which brings the format of this name, if one does. Raises PluginError.
+    Without a package it is that which brings what has this name for the port, if one does. Raises PluginError.
     """
     try:
         yield
     except (TiduError, OSError, MemoryError, RecursionError):
         raise
     except (Exception, SystemExit) as error:
-        if package is None and name not in brought_formats():
+        if package is None and name not in _announced(port):
             raise
-        whose = package or _announced("formats")[name][0][0]
+        whose = package or _announced(port)[name][0][0]
         reason = " ".join(str(error).split())
         what = f"{place}{type(error).__name__}: {reason}"
         raise PluginError(f"'{name}': package {whose} is broken ({what}); mend or uninstall it") from error

@@ -104,6 +104,18 @@ def test_an_engine_of_another_package_runs_what_it_does_not_refuse(run):
     assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "slide"]
 
 
+READY = "Slide.program = lambda *args: 1 / 0"
+RUN = "def program(*args):\n    p = plain_program(args[1])\n    p.run_in_order = 3\n    return p\nSlide.program = program"
+
+
+@pytest.mark.parametrize("broken", [READY, RUN], ids=["made ready", "run"])
+def test_an_engine_that_fails_is_told_as_its_packages(run, tmp_path, broken):
+    (tmp_path / "site" / "tidu_toy.py").write_text(f"{TOY.read_text()}\n{broken}\n")
+    status, out, error = run("eval", "x * x", "--set", "x=3", "--engine", "slide")
+    assert (status, out) == (1, "")
+    assert error.startswith("tidu eval: error: 'slide': package tidu-toy 1.0 is broken (") and error.count("\n") == 1
+
+
 def test_a_result_is_written_over_by_one_of_its_format_and_kept_from_values(run, tmp_path):
     (tmp_path / "f.toy").write_text(F)
     for _ in range(2):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
+from tidu_cli import installed
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.lax.vocabulary import vocabulary
@@ -12,9 +13,7 @@ from tidu_cli.runtime.engines.choosing import NUMPY, PLAIN, Choice, engine_named
 from tidu_cli.runtime.memory import fits
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import compile_graph, plain_program
-
-if TYPE_CHECKING:
-    from tidu_cli.runtime.plans.runnable import Runnable
+from tidu_cli.runtime.plans.runnable import Runnable
 
 
 def prepared(
@@ -29,7 +28,9 @@ def prepared(
         primitives = vocabulary(graph.cases)
         primitives.require_written_out([graph])
         try:
-            return engine_named(choice.name).program(graph, primitives, outputs, choice.device), choice
+            with installed.blaming(choice.name, port="engines"):
+                program = engine_named(choice.name).program(graph, primitives, outputs, choice.device)
+            return _Brought(program, choice.name) if choice.name in installed.brought_engines() else program, choice
         except (TiduError, ImportError, OSError, RuntimeError) as error:
             if not choice.automatic:
                 raise
@@ -38,3 +39,19 @@ def prepared(
     if isinstance(program, GroupedProgram) and not fits(program, max_memory):
         return plain_program(graph, outputs=outputs), choice  # which lets go of what it has used
     return program, choice
+
+
+class _Brought(Runnable):
+    """A program of another package's engine: what goes wrong in a run is told as that package's."""
+
+    def __init__(self, program: Runnable, engine: str) -> None:
+        self._program, self._engine = program, engine
+        self.graph, self.primitives, self.inputs, self.outputs = program.graph, program.primitives, program.inputs, program.outputs
+
+    def run_in_order(self, values: Sequence[Any], *, once: bool = False) -> list[Any]:
+        with installed.blaming(self._engine, port="engines"):
+            return self._program.run_in_order(values, once=once)
+
+    def nbytes(self) -> int:
+        with installed.blaming(self._engine, port="engines"):
+            return self._program.nbytes()
