@@ -127,11 +127,12 @@ def corrected():
 def test_a_run_goes_on_where_what_it_read_has_not_been_changed(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", X)
     inputs, how = {"x": tmp_path / "x.npy", "w": W}, {"chunk": CHUNK, "out": tmp_path / "y.npz"}
-    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", failing(8))
+    run_chunk = work.run_chunk
+    monkeypatch.setattr(work, "run_chunk", failing(8))
     with pytest.raises(TiduError, match="go on with resume=True"):
         F.map(inputs, {"x": 0}, **how)
     done = []
-    monkeypatch.setattr("tidu_cli.cluster.work.run_chunk", lambda name, k, *rest: done.append(k) or work.run_chunk(name, k, *rest))
+    monkeypatch.setattr(work, "run_chunk", lambda name, k, *rest: done.append(k) or run_chunk(name, k, *rest))
     F.map(inputs, {"x": 0}, **how, resume=True)
     assert done == [8, 9, 10, 11, 12, 13]
     assert np.load(tmp_path / "y.npz")["y"].tobytes() == F.map({"x": X, "w": W}, {"x": 0}, chunk=CHUNK)["y"].tobytes()

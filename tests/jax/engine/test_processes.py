@@ -17,8 +17,7 @@ import pytest
 import tidu_cli as tidu
 from tests.tiers import few
 from tests.waiting import LIMIT
-from tidu_cli.adapters.jax.engine import engine as devices
-from tidu_cli.adapters.jax.engine import executables
+from tidu_cli.adapters.jax.engine import devices, executables
 
 pytestmark = pytest.mark.jax
 

@@ -91,7 +91,7 @@ OPS = sorted(p.name for p in BUILTIN)
 
 SPECIAL = {
     op
-    for name in ("gamma", "bessel", "integrals", "hypergeometric", "matrices")
+    for name in ("gamma", "bessel", "hypergeometric", "matrices")
     for op in import_module(f"tidu_cli.adapters.jax.lowering.special.{name}").FUNCTIONS
 }
 """These have tests of their own: test_special_functions.py."""

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 
 TABLE = {
     op: function
-    for name in ("gamma", "bessel", "integrals", "hypergeometric", "matrices")
+    for name in ("gamma", "bessel", "hypergeometric", "matrices")
     for op, function in import_module(f"tidu_cli.adapters.jax.lowering.special.{name}").FUNCTIONS.items()
 }
 EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52, "c64": 2.0**-23, "c128": 2.0**-52}

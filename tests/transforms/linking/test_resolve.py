@@ -193,7 +193,7 @@ def test_a_graph_and_its_detached_copy_are_one_where_a_value_is_defined_twice() 
     assert [r for r in forward.head.external if r[1] in (1, 2)] == [(0, 1), (0, 2)], "the linear graph reads both copies of exp x"
     assert structure(resolve([forward, detach(forward, 1)])) == structure(forward)
     other = function("f", {"x": "f64[]"}, lambda x: {"y": exp(x) + exp(x) * exp(x)})
-    with raises(TransformError, "two different graphs are named 'f@1'; rename one of them with rename(document, graphs=)"):
+    with raises(TransformError, "two different graphs are named 'f@1'; rename one of them with rename(document, graphs=...)"):
         resolve([forward, replace(detach(linearize(other, [X]), 1), passes={})])
 
 

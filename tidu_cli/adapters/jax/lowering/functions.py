@@ -108,9 +108,8 @@ def _families() -> dict[str, Callable[..., Any]]:
 def _special() -> dict[str, Callable[..., Any]]:
     """Likewise, those that JAX does not have; their derivatives are tidu's."""
     from tidu_cli.adapters.jax.lowering.special import bessel, gamma, hypergeometric, matrices
-    from tidu_cli.adapters.jax.lowering.special import hypergeometric as integrals
 
-    families: tuple[Any, ...] = (bessel, gamma, hypergeometric, integrals, matrices)
+    families: tuple[Any, ...] = (bessel, gamma, hypergeometric, matrices)
     return {op: function for family in families for op, function in family.FUNCTIONS.items()}
 
 

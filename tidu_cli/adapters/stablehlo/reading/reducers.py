@@ -120,10 +120,12 @@ def _of_two(type_: TensorType) -> dict[str, Function]:
 
 
 def _logaddexp(x: Term, y: Term) -> Sequence[Term]:
-    """log(e^x + e^y) as JAX writes it, which is x + y where one is NaN, or both are the same infinity."""
+    """log(e^x + e^y) as JAX writes it and `library.cancelling_kinks` reads it: x + y where one is NaN, or both are one infinity."""
     emit = x.trace.emit
     d = emit("sub", x, y)
-    smooth = emit("add", emit("max", x, y), emit("log1p", emit("exp", emit("neg", emit("abs", d)))))
+    highest = emit("select_n", emit("le", x, y), x, y)
+    distance = emit("select_n", emit("le", x, y), d, emit("neg", d))
+    smooth = emit("add", highest, emit("log1p", emit("exp", emit("neg", distance))))
     return [emit("select_n", emit("ne", d, d), smooth, emit("add", x, y))]
 
 
