@@ -41,7 +41,7 @@ test: $(VENV)/.test  ## while writing: laws, formats and commands, in five minut
 	$(PYTEST) $(TESTS_ONCE)
 	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX_SAMPLE)
 
-check: $(VENV)/.check  ## before landing: every test, the site, lint and types, in half an hour; nothing may be skipped
+check: $(VENV)/.check  ## before landing: every test, the site, lint and types, in 25 minutes; nothing may be skipped
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check $(TESTS_ONCE)
 	$(MAKE) jax
 	$(MAKE) -j -O docs lint types
