@@ -63,6 +63,10 @@ def _two(text: str, form: str, such: str) -> tuple[str, str]:
     return old, new
 
 
+def _two_names(text: str) -> tuple[str, str]:
+    return _two(text, "OLD=NEW", "x=t")
+
+
 def _two_passes(text: str) -> tuple[int, int]:
     old, new = _two(text, "OLD=NEW", "1=2")
     return pass_number(old), pass_number(new)
@@ -168,7 +172,7 @@ OPTIONS: Mapping[str, Option] = {
             "Rename an input or output; repeats.",
             names_by_name,
             "OLD=NEW",
-            lambda text: _two(text, "OLD=NEW", "x=t"),
+            _two_names,
             "--key",
             pairs=True,
         ),
@@ -177,7 +181,7 @@ OPTIONS: Mapping[str, Option] = {
             "Rename a graph; repeats.",
             names_by_name,
             "OLD=NEW",
-            lambda text: _two(text, "OLD=NEW", "x=t"),
+            _two_names,
             "--graph",
             pairs=True,
         ),

@@ -29,7 +29,7 @@ longer = pytest.mark.parametrize("times", [1, pytest.param(CAMPAIGN, marks=pytes
 
 
 def hold(n: int, law: Callable[..., None], *strategies: st.SearchStrategy, check: int = 200) -> None:
-    """Try a law on so many examples, of which `make check` takes some."""
+    """Try a law on n examples; `make check` takes at most `check` of them."""
 
     @settings(max_examples=examples(n, check), suppress_health_check=list(HealthCheck))
     @given(st.tuples(*strategies))

@@ -15,6 +15,7 @@ import tidu_cli
 from tests.stablehlo.modules import of_function, of_text
 from tidu_cli.adapters.jax.functions.function import from_jax
 from tidu_cli.adapters.stablehlo.read import read_stablehlo
+from tidu_cli.adapters.stablehlo.reading import library
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 
@@ -158,3 +159,19 @@ def test_functions_whose_rule_is_lost_are_named() -> None:
     (note,) = noted(lambda x: jnp.sinc(x) + jnp.i0(x) * jnp.sinc(2 * x))
     assert note == "modules do not hold the derivative that JAX defines for @i0, @sinc; it is derived as it is computed"
     assert noted(lambda x: jax.nn.relu(x) + jax.nn.softplus(x) + jnp.sin(x)) == ()
+
+
+def test_looking_for_logaddexp_takes_a_bounded_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand selects look at a constant behind a thousand broadcasts: it is read once, and few broadcasts are followed."""
+    read = []
+    array_of = library.array_of
+    monkeypatch.setattr(library, "array_of", lambda data: read.append(1) or array_of(data))
+    t, n = "tensor<f64>", 1000
+    lines = [f"%b0 = stablehlo.constant dense<0.0> : {t}"]
+    lines += [f"%b{k + 1} = stablehlo.broadcast_in_dim %b{k}, dims = [] : ({t}) -> {t}" for k in range(n)]
+    lines += [f"%d = stablehlo.subtract %x, %b3 : {t}", f"%n = stablehlo.compare NE, %d, %d, FLOAT : ({t}, {t}) -> tensor<i1>"]
+    lines += [f"%m = stablehlo.maximum %x, %b{n} : {t}", f"%s = stablehlo.add %m, %b3 : {t}", f"%y0 = stablehlo.add %x, %x : {t}"]
+    lines += [f"%y{k + 1} = stablehlo.select %n, %y{k}, %s : tensor<i1>, {t}" for k in range(n)]
+    text = "\n".join([f"func.func public @main(%x: {t}) -> {t} {{", *lines, f"return %y{n} : {t}", "}"])
+    assert tidu_cli.evaluate(of_text(text), {"0": 2.0}) == {"y": 2.0}
+    assert len(read) <= 4

@@ -42,7 +42,7 @@ def test_writing_takes_little(linearized: Document) -> None:
 @pytest.mark.parametrize("n", [2**15, pytest.param(N, marks=pytest.mark.campaign)])
 def test_writing_nodes_one_by_one_takes_less(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     linearized = large(n)
-    monkeypatch.setattr(listed, "BLOCK", listed.BLOCK * n // N)  # so many nodes at once
+    monkeypatch.setattr(listed, "BLOCK", listed.BLOCK * n // N)  # nodes per block, in proportion to the size of the graph
     for format_ in ("json", "msgpack"):
         size = len(format_document(linearized, format_, listed=True))
         assert peak(lambda format_=format_: deque(formatted(linearized, format_, listed=True), 0)) < 0.1 * size

@@ -74,7 +74,7 @@ def task_failure(
     return EvaluationError(f"{name or 'a sum of chunks'}: {kind}{reason}")
 
 
-_MEANWHILE = 0.5  # seconds in which it is told of all tasks that died with one worker
+_MEANWHILE = 0.5  # seconds; within them come the reports of all tasks that died with one worker
 
 
 def _is_killed(error: Any) -> bool:

@@ -207,7 +207,7 @@ def array_of(tensor: Any, cast: str | None = None) -> Any:
     try:
         found = np.asarray(package().numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
-        raise DocumentError(f"its data is no array of shape {list(shape)}: {error}") from None
+        raise DocumentError(f"its data do not form an array of shape {list(shape)}: {error}") from None
     if found.dtype != dtype:
         found = found.astype(dtype)
     return found.astype(dtype_of(cast)) if cast is not None and DTYPES[tensor.data_type] in FLOATS else found

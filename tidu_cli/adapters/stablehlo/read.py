@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from tidu_cli.adapters.stablehlo.module import N_FIRST, Module, kind_of, parsed
 from tidu_cli.adapters.stablehlo.own import claimed, claims_document
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
-from tidu_cli.adapters.stablehlo.reading.recording import lost_rules
+from tidu_cli.adapters.stablehlo.reading.library import lost_rules
 from tidu_cli.checking.against import VERIFIED, Agreement, against_graph
 from tidu_cli.errors import DocumentError, LimitError, Remedy, TiduError
 from tidu_cli.formats.files import one_line

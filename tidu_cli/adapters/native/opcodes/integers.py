@@ -145,7 +145,7 @@ _INTEGERS: dict[Signature, Emit] = {
 }
 
 
-# Opcodes of special functions: SciPy's, whose addresses the machine is given where a graph needs one, mended as in `lax`.
+# Opcodes of special functions. They call SciPy's, whose addresses the machine gets when a graph needs one, corrected as in `lax`.
 
 
 FUNCTIONS = {

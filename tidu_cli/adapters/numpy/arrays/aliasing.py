@@ -16,7 +16,8 @@ from tidu_cli.frozen import Frozen, replace
 
 # What views show of arrays: the same elements in another shape or order, some of them, or parts of complex numbers.
 #
-# Each view knows the call of NumPy's function that made it. What it shows of an array that has changed is found by that call anew.
+# Each view knows the call of NumPy's function that made it. After its array has changed, that call is made again to
+# get what the view shows.
 # How an array changes with what is shown of it is read off NumPy's own view of an empty array: where it begins, and its strides.
 
 

@@ -178,7 +178,7 @@ LEAK = (
     "what code that is not traced computed of an array that traced values were written into is a constant, which it cannot be; "
     "use functions of docs/build.md there"
 )
-"""What is told of constants that are `marked`."""
+"""The message about constants that are `marked`."""
 
 
 def marked(x: Any) -> bool:

@@ -34,7 +34,7 @@ Named = tuple[str, Leaf]
 
 
 def leaves(tree: Any, path: str, level: int = 0) -> Iterator[Named]:
-    """The leaves of a tree with their paths, which begin with `path`. Raises BuildError for what is no array."""
+    """The leaves of a tree with their paths, which begin with `path`. Raises BuildError for a leaf that is not an array."""
     if level > MAX_LEVELS:
         raise BuildError(f"'{path[:60]}' nests deeper than {MAX_LEVELS} levels")
     members = members_of(tree)
@@ -49,7 +49,7 @@ def leaves(tree: Any, path: str, level: int = 0) -> Iterator[Named]:
 
 
 def members_of(tree: Any) -> list[tuple[Any, Any]] | None:
-    """What a tree holds, by name or number; None for what is no tree."""
+    """What a tree holds, by name or number; None if it is not a tree."""
     if tree is None:
         return []
     if isinstance(tree, dict):

@@ -139,7 +139,7 @@ _OPERATORS: Mapping[str, str] = {
 def formula_of(document: Document) -> str:
     """The head as `a = ...; y = ...`, or one expression, which `build_formula` reads as a graph of the same values.
 
-    Derivatives' keys become names: x@-1 is x_ct1, y@1 is y_t1. Raises BuildError for what is no graph of numbers without axes,
+    Derivatives' keys become names: x@-1 is x_ct1, y@1 is y_t1. Raises BuildError for a graph that has arrays with axes,
     reads other graphs, or is longer than formulas may be.
     """
     graph = document.head

@@ -276,7 +276,7 @@ _SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}
 
 
 def _numbers(name: str, args: Any) -> list[Any]:
-    """Arguments as floats. Raises TypeError for what is no number."""
+    """Arguments as floats. Raises TypeError for an argument that is not a number."""
     found = []
     for x in resolved(args):
         if isinstance(x, Array):

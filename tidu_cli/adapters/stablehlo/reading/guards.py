@@ -206,7 +206,7 @@ class Affine(Frozen, slots=False):
     start: int
 
     def range(self, length: int) -> tuple[int, int]:
-        """The least and the greatest of so many steps."""
+        """The least and the greatest value after these steps."""
         ends = self.start, self.start + self.slope * (length - 1)
         return min(ends), max(ends)
 

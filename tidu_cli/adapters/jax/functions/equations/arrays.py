@@ -176,7 +176,7 @@ def mulhi(eq: Equation, x: Array, y: Array) -> Array:
     dtype = x.type.dtype
     bits = int(dtype[1:])
     if bits > 32:
-        raise eq.refused("the high half of products of 64 bits is no operation of a graph")
+        raise eq.refused("no operation of a graph gives the high 64 bits of a product")
     wide = f"{dtype[0]}64"
     product = eq.emit("mul", x.convert(wide), y.convert(wide))
     shift = spread(eq.constant(dtype_of(wide).type(bits)), product.type.shape)

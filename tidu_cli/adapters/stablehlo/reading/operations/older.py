@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tidu_cli.adapters.stablehlo.reading.library import by_jax
 from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site, by_jax
+from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site
 from tidu_cli.frozen import replace
 from tidu_cli.rules.terms import Term
 

@@ -64,7 +64,7 @@ def spatial(node: Node, name: str, rank: int, default: int) -> tuple[int, ...]:
 
 
 def automatic_padding(node: Node) -> str:
-    """How padding is chosen. Raises RefusedError for what is no way."""
+    """How padding is chosen. Raises RefusedError for an unknown mode."""
     found = node["auto_pad"] or "NOTSET"
     if found not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         raise RefusedError(f"has auto_pad '{found}'")
