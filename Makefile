@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 JAX_SAMPLE := -m jax tests/jax/test_sample.py tests/jax/lowering/test_to_jax.py tests/stablehlo/test_sample.py tests/stablehlo/test_operations.py \
     tests/stablehlo/test_linear_algebra.py tests/runtime/engines/test_law.py
-TESTS_ONCE := $(if $(ONCE),--once $(ONCE))
+TESTS_ONCE := $(if $(ONCE),--once=$(ONCE))
 JAX := -m 'jax and not campaign' tests/jax tests/stablehlo tests/runtime/engines tests/docs
 
 .DEFAULT_GOAL := help
