@@ -40,6 +40,13 @@ def gradient(function: Any, x: Any) -> Any:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("power", [1, 3])
 def test_sums_of_powers_of_eigenvalues(form: str, power: int) -> None:
+    """Of defective matrices they have gradients, too, which no rule of `eig` can give.
+
+    At [[1, 1], [0, 1]] the sum of w³ and three times the sum of w have the same cotangent, 3 for both values, but different
+    gradients: 3 (x²)ᵀ and 3 I. Where values move by the square root of a change, their squares count in the first derivative, and a
+    cotangent says nothing of them. A finite answer would be wrong for one of the two.
+    """
+
     def function(x: Any) -> Any:
         return (FORMS[form](x) ** power).real.sum()
 
