@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import forking
 
 SCRIPTS = (
@@ -20,6 +22,7 @@ SCRIPTS = (
 )
 
 
+@pytest.mark.check
 def test_a_forked_command_is_as_a_real_one(tmp_path: Path) -> None:
     real = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for script in SCRIPTS:

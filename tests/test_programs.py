@@ -129,6 +129,7 @@ def test_other_errors_are_errors(error):
     assert lacking_import(error) == ""
 
 
+@pytest.mark.check
 def test_a_test_that_lacks_a_package_is_skipped(tmp_path):
     (tmp_path / "lacking.py").write_text("from tests.programs import EXTRAS\nEXTRAS['nowhere'] = 'far'")
     (tmp_path / "test_module.py").write_text("import nowhere\ndef test(): ...")
@@ -141,6 +142,7 @@ def test_a_test_that_lacks_a_package_is_skipped(tmp_path):
     assert "1 failed, 1 passed, 6 skipped" in done.stdout
 
 
+@pytest.mark.check
 def test_what_asks_for_the_tier_or_draws_examples_differs():
     here = Path(__file__)
     paths = {str(p.relative_to(ROOT)): p.read_text() for p in (ROOT / "tests").rglob("test_*.py") if p != here}

@@ -88,6 +88,7 @@ def test_a_stage_imports_neither_pydantic_nor_numpy(name: str, format_: str) -> 
         )
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("command", ["info", "dot", "convert", "check", "show"])
 def test_commands_that_look_do_not_either(command: str) -> None:
     _, modules = run(command, SAMPLES / "f.json")

@@ -56,6 +56,7 @@ def test_options_are_taken_where_the_format_is_named(run, tmp_path):
     assert "No such option '--sign'" in run("convert", "--format", "json", "--sign", ";", data=F)[2]
 
 
+@pytest.mark.check
 def test_it_is_checked_completed_and_explained(run, tmp_path):
     (tmp_path / "f.toy").write_text(F)
     status, out, _ = run("check", "f.toy", "--all")
@@ -108,6 +109,7 @@ READY = "Slide.program = lambda *args: 1 / 0"
 RUN = "def program(*args):\n    p = plain_program(args[1])\n    p.run_in_order = 3\n    return p\nSlide.program = program"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("broken", [READY, RUN], ids=["made ready", "run"])
 def test_an_engine_that_fails_is_told_as_its_packages(run, tmp_path, broken):
     (tmp_path / "site" / "tidu_toy.py").write_text(f"{TOY.read_text()}\n{broken}\n")
@@ -116,6 +118,7 @@ def test_an_engine_that_fails_is_told_as_its_packages(run, tmp_path, broken):
     assert error.startswith("tidu eval: error: 'slide': package tidu-toy 1.0 is broken (") and error.count("\n") == 1
 
 
+@pytest.mark.check
 def test_a_result_is_written_over_by_one_of_its_format_and_kept_from_values(run, tmp_path):
     (tmp_path / "f.toy").write_text(F)
     for _ in range(2):
@@ -131,6 +134,7 @@ def test_only_the_last_suffix_counts(run, tmp_path):
     assert run("eval", "f.toy.json", "--set", "x=3") == (0, '{"y": 18.0}\n', "")
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("word", ["--format=toy", "-og.toy"])
 def test_the_format_may_stand_in_one_word_with_its_option(run, word):
     assert run("build", "x * x", "-i", "x:f64[]", word)[0] == 0
@@ -143,6 +147,7 @@ def test_options_of_one_format_are_refused_for_another(run, tmp_path):
     assert run("convert", "f.json", "--format", "toy", "--x-type", "f32") == (1, "", told)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -80,6 +80,7 @@ def test_equal_operands_are_not_taken_for_one() -> None:
     require_the_same(lambda x, y: [x * x, x * x, y * y, x * y, y * x, np.dot(x, x), np.dot(y, y), np.dot(x, y)], "f64[3]", "f64[3]")
 
 
+@pytest.mark.check
 def test_loops_in_python_are_recorded_fast() -> None:
     """An operation takes a fraction of what it takes where all is worked out: about a third, measured."""
 

@@ -14,6 +14,7 @@ FAILING = ("linearize", F, "--wrt", "z")
 BOLD, RED = b"\x1b[1m", b"\x1b[31m"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("variables", "styled"),
     [
@@ -59,6 +60,7 @@ def test_verbose_tells_the_steps(args):
         assert part in told
 
 
+@pytest.mark.check
 def test_quiet_leaves_errors_only():
     detached = process("linearize", F, "--wrt", "x", "--detach").stdout
     assert b": note: " in process("resolve", input=detached).stderr

@@ -82,6 +82,7 @@ def check_endings(folder, sources, number, n):
     return found
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_ends_at_a_few_moments(tmp_path, sources, number):
     check_endings(tmp_path, sources, number, 4)
@@ -148,6 +149,7 @@ def test_shells_say_130():
 # --- several writers
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("n", [4, pytest.param(200, marks=pytest.mark.campaign)])
 def test_two_writers_of_one_file(tmp_path, sources, n):
     target = tmp_path / "out.json"
@@ -177,6 +179,7 @@ def execute(code, *args):
     return subprocess.run(command, capture_output=True, cwd=ROOT, env=ENVIRONMENT, check=False)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("size", [0, 1, 4096, 65536, 100_000])
 def test_a_quota(tmp_path, sources, size):
     target = tmp_path / "out.json"
@@ -329,6 +332,7 @@ def bounded(line):
     return shell(f"ulimit -v {ROOM // 1024}; {line} || exit $?", timeout=LIMIT)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "line",
     [

@@ -43,6 +43,7 @@ def system(request, monkeypatch):
 # --- signals, at every step
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("name", "options"),
     few(product(["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP"], [(), ("--named",), ("--new",), ("--named", "--new")]), 6),

@@ -62,6 +62,7 @@ def test_documents(data: dict[str, object]) -> None:
         agree(made)
 
 
+@pytest.mark.check
 @given(mutated_structures())
 @settings(max_examples=examples(300, check=50))
 def test_broken_documents(data: object) -> None:

@@ -164,6 +164,7 @@ def test_what_types_may_be(types, message):
         assert len(str(raised.value)) <= 600
 
 
+@pytest.mark.check
 def test_many_types_take_linear_time():
     n = 20_000
     chained = {f"t{k}": {"x": f"t{k + 1}" if k % 30 else "f64[]"} for k in range(n)}

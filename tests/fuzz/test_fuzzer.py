@@ -83,6 +83,7 @@ def test_cases_are_made_smaller():
     assert minimised(target, choices, finding).case == b"ac"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", TARGETS)
 def test_cases_come_from_the_seed_alone(name):
     target = TARGETS[name]

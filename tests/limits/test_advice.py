@@ -89,6 +89,7 @@ def test_options_that_messages_about_values_name_are_there(tmp_path, name):
             assert option in options_of(command or name), result.stderr
 
 
+@pytest.mark.check
 def test_the_test_sees_advice():
     message = "tidu grad: error: no; choose with --output, or tidu linearize --pass 3"
     assert advised(message) == {(None, "--output"), ("linearize", "--pass")}

@@ -39,6 +39,7 @@ def nested(depth: int) -> tidu_cli.Document:
     return parse_document(document(found), "here")[0]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_each_level_more_takes_as_much_work(name, monkeypatch):
     module = importlib.import_module("tidu_cli.transforms.materialize")
@@ -118,6 +119,7 @@ def constant(type_: str, value: float) -> dict[str, Any]:
     return node("constant", value={"type": type_, "data": [value]})
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("kinds", [("while",), ("cond", "scan", "while")], ids=" ".join)
 def test_graphs_around_a_while_are_derived_once_whatever_they_are(kinds):
     """In derivatives of graphs that apply a sine again and again each level more is as many nodes more, and values stay right."""

@@ -106,6 +106,7 @@ def test_ops_of_ops_are_refused_by_name(command):
     assert "allow more with --max-expansion N" in line
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("name", ["convert", "info", "check", "resolve", "materialize", "dot"])
 def test_who_writes_no_ops_out_takes_them_all(name):
     succeeds(name, "-", input=doubling(30))
@@ -169,6 +170,7 @@ SPLIT = document(
 )
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "source",
     [SPLIT, n_ary("concatenate", 200, attrs={"dimension": 0}), n_ary("select_n", 1000, first=[("i", "i32[]")])],
@@ -199,6 +201,7 @@ def test_the_case_that_is_taken_gets_the_cotangent(n, index):
     assert {key: float(x) for key, x in found.items()} == {f"x{k}@-1": float(k == min(max(index, 0), n - 1)) for k in range(n)}
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("n", [25_000, 80_000])
 @pytest.mark.parametrize("form", ["json", "msgpack"])
 def test_a_key_that_occurs_twice_is_found_in_one_walk(n, form):
@@ -236,6 +239,7 @@ def test_checks_are_refused_that_take_more_memory_than_there_is(part):
     assert "trying derivatives at random inputs: " in line and "more than the limit of 2 GiB" in line
 
 
+@pytest.mark.check
 def test_pictures_count_edges():
     nodes = [("select_n", 1, *[0 if k == 0 else 1 + k] * 119) for k in range(480)]
     source = document(graph(nodes, [("x", "f64[]"), ("i", "i32[]")], [("y", 481)]))
@@ -245,6 +249,7 @@ def test_pictures_count_edges():
     assert succeeds("dot", input=source), "text is linear in the graph"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("entry", [b"\x90", b"\x81\xa1a\x90"], ids=["lists", "objects"])
 def test_compressed_values_stand_for_a_bounded_number_of_objects(entry, tmp_path):
     n = 4_000_000
@@ -279,6 +284,7 @@ def separate(n: int) -> bytes:
     return document(graph([("sin", k) for k in range(n)], [(f"x{k}", "f64[]") for k in range(n)], outputs))
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("n", [400, 3000])
 def test_the_blocks_of_a_matrix_are_counted_before_they_are_made(n):
     line = refused("jacobian", "-", "--wrt", "x*", input=separate(n))

@@ -173,6 +173,7 @@ def test_laws_whose_loops_end_get_their_verdicts_where_others_run_on():
     assert all(v["ok"] and "why" not in v for law, v in said.items() if v["error"] is not None)
 
 
+@pytest.mark.check
 @needs("distributed")
 def test_machines_count_steps_too():
     batch = ("--set", "s=[1,2]", "--batch", "s=0", "--max-steps", "9")

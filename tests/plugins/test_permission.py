@@ -116,6 +116,7 @@ def test_ops_tells_what_is_not_imported(good):
     assert message(tidu(good, "check", "--ops", "mine", named="")) == f"tidu check: error: {SAYS}"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("shell", ["fish", "zsh"])
 @pytest.mark.parametrize(
     ("line", "offered"),
@@ -171,6 +172,7 @@ def test_a_package_that_is_not_there(good):
     )
 
 
+@pytest.mark.check
 def test_packages_that_are_not_named_do_not_clash(tmp_path):
     for name in ("ann", "bob"):
         write(tmp_path, name, {"mine": f"{name}:P", "mul": f"{name}:P"}, GOOD.format(op="mine"))
@@ -221,6 +223,7 @@ else:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.check
 def test_the_file_of_the_package_does_not_matter_where_the_op_is_another(mark):
     """A document that defines the op itself is read without the package, named or not."""
     definition = {

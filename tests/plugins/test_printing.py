@@ -41,6 +41,7 @@ def test_stdout_has_the_data_alone_and_stderr_the_words(tmp_path, out):
     assert set(done.stderr.decode().splitlines()) == WORDS
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.campaign)])
 def test_files_and_closed_descriptors(tmp_path, unbuffered):
     write(tmp_path, "ann", {"mine": "ann:P"}, MODULE)

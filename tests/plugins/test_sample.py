@@ -88,6 +88,7 @@ def test_check_finds_the_rules_right(output, dtype):
     assert b"numeric: jvp" in output("check", "--ops", *names, "--dtype", "f64")
 
 
+@pytest.mark.check
 @needs("dot")
 def test_a_page_shows_it(output, tmp_path):
     page = tmp_path / "page.html"
@@ -127,6 +128,7 @@ def test_without_the_package_the_op_is_named(tmp_path):
     assert "graph 'loss', node 0 (softsign): unknown op 'softsign'" in failure
 
 
+@pytest.mark.check
 def test_the_readme_shows_what_is_printed(sample):
     (block,) = [block for block in blocks((SAMPLE / "README.md").read_text()) if block.language == "console"]
     for step in block.steps():

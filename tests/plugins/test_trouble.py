@@ -46,6 +46,7 @@ def test_two_packages_of_one_op_clash(tmp_path):
     works(tmp_path, "ops", "sin")
 
 
+@pytest.mark.check
 def test_a_package_and_tidu_clash_where_the_op_is_used(tmp_path):
     write(tmp_path, "ann", {"mul": "ann:P", "mine": "ann:P"}, GOOD.format(op="mine"))
     failure = "op 'mul': package ann 1.0 brings one, but tidu has one of this name; uninstall the former"
@@ -108,6 +109,7 @@ def test_ops_shows_a_broken_package_and_other_commands_do_without(tmp_path, valu
     works(tmp_path, "grad", "--wrt", "x", input=USES_SIN)
 
 
+@pytest.mark.check
 def test_a_package_is_not_imported_where_its_ops_do_not_occur(tmp_path):
     mark = tmp_path / "imported"
     write(tmp_path, "ann", {"mine": "ann:P"}, f"open({str(mark)!r}, 'w')\n{GOOD.format(op='mine')}")

@@ -83,6 +83,7 @@ def test_attention_is_legible_at_opening(page, tmp_path):
     assert (tmp_path / "page.png").stat().st_size > 20_000
 
 
+@pytest.mark.check
 def test_every_group_of_it_is_sound(page):
     """No boxes overlap and nothing is outside, in any group; and text can be read."""
     groups = page.evaluate("Object.keys(data.boxes)")

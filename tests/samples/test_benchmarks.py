@@ -73,6 +73,7 @@ def test_the_gradient_is_right_and_not_zero(tmp_path):
     assert abs(slope) > 1e-3
 
 
+@pytest.mark.check
 def test_pipeline_prints_tables():
     command = [sys.executable, BENCHMARKS / "pipeline.py", "--sizes", "100,200", "--shapes", "chain", "--repeat", "1"]
     found = subprocess.run([*command, "--markdown"], check=True, capture_output=True, text=True, timeout=LIMIT)

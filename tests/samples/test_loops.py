@@ -24,6 +24,7 @@ def functions(sample, file, monkeypatch):
 # The orbit.
 
 
+@pytest.mark.check
 def test_the_orbit_is_the_unrolled_one(monkeypatch):
     start = np.array(json.loads((SAMPLES / "ode" / "state.json").read_text())["state"])
     loop, kepler = functions("ode", "loops.py", monkeypatch), functions("ode", "kepler.py", monkeypatch)
@@ -43,6 +44,7 @@ def test_the_loop_is_as_long_for_any_number_of_steps(monkeypatch):
     assert nodes[0] == nodes[1] <= 2
 
 
+@pytest.mark.check
 def test_the_adaptive_orbit_obeys_keplers_third_law(tmp_path):
     """Its derivative, too, within a few hundred times the tolerance of a step, as errors add up and grow along the orbit."""
     build = "tidu build samples/ode/loops.py:adaptive_orbit -i state:f64[4]"
@@ -88,6 +90,7 @@ def covariances(n, monkeypatch):
     return begins.reshape(2 * n, 2 * n), pushed.reshape(2 * n, 2 * n)
 
 
+@pytest.mark.check
 def test_the_filter_gives_the_density_of_all_observations(observed, monkeypatch, tmp_path):
     """They are normal together; the gradient is tr((a aT - 1/K) dK)/2 with a = K \\ y."""
     theta, y = observed

@@ -72,6 +72,7 @@ def test_the_gradient_of_the_distance_is_a_row_of_the_jacobian(jacobians, start,
     assert norm_error(found["state@-1"], end @ jacobians["forward"][:2] / np.linalg.norm(end)) <= 1e-12
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_orbit_is_differentiated_as_it_is_computed(jacobians, start, mode):
     """Against the product of the steps' Jacobians, each by a complex step, which has no error of truncation."""

@@ -60,6 +60,7 @@ def test_any_order_over_two_runs(suffix, order, stops, tmp_path_factory):
     require_whole(path)
 
 
+@pytest.mark.check
 def test_several_processes(tmp_path):
     path = str(tmp_path / "y.npz")
     sink = Sink.create(path, MANIFEST)

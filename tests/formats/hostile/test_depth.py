@@ -83,6 +83,7 @@ def nest(loop, depth):
     return f
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("loop", [tidu_cli.scan, tidu_cli.while_loop, tidu_cli.cond])
 def test_functions_may_nest_as_deep_as_files(loop):
     """What is traced can be derived, and what is too deep is refused where it is traced, far beyond the limit, too."""

@@ -33,6 +33,7 @@ def large(n: int) -> Document:
     return linearize(dag(n), [parse_key(f"x{k}") for k in range(WIDTH)])
 
 
+@pytest.mark.check
 def test_writing_takes_little(linearized: Document) -> None:
     size = len(format_document(linearized, "msgpack"))
     assert peak(lambda: deque(formatted(linearized, "msgpack"), 0)) < 0.5 * size
@@ -48,6 +49,7 @@ def test_writing_nodes_one_by_one_takes_less(n: int, monkeypatch: pytest.MonkeyP
         assert peak(lambda format_=format_: deque(formatted(linearized, format_, listed=True), 0)) < 0.1 * size
 
 
+@pytest.mark.check
 def test_reading_takes_little_more_than_the_columns(linearized: Document) -> None:
     data = format_document(linearized, "msgpack")
     assert peak(lambda: parse_document(Source(BytesIO(data)), "d")) < 2.5 * len(data)

@@ -207,6 +207,7 @@ def _mutants(seed: int, count: int) -> None:
         assert disagreement(data) is None, json.dumps(data)
 
 
+@pytest.mark.check
 def test_mutants() -> None:
     _mutants(1, 400 if campaign() else 100)
 

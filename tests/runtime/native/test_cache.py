@@ -42,6 +42,7 @@ def printed(process):
     return out.strip()
 
 
+@pytest.mark.check
 def test_a_second_process_compiles_nothing(tmp_path):
     assert printed(started(tmp_path)) == "9.0 1"
     assert printed(started(tmp_path)) == "9.0 0"

@@ -97,6 +97,7 @@ def test_scalars_come_out_as_arrays_of_the_declared_dtype(dtype):
     assert isinstance(found, np.ndarray) and found.shape == () and found.dtype == dt and complex(found) == 1
 
 
+@pytest.mark.check
 def test_long_chains_do_not_recurse():
     s = Sketch(x="f64[]")
     y = 0

@@ -19,6 +19,7 @@ def n_bytes(graphs: Iterable[Graph]) -> int:
     return sum(4 * (g.n_nodes + len(g.args) + 2 * len(g.external)) for g in graphs)
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("make", [chain, lambda n: scalars(n // 4)], ids=["chain", "dag"])
 def test_memory_is_a_small_multiple_of_what_is_read_and_written(make: Callable[[int], Document]) -> None:
     """The multiples do not depend on the size; they are some percent above what is measured."""

@@ -160,6 +160,7 @@ def test_forward_mode_does_not_hold_the_chain_either() -> None:
     assert evaluation(recompute(tangents, Sqrt())).peak < 50 * KIB8
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("policy", [Sqrt(), Cheap()], ids=str)
 @pytest.mark.parametrize("derive", [linearize, reverse])
 def test_what_is_measured_falls_as_the_estimate_does(policy: Policy, derive: Callable[..., Document]) -> None:
