@@ -83,6 +83,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         Path(file).write_text("".join(f"{test}\n" for test in ran), encoding="utf-8")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collects no garbage meanwhile: there is none, and looking for it takes a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector and traces: what collection made stays to the end, and concerns no test but its own.
 
