@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+import tidu_cli as tidu
 from tests.control_flow.laws import ORDERS, assert_alike, hold, longer, run
 from tests.control_flow.strategies import CONDITIONED, SCANS, looping
 from tests.graphs.interpret import random_inputs
@@ -136,3 +139,17 @@ def test_of_a_chosen_branch_nothing_is_left_but_its_nodes() -> None:
         doc = document(sketch.build("f", {"y": y}))
         assert ops(materialize(doc)) == [op]
         assert np.array_equal(*[list(run(d, {i.key: 0.3 for i in d.head.inputs}).values()) for d in (doc, materialize(doc))])
+
+
+def test_branches_on_the_same_values_become_one() -> None:
+    def f(p: Any, x: Any) -> Any:
+        a, b = tidu.cond(p, lambda x: (np.sin(x), x + 1), lambda x: (np.cos(x), x - 1), x)
+        return a, b, tidu.cond(p, lambda x: x * x, lambda x: -x, x), np.exp(a)
+
+    doc = tidu.trace(f, p="bool[]", x="f64[]")
+    single = materialize(doc)
+    ops = [single.cases[code].op for code in single.head.code]
+    assert ops.count("cond") == 1 and "cond" in ops
+    for p in (True, False):
+        at = {"p": p, "x": 0.5}
+        assert tidu.evaluate(single, at) == tidu.evaluate(doc, at)

@@ -121,9 +121,9 @@ def flops_of(case: Case) -> int:
     return BUILTIN[case.op].evaluation.flops(case.attrs, case.operands, case.results)
 
 
-@pytest.mark.parametrize(("op", "operands", "attrs", "n"), FLOPS)
-def test_counts_by_hand(op: str, operands: list[str], attrs: Mapping[str, object], n: int) -> None:
-    assert flops_of(case_of(op, operands, attrs)) == n
+def test_counts_by_hand() -> None:
+    counted = [flops_of(case_of(op, operands, attrs)) for op, operands, attrs, _ in FLOPS]
+    assert [row for row, n in zip(FLOPS, counted, strict=True) if n != row[-1]] == []
 
 
 @pytest.mark.parametrize("primitive", list(BUILTIN), ids=lambda p: p.name)

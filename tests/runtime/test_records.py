@@ -128,6 +128,19 @@ def test_a_record_holds_what_is_in_it() -> None:
     assert peaks == {"": 3 * 8000, "a": 5 * 8000, "b": 5 * 8000}
 
 
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_field_that_is_taken_early_is_held_alone(name: str) -> None:
+    def late(x: Value) -> Value:
+        r = record(add(x, x), mul(x, x), type="{a: f64[1000], b: f64[1000]}")
+        kept, other = field(r, name=name), field(r, name="ab".replace(name, ""))
+        for _ in range(4):
+            other = x.sketch.apply("sin", other)
+        return mul(other, kept)
+
+    # x, two sines, and the field.
+    assert evaluation(function("f", {"x": "f64[1000]"}, late)).peak == 4 * 8000
+
+
 def test_the_largest_values_are_named_by_field() -> None:
     def body(p: Value) -> Value:
         total = p.sketch.apply("add", p, p)

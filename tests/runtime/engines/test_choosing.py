@@ -12,7 +12,7 @@ from benchmarks.generate import SHAPES
 from tests.programs import needs
 from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.installed import own_engines
-from tidu_cli.runtime.engines.choosing import MANY, Choice, chosen, default_engine
+from tidu_cli.runtime.engines.choosing import MANY, Choice, _work, chosen, default_engine
 from tidu_cli.runtime.engines.preparing import prepared
 
 FIND_SPEC = importlib.util.find_spec
@@ -28,6 +28,17 @@ def steps_of_numbers(length):
 
 def steps_of_arrays(length):
     return loop(lambda x: np.sin(x) @ np.ones((3, 3)), "f64[3]", length)
+
+
+def test_work_is_that_of_every_turn():
+    """Of loops in loops, too; a branch is taken once."""
+    body = tidu.trace(lambda x: np.sin(x) + 0.5 * x, "f64[]").head
+    once = _work(body)
+    loop_ = _work(steps_of_numbers(1000))
+    assert once.calls == once.numbers == 4  # a constant, its product, a sine and their sum
+    assert 1000 * once.calls <= loop_.calls <= 1000 * (once.calls + 4)  # and the turn's own number
+    nested = tidu.trace(lambda x: tidu.fori_loop(0, 7, lambda _, x: tidu.fori_loop(0, 1000, lambda _, x: np.sin(x), x), x), "f64[]")
+    assert 7000 <= _work(nested.head).calls <= 7000 * 5
 
 
 @pytest.fixture

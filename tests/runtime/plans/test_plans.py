@@ -159,7 +159,7 @@ def test_the_shape_of_the_graph_decides() -> None:
 
 
 def test_a_long_path_of_steps_by_themselves_is_no_hindrance() -> None:
-    scalar, vector = types = TensorType("f64"), TensorType("f64", (2,))
+    scalar, vector = types = TensorType("f64"), TensorType("f64", (3,))
     cases, n = CaseTable(), FEWEST_STEPS
     builder = GraphBuilder(cases, [*(Input(Key(f"x{k}"), scalar) for k in range(n)), Input(Key("v"), vector)])
     of_scalars, of_vectors = (cases.intern(BUILTIN.case("sin", BUILTIN["sin"].domain.attrs(), None, [t])) for t in types)
@@ -167,7 +167,10 @@ def test_a_long_path_of_steps_by_themselves_is_no_hindrance() -> None:
     for _ in range(n // 2):
         last = builder.append(of_vectors, [last])
     outputs = [Output(Key(f"y{k}"), builder.append(of_scalars, [k]), scalar) for k in range(n)]
-    assert isinstance(compile_graph(builder.build("f", [*outputs, Output(Key("z"), last, vector)])), GroupedProgram)
+    graph = builder.build("f", [*outputs, Output(Key("z"), last, vector)])
+    for most, kind in ((n // 2 * vector.nbytes, GroupedProgram), (n // 2 * vector.nbytes - 1, Program)):
+        with mock.patch.object(grouping, "MOST_BYTES", most):  # of what is no part of a group
+            assert isinstance(compile_graph(graph), kind)
 
 
 @law
