@@ -94,6 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "custom",
         "errors",
         "formats",
+        "frozen",
         "graph",
         "installed",
         "lax",

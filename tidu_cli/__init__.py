@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
+    from tidu_cli.api.pictures import *  # noqa: F403
     from tidu_cli.api.reports import *  # noqa: F403
     from tidu_cli.errors import TiduError
     from tidu_cli.graph.graph import Document
@@ -27,6 +28,7 @@ __all__ = [
     "cond",
     "derivative",
     "diff",
+    "draw",
     "evaluate",
     "fori_loop",
     "formula",
@@ -58,6 +60,7 @@ __all__ = [
     "to_jax",
     "trace",
     "transpose",
+    "view",
     "vjp",
     "while_loop",
 ]

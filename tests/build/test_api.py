@@ -15,7 +15,7 @@ from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduE
 from tidu_cli.formats.write import format_document
 
 COMMANDS = {
-    "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot",
+    "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
     "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
     "check": "check", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
     "formula": None, "load_values": None, "save_values": None, "Document": None, "Key": None, "TiduError": None,
@@ -36,6 +36,7 @@ PARAMETERS = {
     "keys": "key",
     "graphs": "graph",
     "strong_zeros": "strong-zeros",
+    "opened": "open",
 }
 
 

@@ -7,14 +7,17 @@ import json
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 import tidu_cli as tidu
 from tests.cli.running import ROOT, F, invoke, succeed
+from tests.programs import needs
 from tidu_cli.cli.main import COMMANDS, cli
+from tidu_cli.errors import ArgumentError
 from tidu_cli.options import CHECKS, OPTIONS
 
-FUNCTIONS = {name: getattr(tidu, {"eval": "evaluate", "dot": "to_dot"}.get(name, name), None) for name in COMMANDS}
+FUNCTIONS = {name: getattr(tidu, {"eval": "evaluate", "dot": "draw"}.get(name, name), None) for name in COMMANDS}
 """The function of each command."""
 
 SHELL = {
@@ -27,7 +30,7 @@ SHELL = {
 
 OWN = {
     "eval": {"scheduler", "chunk", "reduce", "resume"},  # Compiled.map
-    "dot": {"limit", "expand", "opened", "depth"},  # of pictures drawn
+    "view": {"open_"},  # of a browser
     "check": {"subjects", "static", "closure", "numeric", "everything", "dtypes", "against", "dims", "input_types", "set"},
     **{name: {"engine", "device"} for name in ("grad", "jvp", "vjp", "hvp", "derivative")},  # evaluate
     "jacobian": {"engine", "device", "scheduler", "chunk", "resume", "mode"},
@@ -160,3 +163,26 @@ def test_names_in_capitals_are_text_in_python() -> None:
     document = tidu.rename(tidu.load(ROOT / "samples" / "two_outputs.json"), {"x": "X"})
     with pytest.raises(tidu.TiduError, match=r"choose one with output='X'$"):
         tidu.grad(document, "r")
+
+
+@needs("dot")
+def test_pictures_are_those_of_the_function() -> None:
+    options = {"types": True, "highlight": "x"}
+    assert succeed("dot", F, "--types", "--highlight", "x") == tidu.draw(DOCUMENT, "dot", **options)
+    assert succeed("dot", F, "--types", "--highlight", "x") == tidu.to_dot(DOCUMENT, **options).encode()
+    assert succeed("dot", F, "--depth", "1", "--format", "svg") == tidu.draw(DOCUMENT, depth=1)
+    assert succeed("view", F, "--set", "x=3", "--expand") == tidu.view(DOCUMENT, {"x": 3.0}, expand=True).encode()
+    assert succeed("view", F) == tidu.view(DOCUMENT).encode()
+
+
+@needs("dot")
+def test_what_is_too_large_to_draw_says_what_helps_as_python_has_it() -> None:
+    large = tidu.trace(lambda x: sum(np.sin(k * x) for k in range(40)), "f64[]")
+    with pytest.raises(
+        tidu.TiduError, match=r"more than 20; collapse=True, limit=\d+ draws \d+; limit=\d+ draws all; info\(\)"
+    ):
+        tidu.draw(large, limit=20)
+    with pytest.raises(
+        ArgumentError, match="opened and depth draw groups, expand and limit every node"
+    ):
+        tidu.draw(large, depth=1, expand=True)

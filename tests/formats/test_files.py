@@ -128,8 +128,18 @@ def test_devices_and_pipes_are_written_to(tmp_path):
 
 
 def test_a_full_device_is_told_in_one_line():
-    with pytest.raises(DocumentError, match="/dev/full: cannot write: no space left on device"):
-        write_pieces([b"abc"], "/dev/full")
+    """In a process that may not change /dev: a fault would put a file in the place of the device, which all programs share."""
+    child = os.fork()
+    if child == 0:
+        status = 2
+        try:
+            os.geteuid() or os.setuid(65534)
+            write_pieces([b"abc"], "/dev/full")
+        except DocumentError as error:
+            status = str(error) != "/dev/full: cannot write: no space left on device"
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_stdout_by_name_works_wherever_it_goes(tmp_path):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
+    from tidu_cli.api.pictures import *  # noqa: F403
     from tidu_cli.api.reports import *  # noqa: F403
     from tidu_cli.errors import TiduError as TiduError
     from tidu_cli.graph.keys import Key as Key
@@ -32,7 +33,6 @@ FUNCTIONS = {
             "rename",
             "renumber",
             "resolve",
-            "to_dot",
             "transpose",
             "vjp",
         ),
@@ -40,6 +40,7 @@ FUNCTIONS = {
     ),
     **dict.fromkeys(("Compiled", "compile", "evaluate"), "tidu_cli.api.evaluation"),
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
+    **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
     **dict.fromkeys(("check", "diff", "info", "ops", "schema", "show"), "tidu_cli.api.reports"),
     "Document": "tidu_cli.graph.graph",
     "Key": "tidu_cli.graph.keys",

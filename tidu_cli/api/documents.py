@@ -39,7 +39,6 @@ __all__ = [
     "rename",
     "renumber",
     "resolve",
-    "to_dot",
     "transpose",
     "vjp",
 ]
@@ -304,17 +303,6 @@ def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zer
 def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
     """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
     return pipeline("derivative", document, [cast(Key, wrt)], output, order=order).document
-
-
-@checked()
-def to_dot(document: Document, types: bool = False, collapse: bool = False, highlight: KeyTexts = ()) -> str:
-    """The picture of a document as DOT text for Graphviz; `types` writes the type of what flows on each edge.
-
-    With `collapse` each graph is one box, `highlight` are keys of what is drawn bold. Raises UnknownNameError.
-    """
-    from tidu_cli.render.dot import to_dot
-
-    return to_dot(document, types=types, collapse=collapse, highlight=_keys(highlight))
 
 
 def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ import click
 from tidu_cli import __version__
 from tidu_cli.cli.limiting import limit_options, limiting
 from tidu_cli.cli.messages import Context, detail, error, is_quiet, is_terminal, is_verbose, level_options, note
-from tidu_cli.errors import TiduError, called_in_shell, did_you_mean, printable
+from tidu_cli.errors import ArgumentError, TiduError, called_in_shell, did_you_mean, printable
 from tidu_cli.notes import heard_by
 from tidu_cli.streams import data_alone, take_descriptor
 
@@ -126,6 +126,8 @@ class Command(click.Command):
         try:
             with data_alone(), limiting(ctx), noting(overwriting=ctx.meta.get("--force", False)), _progress(ctx):
                 return super().invoke(ctx)
+        except ArgumentError as failure:  # options that a function of the API does not take together
+            raise click.UsageError(str(failure), ctx) from None
         except TiduError as failure:
             fail(ctx, str(failure))
         except MemoryError:

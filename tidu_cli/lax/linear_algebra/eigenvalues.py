@@ -225,8 +225,8 @@ PRIMITIVES = (
         singular=repeating("eigenvalues", "neither they nor their vectors have derivatives", lambda *a: a[3][0]),
         formula="w, U, V, where Uᴴ x = diag(w) Uᴴ and x V = V diag(w)",
         summary="eigenvalues in LAPACK's order, left and right eigenvectors, all complex; vectors have norm 1, and a greatest "
-        "component that is real; where values repeat, derivatives of vectors are NaN or infinite, and those of values, too, where there "
-        "are fewer vectors than rows",
+        "component that is real; where values repeat, derivatives of vectors are NaN or infinite, and those of values, too, where "
+        "there are fewer vectors than rows",
         caption=("eig({0})", "the eigenvalues and eigenvectors"),
     ),
     primitive(
