@@ -101,6 +101,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "limits",
         "notes",
         "options",
+        "port_data",
         "render",
         "rules",
         "runtime",

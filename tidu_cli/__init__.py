@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tidu_cli.adapters.jax.api import *  # noqa: F403
     from tidu_cli.adapters.numpy.api import *  # noqa: F403
     from tidu_cli.adapters.onnx.api import *  # noqa: F403
+    from tidu_cli.api.checks import check
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403

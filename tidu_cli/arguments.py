@@ -11,7 +11,7 @@ from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
-from tidu_cli.installed import OWN_ENGINES, brought_engines
+from tidu_cli.installed import OWN_ENGINES, brought_engines, runtimes
 from tidu_cli.limits import parse_size
 
 Check = Callable[[str, Any], Any]
@@ -135,6 +135,11 @@ def one_of(*words: str) -> Check:
         raise _refuse(name, value, f"one of {', '.join(map(repr, words))}")
 
     return check
+
+
+def among_runtimes(name: str, value: Any) -> Any:
+    """A check: the name of a program that runs models of another system, or None."""
+    return one_of(*runtimes())(name, value)
 
 
 def among_engines(name: str, value: Any) -> Any:

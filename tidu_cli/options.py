@@ -18,6 +18,7 @@ from tidu_cli.arguments import (
     a_function,
     a_key,
     among_engines,
+    among_runtimes,
     anything,
     at_least_one,
     by_key,
@@ -261,6 +262,9 @@ OPTIONS: Mapping[str, Option] = {
         _option("chunk", "As many items go together. [default: as many as make a second of work]", at_least_one, "N"),
         _choice("reduce", "Give this of the outputs of all items of a --batch, in place of each.", "sum", "mean"),
         _flag("resume", "Go on from what a run has done that broke off, in OUT.partial beside OUT."),
+        _option(
+            "against", "Compare the values of a model with those of this runtime, which is a package of its own.", among_runtimes
+        ),
         _option("seed", "Of the random inputs.", count, "N"),
     )
 }

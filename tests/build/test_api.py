@@ -23,7 +23,7 @@ COMMANDS = {
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 
-DOCUMENTS = {"document", "documents", "a", "b", "file", "files", "function", "inputs", "parts", "more", "names"}
+DOCUMENTS = {"document", "documents", "a", "b", "file", "files", "function", "inputs", "parts", "more", "names", "options"}
 PARAMETERS = {
     "pass_number": "pass",
     "passes": "pass",

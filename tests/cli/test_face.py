@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -31,7 +32,7 @@ SHELL = {
 OWN = {
     "eval": {"scheduler", "chunk", "reduce", "resume"},  # Compiled.map
     "view": {"open_"},  # of a browser
-    "check": {"subjects", "static", "closure", "numeric", "everything", "dtypes", "against", "dims", "input_types", "set"},
+    "check": {"subjects", "static", "closure", "numeric", "everything", "dtypes", "dims", "input_types", "set"},
     **{name: {"engine", "device"} for name in ("grad", "jvp", "vjp", "hvp", "derivative")},  # evaluate
     "jacobian": {"engine", "device", "scheduler", "chunk", "resume", "mode"},
     "hessian": {"engine", "device", "scheduler", "chunk", "resume"},
@@ -102,6 +103,50 @@ def test_every_command_with_json_is_compared() -> None:
 def test_json_is_what_the_function_gives(name: str) -> None:
     args, answer = ANSWERS[name]
     assert json.loads(succeed(*args, "--json")) == json.loads(json.dumps(answer()))
+
+
+LIBRARY = str(ROOT / "samples" / "softplus.json")
+
+
+@pytest.mark.every
+@pytest.mark.parametrize("file", [CUBE, LIBRARY])
+def test_files_are_checked_alike(file: str) -> None:
+    assert json.loads(succeed("check", file, "--all", "--json")) == {file: json.loads(json.dumps(tidu.check(file, "all")))}
+
+
+@needs("onnx")
+def test_a_model_is_checked_alike(tmp_path: Path) -> None:
+    from onnx import save
+    from onnx.parser import parse_model
+
+    text = '<ir_version: 10, opset_import: ["": 18]> score (float[n] x) => (float y) { y = ReduceSumSquare <keepdims = 0> (x) }'
+    save(parse_model(text), file := str(tmp_path / "score.onnx"))
+    found = json.loads(succeed("check", file, "--all", "--json", "--dim", "n=3"))
+    assert found == {file: json.loads(json.dumps(tidu.check(file, "all", dims={"n": 3})))}
+    assert found[file]["model"]["nodes"] == "1 ReduceSumSquare"
+
+
+OTHERS = "against is for files of other systems; leave it out"
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    ("document", "options", "says"),
+    [
+        (F, {"dims": {"n": 3}}, f"{F} is json, and {OTHERS.replace('against', 'dims')}"),
+        (
+            DOCUMENT,
+            {"against": "onnxruntime"},
+            "the document is in memory, and against is for files of other systems; leave it out",
+        ),
+        (DOCUMENT, {"dim": 3}, "check has no argument 'dim'; did you mean 'dims'?"),
+        (3, {}, "argument 'document' takes a document, not a value of type int; load and trace give one"),
+    ],
+)
+def test_what_check_does_not_take(document: Any, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        tidu.check(document, **options)
+    assert str(refused.value) == says
 
 
 def test_a_difference_is_told_alike() -> None:
@@ -178,11 +223,7 @@ def test_pictures_are_those_of_the_function() -> None:
 @needs("dot")
 def test_what_is_too_large_to_draw_says_what_helps_as_python_has_it() -> None:
     large = tidu.trace(lambda x: sum(np.sin(k * x) for k in range(40)), "f64[]")
-    with pytest.raises(
-        tidu.TiduError, match=r"more than 20; collapse=True, limit=\d+ draws \d+; limit=\d+ draws all; info\(\)"
-    ):
+    with pytest.raises(tidu.TiduError, match=r"more than 20; collapse=True, limit=\d+ draws \d+; limit=\d+ draws all; info\(\)"):
         tidu.draw(large, limit=20)
-    with pytest.raises(
-        ArgumentError, match="opened and depth draw groups, expand and limit every node"
-    ):
+    with pytest.raises(ArgumentError, match="opened and depth draw groups, expand and limit every node"):
         tidu.draw(large, depth=1, expand=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from tidu_cli.arguments import one_of, op_name, several_names
+from tidu_cli.arguments import op_name
 from tidu_cli.errors import PluginError
 from tidu_cli.graph.graph import Document
-from tidu_cli.graph.select import require_inputs
 from tidu_cli.installed import source_named
-from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.options import checked
-from tidu_cli.runtime.inputs import value_of_input
 
 
 @checked()
@@ -22,25 +19,6 @@ def info(document: Document, digests: bool = False) -> dict[str, Any]:
     from tidu_cli.checking.summary import summary_of
 
     return summary_of(document, with_digests=digests)
-
-
-@checked(parts=several_names)
-def check(
-    document: Document, parts: str | Sequence[str] = ("static",), inputs: Mapping[Any, object] | None = None, seed: int = 0
-) -> dict[str, Any]:
-    """Whether a document and its derivatives are right, as `tidu check --json` tells it: "ok", and what was found.
-
-    `parts` are any of "static", "closure" and "numeric", or "all"; derivatives are tried at `inputs`, and else at random ones.
-    Raises UnknownNameError, EvaluationError for values that do not fit.
-    """
-    from tidu_cli.checking.report import PARTS, check_document
-
-    for part in parts:
-        one_of(*PARTS, "all")("parts", part)
-    require_inputs(document, inputs or {})
-    given = {key: value_of_input(key, document.inputs[key].type, value) for key, value in (inputs or {}).items()}
-    chosen = PARTS if "all" in parts else [part for part in PARTS if part in parts]
-    return check_document(document, vocabulary(document.cases), chosen, given=given, seed=seed).to_data()
 
 
 @checked()

@@ -25,10 +25,10 @@ from tidu_cli.cli.options import (
     tell_notes,
 )
 from tidu_cli.cli.value_options import file_values, input_types
-from tidu_cli.errors import TiduError, counted
+from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import ITEMSIZE
-from tidu_cli.installed import declared_options, format_named, runtimes
-from tidu_cli.port_data import Asked, Imported
+from tidu_cli.installed import runtimes
+from tidu_cli.port_data import Asked
 
 if TYPE_CHECKING:
     from tidu_cli.checking.report import Report
@@ -62,12 +62,7 @@ _DTYPES = ("f64", "c128")
     metavar="DTYPE",
     help="Of --ops --numeric; repeats. [default: f64, c128]",
 )
-@click.option(
-    "--against",
-    type=click.Choice(runtimes()),
-    metavar="|".join(runtimes()),
-    help="Compare the values of a model with those of this runtime, which is a package of its own.",
-)
+@option("against", type=click.Choice(runtimes()), metavar="|".join(runtimes()))
 @option("seed", type=Whole(0), default=0)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option
@@ -123,66 +118,19 @@ def command(
 def _of_files(
     paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int, options: Mapping[str, Any], against: str | None
 ) -> Iterator[tuple[str, str, Report]]:
-    from tidu_cli.checking.report import check_document, check_library
-    from tidu_cli.lax.vocabulary import vocabulary
-    from tidu_cli.rules.vocabulary import PrimitiveSet
+    from tidu_cli.api.checks import check_subject
 
     if len(paths) > 1:
         require_all_taken([(path, kind_of(path, shared=True)) for path in paths])
     asked = Asked(parts, against, lambda document: _given(document, files) if files else {}, seed)
     for path in paths:
         subject, name = load_subject(path, files, shared=len(paths) > 1)
-        if isinstance(subject, bytes):
-            yield shown(path), *_of_foreign(subject, path, name, options, asked)
-            continue
-        for flag in (*(declared_options("reading")[name][1].flag for name in options), *(["--against"] if against else [])):
-            raise click.UsageError(f"{shown(path)} is {name}, and {flag} is for files of other systems; leave it out")
-        if isinstance(subject, PrimitiveSet):
-            verdict = f"valid {name}, a library of {counted(len(subject.definitions), 'op')}"
-            yield shown(path), verdict, check_library(subject, parts, seed=seed)
-            continue
-        report = check_document(subject, vocabulary(subject.cases), parts, given=asked.given(subject), seed=seed)
-        yield shown(path), f"valid {name}, {_size(subject)}", report
-
-
-def _of_foreign(data: bytes, path: str, name: str, options: Mapping[str, Any], asked: Asked) -> tuple[str, Report]:
-    """In a few words what a file of another system is, and the report on it."""
-    from tidu_cli.checking.report import add_remarks, check_document
-    from tidu_cli.formats.files import Source
-    from tidu_cli.formats.read import parse_imported
-    from tidu_cli.lax.vocabulary import vocabulary
-
-    format_ = format_named(name)
-    assert format_ is not None
-    if asked.against is not None and asked.against not in format_.runtimes:
-        raise click.UsageError(f"{shown(path)} is {name}, which {asked.against} does not run; leave out --against")
-
-    def source() -> Source:
-        return Source(data, None if path == "-" else path)
-
-    def read(options: Mapping[str, Any]) -> Imported:
-        return parse_imported(source(), shown(path), known_primitives(), options, plain=is_plain())[0]
-
-    imported = read(options)
-    document, double = imported.document, format_.double(options)
-    first = [part for part in asked.parts if part != "numeric"] if double is not None else asked.parts
-    report = check_document(document, vocabulary(document.cases), first, given=asked.given(document), seed=asked.seed)
-    remarks = format_.remarks(source(), shown(path), imported, options, asked)
-    add_remarks(report, remarks)
-    if double is not None and "numeric" in asked.parts:
-        wide = read(double).document
-        verdicts = check_document(wide, vocabulary(wide.cases), ("numeric",), given=asked.given(wide), seed=asked.seed)
-        report.numeric, report.own = verdicts.numeric, verdicts.own
-        report.failures += verdicts.failures
-    if "claims" not in remarks.facts:  # which has the notes of a module
-        tell_notes(path, imported)
-    size = f"{remarks.holds}, here {_size(document, graphs=False)}" if remarks.holds else _size(document)
-    return f"valid {name}, {size}", report
-
-
-def _size(document: Document, *, graphs: bool = True) -> str:
-    nodes = counted(sum(graph.n_nodes for graph in document.graphs), "node")
-    return f"{counted(len(document.graphs), 'graph')}, {nodes}" if graphs else nodes
+        where = None if path == "-" else path
+        known = known_primitives()
+        found = check_subject(subject, name, shown(path), asked, known, options, path=where, plain=is_plain())
+        if found.imported is not None:
+            tell_notes(path, found.imported)
+        yield shown(path), found.title, found.report
 
 
 def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:

@@ -1,0 +1,147 @@
+"""Whether a document is right, and what a file holds: a document, a library of ops, or a model of another system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from tidu_cli import arguments
+from tidu_cli.api.files import vocabulary_with
+from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library
+from tidu_cli.errors import ArgumentError, Remedy, counted, did_you_mean
+from tidu_cli.formats.files import Source, reading
+from tidu_cli.formats.read import parse_imported, parse_subject
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.select import require_inputs
+from tidu_cli.installed import declared_options, format_named, recognized
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.options import checked
+from tidu_cli.port_data import Asked, Imported
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.inputs import value_of_input
+
+
+@checked(document=arguments.anything, parts=arguments.several_names)
+def check(
+    document: Document | str | PurePath,
+    parts: str | Sequence[str] = ("static",),
+    inputs: Mapping[Any, object] | None = None,
+    seed: int = 0,
+    against: str | None = None,
+    plugins: str | Sequence[str] = (),
+    ops: str | PurePath | Sequence[str | PurePath] = (),
+    plain: bool = False,
+    **options: Any,
+) -> dict[str, Any]:
+    """Whether a document and its derivatives are right, as `tidu check --json` tells it: "ok", and what was found.
+
+    `parts` are any of "static", "closure" and "numeric", or "all"; derivatives are tried at `inputs`, and else at random ones. The
+    document may be a file, also of a library of ops or a model of another system, of which there is more to say. It is read with
+    `plugins`, `ops`, `plain` and `options` as `load` and `load_onnx` read it, and `against` is a runtime with whose values those of
+    a model are compared. Raises UnknownNameError, EvaluationError for values that do not fit, DocumentError, ArgumentError.
+    """
+    if not isinstance(document, str | PathLike):
+        arguments.document("document", document)
+    for part in parts:
+        arguments.one_of(*PARTS, "all")("parts", part)
+
+    def given(document: Document) -> Mapping[Key, Any]:
+        require_inputs(document, inputs or {})
+        return {key: value_of_input(key, document.inputs[key].type, value) for key, value in (inputs or {}).items()}
+
+    asked = Asked(PARTS if "all" in parts else [part for part in PARTS if part in parts], against, given, seed)
+    taken = {name: option.check for name, (_, option) in declared_options("reading").items()}
+    for name in options.keys() - taken.keys():
+        raise ArgumentError(f"check has no argument '{name}'{did_you_mean(name, [*taken, 'parts', 'inputs', 'seed', 'against'])}")
+    reading_options = {name: taken[name](name, value) for name, value in options.items() if value is not None}
+    if isinstance(document, Document):
+        primitives = vocabulary(document.cases)
+        return check_subject(document, "in memory", "the document", asked, primitives, reading_options).report.to_data()
+    file, primitives = str(document), vocabulary_with(plugins, ops)
+    with reading(file) as source:
+        foreign = recognized(source)
+        subject, name = (source.read(), foreign.name) if foreign else parse_subject(source, file, primitives)
+    return check_subject(subject, name, file, asked, primitives, reading_options, path=file, plain=plain).report.to_data()
+
+
+_ELSEWHERE = " is for files of other systems; leave it out"
+
+
+class Checked(NamedTuple):
+    """In a few words what a file holds, the report on it, and of a file of another system what it became."""
+
+    title: str
+    report: Report
+    imported: Imported | None = None
+
+
+def check_subject(
+    subject: Document | PrimitiveSet | bytes,
+    name: str,
+    where: str,
+    asked: Asked,
+    primitives: PrimitiveSet,
+    options: Mapping[str, Any],
+    *,
+    path: str | None = None,
+    plain: bool = False,
+) -> Checked:
+    """The report on what a file holds in the format `name`, as messages call it `where`.
+
+    It is a document, a set of primitives with the library's own, or the bytes of a file of another system, which `path` names and
+    `options` of its format read. Raises DocumentError, ArgumentError for options of other files.
+    """
+    if isinstance(subject, bytes):
+        return _check_foreign(subject, name, where, asked, primitives, options, path, plain)
+    for option in (*options, *(["against"] if asked.against else [])):
+        flag = "" if option == "against" else declared_options("reading")[option][1].flag
+        raise ArgumentError(f"{where} is {name}, and ", Remedy(option, flag=flag, python=option), _ELSEWHERE)
+    if isinstance(subject, PrimitiveSet):
+        title = f"valid {name}, a library of {counted(len(subject.definitions), 'op')}"
+        return Checked(title, check_library(subject, asked.parts, seed=asked.seed))
+    report = check_document(subject, vocabulary(subject.cases), asked.parts, given=asked.given(subject), seed=asked.seed)
+    return Checked(f"valid {name}, {_size(subject)}", report)
+
+
+def _check_foreign(
+    data: bytes,
+    name: str,
+    where: str,
+    asked: Asked,
+    primitives: PrimitiveSet,
+    options: Mapping[str, Any],
+    path: str | None,
+    plain: bool,
+) -> Checked:
+    format_ = format_named(name)
+    assert format_ is not None
+    if asked.against is not None and asked.against not in format_.runtimes:
+        raise ArgumentError(
+            f"{where} is {name}, which {asked.against} does not run; leave out ", Remedy("against", python="against")
+        )
+
+    def read(options: Mapping[str, Any]) -> Imported:
+        return parse_imported(Source(data, path), where, primitives, options, plain=plain)[0]
+
+    imported = read(options)
+    document, double = imported.document, format_.double(options)
+    first = [part for part in asked.parts if part != "numeric"] if double is not None else asked.parts
+    report = check_document(document, vocabulary(document.cases), first, given=asked.given(document), seed=asked.seed)
+    remarks = format_.remarks(Source(data, path), where, imported, options, asked)
+    add_remarks(report, remarks)
+    if double is not None and "numeric" in asked.parts:
+        wide = read(double).document
+        verdicts = check_document(wide, vocabulary(wide.cases), ("numeric",), given=asked.given(wide), seed=asked.seed)
+        report.numeric, report.own = verdicts.numeric, verdicts.own
+        report.failures += verdicts.failures
+    size = f"{remarks.holds}, here {_size(document, graphs=False)}" if remarks.holds else _size(document)
+    told = imported if "claims" not in remarks.facts else None  # a fact that has the notes of a module
+    return Checked(f"valid {name}, {size}", report, told)
+
+
+def _size(document: Document, *, graphs: bool = True) -> str:
+    nodes = counted(sum(graph.n_nodes for graph in document.graphs), "node")
+    return f"{counted(len(document.graphs), 'graph')}, {nodes}" if graphs else nodes
