@@ -19,6 +19,8 @@ def main(folder: Path, bin_: Path) -> None:
     environment = {"PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
     count = 0
     for block in blocks((folder / "README.md").read_text()):
+        if block.title:
+            (folder / block.title).write_text("\n".join(block.lines) + "\n")
         if block.language != "console" or block.not_run:
             continue
         for step in block.steps():
