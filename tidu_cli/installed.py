@@ -102,7 +102,7 @@ def blaming(name: str, package: Package | None = None, place: str = "", port: st
         whose = package or _announced(port)[name][0][0]
         reason = " ".join(str(error).split())
         what = f"{place}{type(error).__name__}: {reason}"
-        raise PluginError(f"'{name}': package {whose} is broken ({what}); mend or uninstall it") from error
+        raise PluginError(f"'{name}': package {whose} is broken ({what}); repair or uninstall it") from error
 
 
 def brought_formats() -> Collection[str]:

@@ -132,7 +132,7 @@ OPTIONS: Mapping[str, Option] = {
         _flag("holomorphic", "Inputs and outputs are complex, and the function is holomorphic."),
         _option(
             "recompute",
-            "Hold less at once: compute values anew where cotangents need them. sqrt: all but some √n checkpoints; N: "
+            "Hold less at once: recompute values where cotangents need them. sqrt: all but some √n checkpoints; N: "
             "loops in segments of N steps; cheap, cheap=N: those of at most N operations for each byte, by default 1; value=KEY, "
             "graph=NAME: an output, a graph; these two repeat.",
             policies,

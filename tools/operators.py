@@ -108,7 +108,7 @@ def _is_expanded(schema: Any) -> bool:
 
 
 def _kind(schema: Any) -> str:
-    """What an operator takes or gives that is no array of numbers, if anything, or what else keeps it from being read."""
+    """What an operator takes or gives that is not an array of numbers, if anything, or what else keeps it from being read."""
     for parameter in (*schema.inputs, *schema.outputs):
         for kind, start in KINDS.items():
             if parameter.types and all(t.startswith(start) for t in parameter.types):

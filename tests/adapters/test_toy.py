@@ -87,7 +87,7 @@ def test_a_broken_package_stops_only_those_who_name_its_format(run, tmp_path):
     (tmp_path / "f.toy").write_text(F)
     status, out, error = run("convert", "f.toy")
     reason = "(tidu_toy:TOY: ZeroDivisionError: division by zero)"
-    told = f"tidu convert: error: 'toy': package tidu-toy 1.0 is broken {reason}; mend or uninstall it\n"
+    told = f"tidu convert: error: 'toy': package tidu-toy 1.0 is broken {reason}; repair or uninstall it\n"
     assert (status, out, error) == (1, "", told)
     line = "tidu convert f.toy --fo"
     assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete") == (0, "word\t--force\nword\t--format\n", "")

@@ -166,7 +166,7 @@ def test_a_suffix_of_another_format_is_refused_and_nothing_is_written(f, tmp_pat
     for name in ("f.h5", "f.py", "f.npz"):
         (tmp_path / name).write_text("of the user")
         with pytest.raises(
-            ArgumentError, match=r"which is no format of a document; end it in \.json, \.msgpack, \.onnx, \.mlir or \.mlirbc"
+            ArgumentError, match=r"which is not a format of documents; end it in \.json, \.msgpack, \.onnx, \.mlir or \.mlirbc"
         ):
             tidu_cli.save(f, tmp_path / name)
         assert (tmp_path / name).read_text() == "of the user"

@@ -140,8 +140,8 @@ def test_save_has_the_options_of_convert(tmp_path):
         ("f.onnx", {"types": True}, "argument 'types' is for json and msgpack, and the result is onnx"),
         ("g.json", {"types": True, "nodes": "packed"}, "packed nodes have no place for types"),
         ("g.json", {"nodes": "some"}, "argument 'nodes' takes one of 'list', 'packed', not text ('some')"),
-        ("g.py", {}, "ends in '.py', which is no format of a document"),
-        ("g.csv", {"format": "json"}, "ends in '.csv', which is no format of a document"),
+        ("g.py", {}, "ends in '.py', which is not a format of documents"),
+        ("g.csv", {"format": "json"}, "ends in '.csv', which is not a format of documents"),
     ]:
         with pytest.raises(ArgumentError, match=re.escape(message)):
             tidu.save(f, tmp_path / name, **arguments)
@@ -170,7 +170,7 @@ def test_values_that_are_none():
         with pytest.raises(EvaluationError, match=re.escape(message)):
             tidu.save_values(values, "/tmp/never.json")
     for name in ("v.onnx", "v.h5", "v"):
-        with pytest.raises(ArgumentError, match="which is no format of values; end it in"):
+        with pytest.raises(ArgumentError, match="which is not a format of values; end it in"):
             tidu.save_values({"x": 1.0}, f"/tmp/{name}")
     with pytest.raises(DocumentError, match="no such file"):
         tidu.load_values("/tmp/never.npz")

@@ -96,7 +96,7 @@ def test_what_is_wrong_is_named_and_counted() -> None:
     misnamed = encoded(linear_document((False, True), key="x@2", output="y@2"))
     result = invoke("check", input=misnamed)
     assert result.exit_code == 1
-    first = "graph 'f@1': 'x@2' is no tangent or cotangent of pass 1, in a linear graph"
+    first = "graph 'f@1': 'x@2' is not a tangent or cotangent of pass 1, in a linear graph"
     assert result.stderr == f"tidu check: error: stdin: {first} (and 1 more)\n"
     assert f"  static: error: {first}\n" in result.stdout
     assert data_of("check", input=misnamed, status=1)["stdin"]["ok"] is False

@@ -61,9 +61,9 @@ def test_a_linear_node_that_is_not_linear() -> None:
 
 
 def test_keys_of_linear_graphs() -> None:
-    assert "graph 'f@1': 'x' is no tangent or cotangent of pass 1, in a linear graph" in found(linear_document((F, T), key="x"))
+    assert "graph 'f@1': 'x' is not a tangent or cotangent of pass 1, in a linear graph" in found(linear_document((F, T), key="x"))
     assert found(linear_document((F, T), output="y@2")) == [
-        "graph 'f@1': 'y@2' is no tangent or cotangent of pass 1, in a linear graph"
+        "graph 'f@1': 'y@2' is not a tangent or cotangent of pass 1, in a linear graph"
     ]
     assert len(found(linear_document((F, T), pass_number=2))) == 2
     assert found(linear_document((F, T), key="x@-1")) == []

@@ -130,7 +130,7 @@ def test_another_suffix_is_wrong_usage_and_nothing_is_read_or_written(tmp_path, 
     out.write_text("before")
     result = invoke(*command.split(), "-o", out, input=b"broken")
     assert result.stderr.splitlines()[-1] == (
-        f"Error: Invalid value for '-o': '{out}' ends in '.py', which is no format of the result; end it in {WRITES[command]}"
+        f"Error: Invalid value for '-o': '{out}' ends in '.py', which is not a format of the result; end it in {WRITES[command]}"
     )
     assert (result.exit_code, out.read_text(), os.listdir(tmp_path)) == (2, "before", ["f.py"])
 
@@ -139,7 +139,7 @@ def test_another_suffix_is_wrong_usage_and_nothing_is_read_or_written(tmp_path, 
 def test_the_suffix_of_another_command_s_format_is_wrong_usage_even_with_format(tmp_path, command, suffix):
     option = {"convert": ["--format", "json"], "eval": ["--format", "json"], "dot": ["--format", "dot"]}.get(command, [])
     result = invoke(command, F, "-o", tmp_path / f"f{suffix}", *option)
-    assert result.exit_code == 2 and f"ends in '{suffix}', which is no format of the result; end it in ." in result.stderr
+    assert result.exit_code == 2 and f"ends in '{suffix}', which is not a format of the result; end it in ." in result.stderr
     assert "give --format" not in result.stderr and os.listdir(tmp_path) == []
 
 

@@ -28,7 +28,7 @@ def test_a_file_that_is_no_result_is_not_written_over(tmp_path, name, command):
     format_ = [] if "." not in name else ["--format", "dot" if verb == "dot" else "json"]
     result = invoke(verb, F, *options, "-o", out, *format_)
     assert result.exit_code == 2
-    assert f"'{out}' is there, and is no document or other result, so it is not written over" in result.stderr
+    assert f"'{out}' exists, and is not a document or other result, so it is not written over" in result.stderr
     assert (out.read_bytes(), os.listdir(tmp_path)) == (SOURCES[name], [name])
 
 
@@ -42,7 +42,7 @@ def test_a_suffix_does_not_make_a_result_of_a_file_that_is_none(tmp_path, name):
         out.write_bytes(notes)
         result = invoke(*verb.split(), F, "-o", out)
         assert (result.exit_code, out.read_bytes(), os.listdir(tmp_path)) == (2, notes, [name])
-        assert f"'{out}' is there, and is no document or other result, so it is not written over" in result.stderr
+        assert f"'{out}' exists, and is not a document or other result, so it is not written over" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_model_is_replaced_by_none_but_a_model(tmp_path):
         ("convert", "f.npz", "end it in .json, .msgpack, .onnx, .mlir or .mlirbc; values are what tidu eval writes"),
         ("convert", "g.jsn", "end it in .json, .msgpack, .onnx, .mlir or .mlirbc, or give --format"),
         ("convert", "f.txt", "end it in .json, .msgpack, .onnx, .mlir or .mlirbc, or give --format"),
-        ("convert", "f.txt.gz", "'.txt', which is no format of the result; end it in .json"),
+        ("convert", "f.txt.gz", "'.txt', which is not a format of the result; end it in .json"),
         ("schema", "f.msgpack", "end it in .json; documents are what tidu convert writes"),
     ],
 )

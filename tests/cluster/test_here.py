@@ -124,7 +124,7 @@ def test_results_that_memory_does_not_hold():
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"batch": {}}, "there is no batch to be spread; say with batch={KEY: 0} which input has one"),
+        ({"batch": {}}, "no batch to spread; say with batch={KEY: 0} which input has one"),
         ({"inputs": {"x": np.zeros((3, 3)), "y": np.zeros(4)}}, "batches differ in size: x has 3, y has 4"),
         ({"inputs": {"x": np.zeros((3, 3))}}, "missing inputs: y: f64"),
         ({"inputs": {"x": np.zeros((3, 3, 1)), "y": np.zeros(3)}}, "input x: expected a batch of f64[3], 2 axes, got 3 axes"),
@@ -142,6 +142,6 @@ def test_refusals(how, words):
 @pytest.mark.parametrize("scheduler", ["head", "local:0", "local:10000"])
 def test_what_is_no_scheduler(scheduler):
     with pytest.raises(
-        EvaluationError, match=f"^'{scheduler}' is no scheduler: write its address, such as tcp://head:8786, or local"
+        EvaluationError, match=f"^'{scheduler}' is not a scheduler: write its address, such as tcp://head:8786, or local"
     ):
         tidu.compile(elementwise()).map(values(3), {"x": 0, "y": 0}, scheduler)

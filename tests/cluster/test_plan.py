@@ -56,7 +56,7 @@ def test_batches_have_one_size():
     items = {Key(k): batch(n).items[Key("x")] for k, n in (("x", 3), ("y", 4))}
     with pytest.raises(EvaluationError, match="batches differ in size: x has 3, y has 4"):
         common_size(items)
-    with pytest.raises(EvaluationError, match="there is no batch to be spread; say with batch="):
+    with pytest.raises(EvaluationError, match="no batch to spread; say with batch="):
         common_size({})
 
 

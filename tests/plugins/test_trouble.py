@@ -79,8 +79,8 @@ def test_an_op_of_the_document_that_uses_a_clashing_one(tmp_path):
         ("ann:P", "raise Exception('two\\nlines')", "ann:P: Exception: two lines"),
         ("ann:Q", GOOD.format(op="mine"), "ann:Q: AttributeError: "),
         ("nobody:P", "", "nobody:P: ModuleNotFoundError: "),
-        ("ann", GOOD.format(op="mine"), "ann is no Primitive but of type module"),
-        ("ann:P", "P = dict", "ann:P is no Primitive but of type type"),
+        ("ann", GOOD.format(op="mine"), "ann is of type module, not a Primitive"),
+        ("ann:P", "P = dict", "ann:P is of type type, not a Primitive"),
         ("ann:P", GOOD.format(op="other"), "ann:P is a Primitive of another name, 'other'"),
         ("!!", "", "!!: "),
     ],
@@ -89,7 +89,7 @@ def test_a_broken_package_names_itself(tmp_path, value, module, reason):
     write(tmp_path, "ann", {"mine": value}, module)
     failure = message(tidu(tmp_path, "check", input=using("mine")))
     assert f"graph 'f', node 0 (mine): op 'mine': package ann 1.0 is broken ({reason}" in failure
-    assert failure.endswith("; mend or uninstall it")
+    assert failure.endswith("; repair or uninstall it")
 
 
 @pytest.mark.check

@@ -173,7 +173,7 @@ def test_integers_are_taken_for_floats_just_where_no_digit_is_lost(integers, dty
         assert [int(float(n.real)) for n in found.ravel()] == integers.ravel().tolist()
     else:
         lost = integers.ravel().tolist()[exact.index(False)]
-        message = f"input x: expected {type_}, got {given_type}, and {lost} is no {real_dtype(dtype)} unless it is rounded"
+        message = f"input x: expected {type_}, got {given_type}, and {lost} would be rounded to {real_dtype(dtype)}"
         with pytest.raises(EvaluationError, match=f"^{re.escape(message)}$"):
             input_array("input x", type_, value)
 
@@ -188,7 +188,7 @@ def test_integers_about_what_f64_can_hold(n, off):
     if int(float(n)) == n:
         assert int(input_array("input x", parse_type("f64[]"), value)) == n
     else:
-        with pytest.raises(EvaluationError, match=f"and {n} is no f64"):
+        with pytest.raises(EvaluationError, match=f"and {n} would be rounded to f64"):
             input_array("input x", parse_type("f64[]"), value)
 
 

@@ -206,7 +206,7 @@ def test_singular_values_for_gpus_by_all_methods(name: str, shape: tuple[int, in
 
 @pytest.mark.parametrize("function", [scipy_linalg.hessenberg, lambda x: jax.lax.linalg.tridiagonal(x + x.T)])
 def test_reductions_are_refused_with_the_way_out(function: Callable[..., Any]) -> None:
-    with pytest.raises(DocumentError, match=r"form, which is no operation of a graph; write j"):
+    with pytest.raises(DocumentError, match=r"form, which graphs do not have; write j"):
         lowered(function, square())
 
 

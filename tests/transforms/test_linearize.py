@@ -338,7 +338,7 @@ def test_a_primitive_without_a_transpose_rule_is_named_with_its_place() -> None:
     [
         (lambda node: [], "the rule of foo gives 0 tangents where 1 are due"),
         (lambda node: [node.tangents[0]] * 2, "the rule of foo gives 2 tangents where 1 are due"),
-        (lambda node: [node.operands[0]], "the rule of foo gives a value that is no tangent where a tangent f64[] is due"),
+        (lambda node: [node.operands[0]], "the rule of foo gives a value that is not a tangent where a tangent f64[] is due"),
         (
             lambda node: [node.tangents[0].trace.emit("convert_element_type", node.tangents[0], new_dtype="f32")],
             "the rule of foo gives a tangent f32[] where a tangent f64[] is due",

@@ -124,7 +124,7 @@ def test_keys_of_a_linear_graph_are_tangents_or_cotangents() -> None:
         (lambda node: [node.cotangents[0]] * 2, "the rule of neg gives 2 tangents where 1 are due"),
         (
             lambda node: [node.cotangents[0].trace.full(1, node.types[0])],
-            "the rule of neg gives a value that is no tangent where a tangent f64[] is due",
+            "the rule of neg gives a value that is not a tangent where a tangent f64[] is due",
         ),
         (
             lambda node: [node.cotangents[0].trace.emit("convert_element_type", node.cotangents[0], new_dtype="f32")],

@@ -64,7 +64,7 @@ def save(
     """
     found, suffix = format_of(str(file)), split(str(file))[0]
     if suffix and found not in DOCUMENTS and not is_foreign(found) and (format is None or found is not None):
-        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of a document; end it in {of_formats(DOCUMENTS)}")
+        raise ArgumentError(f"'{file}' ends in '{suffix}', which is not a format of documents; end it in {of_formats(DOCUMENTS)}")
     if format is not None and found not in (None, format):
         raise ArgumentError(f"'{file}' ends in '{suffix}', and argument 'format' says {format!r}; leave out one of them")
     chosen = found or format or "json"
@@ -110,6 +110,6 @@ def save_values(values: Mapping[Any, object], file: str | PurePath) -> None:
     """
     format_, suffix = format_of(str(file)), split(str(file))[0]
     if format_ not in FORMATS:
-        raise ArgumentError(f"'{file}' ends in '{suffix}', which is no format of values; end it in {of_formats(FORMATS)}")
+        raise ArgumentError(f"'{file}' ends in '{suffix}', which is not a format of values; end it in {of_formats(FORMATS)}")
     types = {key: type_of_value(f"value of {key}", value) for key, value in values.items()}
     write_pieces((write_values(values, str(format_), types),), str(file))

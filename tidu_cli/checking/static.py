@@ -76,7 +76,7 @@ def _ports(graph: Graph) -> Iterator[Finding]:
     if graph.linear is not None:
         for key in [*(i.key for i in graph.inputs), *(o.key for o in graph.outputs)]:
             if not key.path or abs(key.path[-1]) != graph.linear:
-                text = f"graph '{graph.name}': '{key}' is no tangent or cotangent of pass {graph.linear}, in a linear graph"
+                text = f"graph '{graph.name}': '{key}' is not a tangent or cotangent of pass {graph.linear}, in a linear graph"
                 yield Finding(True, text)
 
 

@@ -189,7 +189,9 @@ def data_of(settings: Sequence[str], files: Sequence[str]) -> Data:
     values = of_files | of_settings
     for one in untyped:
         if not any(key == one.key or key.startswith(f"{one.key}.") for key in values):
-            raise click.UsageError(f"-i {one.key} says no type, and the data have no '{one.key}': write -i {one.key}:f64[], say")
+            raise click.UsageError(
+                f"no type given for input {one.key}, and the data have no '{one.key}': write -i {one.key}:f64[], say"
+            )
     first = [one.key for one in untyped if one.key in values]
     return Data({key: values[key] for key in dict.fromkeys([*first, *values])}, frozenset(of_settings))
 
@@ -230,7 +232,7 @@ def tell(source: str, kind: Kind, data: Data) -> None:
         note(f"{what} does not take {listed(data.untaken)}")
     if data.constants:
         told = listed([f"{key}={value}" for key, value in data.constants.items()])
-        note(f"constants of {what}, which are no inputs: {told}; -i {next(iter(data.constants))}:i64[] makes an input")
+        note(f"constants of {what} that are not inputs: {told}; -i {next(iter(data.constants))}:i64[] makes an input")
 
 
 # Documents that are built where they are asked for: of FILE.py:FUNCTION or of a formula, in the place of a file.
@@ -287,7 +289,7 @@ def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str
         elif constant is not None:
             given[key] = Static(read_constant(constant, f"-i {key}"))
         elif not settings and not files:
-            raise click.UsageError(f"-i {key} says no type, and there are no data: write -i {key}:f64[], or -i {key}:f64[3], say")
+            raise click.UsageError(f"no type given for input {key}, and no data: write -i {key}:f64[], or -i {key}:f64[3], say")
     return given
 
 

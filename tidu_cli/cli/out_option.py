@@ -73,7 +73,7 @@ def out_option(*formats: str) -> Callable[[F], F]:
 
     text = f"Write to this file, whole or not at all: {of_formats(formats)}; .gz and .zst after it compress. "
     out_option = click.option("-o", "out", metavar="OUT", callback=fitting, help=f"{text}[default: standard output]")
-    text = "Write over OUT whatever it is, also what the command reads and what is no result."
+    text = "Write over OUT whatever it is: also what the command reads, and files that are not results."
     force_option = click.option("--force", is_flag=True, is_eager=True, expose_value=False, callback=force, help=text)
     return lambda function: out_option(force_option(function))
 
@@ -100,7 +100,7 @@ def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_forma
     if found is None and (chosen or _is_special(out)):
         return None
     way = ", or give --format" if found is None and has_format else f"; {_ELSEWHERE[found]}" if found in _ELSEWHERE else ""
-    return f"'{out}' ends in '{suffix}', which is no format of the result; end it in {of_formats(formats)}{way}"
+    return f"'{out}' ends in '{suffix}', which is not a format of the result; end it in {of_formats(formats)}{way}"
 
 
 _ELSEWHERE = {
@@ -124,7 +124,7 @@ def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str 
     except (OSError, TiduError):
         found = None
     if found is None:
-        return f"'{out}' is there, and is no document or other result, so it is not written over; give another name, or --force"
+        return f"'{out}' exists, and is not a document or other result, so it is not written over; give another name, or --force"
     result = chosen or named
     if is_foreign(found) and result not in (None, found):
         return f"'{out}' is there, and is a model ({found}), which {result} does not replace; give another name, or --force"

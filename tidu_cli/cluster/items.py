@@ -70,7 +70,7 @@ def common_size(batches: Mapping[Key, Items]) -> int:
     """The number of items that all of these have. Raises EvaluationError if they differ, or there is none."""
     if not batches:
         raise EvaluationError(
-            "there is no batch to be spread; say with ", Remedy("batch", "KEY=0", python="batch={KEY: 0}"), " which input has one"
+            "no batch to spread; say with ", Remedy("batch", "KEY=0", python="batch={KEY: 0}"), " which input has one"
         )
     sizes = {key: items.size for key, items in batches.items()}
     if len(set(sizes.values())) > 1:

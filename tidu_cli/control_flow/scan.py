@@ -385,6 +385,6 @@ PRIMITIVES = (
             Example(("f64[]", "f64[]", "f64[4]"), graphs.recurrence),
             Example(("f64[2,2]", "f64[2]"), graphs.powers),
         ),
-        summary="a loop of so many steps; what they carry over, and their slices of results",
+        summary="a loop with a known number of steps; the values carried over, and the slices that results are stacked from",
     ),
 )

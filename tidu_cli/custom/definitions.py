@@ -54,7 +54,7 @@ class CustomAttrs(Attrs):
         try:
             return cls(text=json.dumps(values, sort_keys=True, allow_nan=False))
         except (TypeError, ValueError):
-            raise TypeRuleError("attrs hold what is no JSON value") from None
+            raise TypeRuleError("attrs hold a value that JSON does not have") from None
 
     @property
     def values(self) -> dict[str, Any]:

@@ -115,11 +115,13 @@ def _loaded(op: str, package: Package) -> Primitive:
             primitive = point.load()
     except (Exception, SystemExit) as error:
         reason = " ".join(str(error).split())
-        raise PluginError(f"{broken} ({point.value}: {type(error).__name__}: {reason}); mend or uninstall it") from None
+        raise PluginError(f"{broken} ({point.value}: {type(error).__name__}: {reason}); repair or uninstall it") from None
     if not isinstance(primitive, Primitive):
-        raise PluginError(f"{broken} ({point.value} is no Primitive but of type {type(primitive).__name__}); mend or uninstall it")
+        raise PluginError(
+            f"{broken} ({point.value} is of type {type(primitive).__name__}, not a Primitive); repair or uninstall it"
+        )
     if primitive.name != op:
-        raise PluginError(f"{broken} ({point.value} is a Primitive of another name, '{primitive.name}'); mend or uninstall it")
+        raise PluginError(f"{broken} ({point.value} is a Primitive of another name, '{primitive.name}'); repair or uninstall it")
     return guarded(primitive, str(package))
 
 

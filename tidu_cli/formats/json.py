@@ -92,8 +92,8 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 
 _WORDS = {
-    "Expecting value": "there is no value",
-    "Expecting property name enclosed in double quotes": "there is no key in double quotes",
+    "Expecting value": "a value is missing",
+    "Expecting property name enclosed in double quotes": "a key in double quotes is missing",
     "Expecting ',' delimiter": "a comma or a closing bracket is missing",
     "Expecting ':' delimiter": "a colon is missing",
     "Illegal trailing comma before end of object": "a comma has nothing after it",

@@ -119,7 +119,7 @@ def passes_from_json(value: object) -> dict[int, str]:
     passes = {}
     for number, identity in value.items():
         if not _NUMBER.fullmatch(number):
-            raise KeyTextError(f"{number[:40]!r} is no pass number, an integer from 1 to 2**53 - 1 as text")
+            raise KeyTextError(f"{number[:40]!r} is not a pass number, an integer from 1 to 2**53 - 1 as text")
         if not isinstance(identity, str) or not _DIGEST.fullmatch(identity):
             raise KeyTextError(f"the identity of pass {number} is sha256: and 64 digits of 0-9a-f")
         passes[checked_pass(int(number))] = identity

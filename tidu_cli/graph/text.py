@@ -149,7 +149,7 @@ class _Parser:
                 raise TypeTextError(f"the type {self.text[:60]!r} has two fields '{name}'")
             found[name] = self.type(depth + 1)
             if is_tuple and self.peek() == end and len(found) == 1:
-                raise TypeTextError(f"the type {self.text[:60]!r} is no tuple; write one of a single field as ({found['0']},)")
+                raise TypeTextError(f"the type {self.text[:60]!r} is not a tuple; write one of a single field as ({found['0']},)")
             if self.peek() != end and self.next()[1] != ",":
                 raise self.malformed()
         self.next()
@@ -313,14 +313,14 @@ def instant_from_text(text: str, unit: str) -> int:
     if match is None:
         if text == "NaT":
             raise TypeTextError("NaT is not a time, and no arithmetic would keep it apart from times")
-        raise TypeTextError(f"{text[:40]!r} is no time; write it as 2026-01-31T12:00:00.000, in the years 0000 to 9999")
+        raise TypeTextError(f"{text[:40]!r} is not a time; write it as 2026-01-31T12:00:00.000, in the years 0000 to 9999")
     cycle, year = divmod(int(match["Y"]) - 2000, 400)
     try:
         month, day = (int(match[part] or 1) for part in "MD")
         hour, minute, second = (int(match[part] or 0) for part in "hms")
         since = datetime(2000 + year, month, day, hour, minute, second) - _2000
     except ValueError:
-        raise TypeTextError(f"{text!r} is no time: there is no such day or hour") from None
+        raise TypeTextError(f"{text!r} is not a time: there is no such day or hour") from None
     seconds = (_DAYS_BEFORE_2000 + cycle * _DAYS_OF_400_YEARS + since.days) * 86400 + since.seconds
     if zone := match["zone"]:
         seconds -= (int(zone[1:3]) * 3600 + int(zone[4:6]) * 60) * (-1 if zone[0] == "-" else 1)

@@ -233,7 +233,7 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
     found: NDArray[Any] = conversion(np, given.dtype, type_.dtype)(counts)
     if kinds is DATETIMES and (conversion(np, type_.dtype, given.dtype)(found) != counts).any():
         raise EvaluationError(
-            f"{place}: expected {type_}, got {given}, of which some are no whole count of {unit_of(type_.dtype)} in 64 bits"
+            f"{place}: expected {type_}, got {given}, and some are not a whole number of {unit_of(type_.dtype)} in 64 bits"
         )
     return found
 
@@ -242,9 +242,7 @@ def _require_times(place: str, type_: TensorType, counts: NDArray[Any]) -> None:
     from tidu_cli.graph.text import NOT_A_TIME
 
     if (counts == NOT_A_TIME).any():
-        raise EvaluationError(
-            f"{place}: expected {type_}, got NaT, which is no time, and no arithmetic would keep it apart from times"
-        )
+        raise EvaluationError(f"{place}: expected {type_}, got NaT, which is not a time")
 
 
 def _literal(place: str, type_: TensorType, elements: list[object]) -> Literal:

@@ -84,7 +84,7 @@ def _tangent(place: str, primal: Type, given: object) -> tuple[Type, Any] | None
         raise EvaluationError(f"{place}: {primal} {error}") from None
     along = input_value(place, type_, given)
     if primal.dtype in INTEGERS | DATETIMES and _holds_nan(along):
-        raise EvaluationError(f"{place}: {primal} moves by whole units, and NaN is no number of them")
+        raise EvaluationError(f"{place}: {primal} cannot be moved by NaN: it counts whole units")
     return type_, along
 
 

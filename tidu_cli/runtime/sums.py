@@ -150,7 +150,7 @@ def widened(place: str, type_: TensorType, given: TensorType, array: NDArray[Any
         found: NDArray[Any] = array.astype(numpy_dtype(np, type_.dtype))
     part = real_dtype(type_.dtype)
     if given.dtype in INTEGERS and type_.dtype in INEXACT and (lost := _inexact(array, found, part)).any():
-        raise EvaluationError(f"{place}: expected {type_}, got {given}, and {array[lost][0]} is no {part} unless it is rounded")
+        raise EvaluationError(f"{place}: expected {type_}, got {given}, and {array[lost][0]} would be rounded to {part}")
     return found
 
 

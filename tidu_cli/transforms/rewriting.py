@@ -152,7 +152,7 @@ def _site(trace: Trace, kind: Kind) -> Site:
 Numbers = tuple[int, ...]
 
 DEEP = 32
-"""So deep what stands for nodes is simplified again within one walk."""
+"""Maximum depth of nested rewrites in one pass."""
 WIDE = 64
 """Of the makers of a node's operands so many operands are looked at, in all."""
 ROUNDS = 64

@@ -208,7 +208,7 @@ REFUSED = [
     Refused(
         r"a \*\* b|np\.power\(a, b\)",
         lambda a, b, result: result.kind in "iu" and not (traced(a) and np.ndim(b) == 0 and not traced(b)),
-        "power of integers .* with an exponent that is no constant number; convert the base first",
+        "power of integers .* with an exponent that is not a constant; convert the base first",
     ),
     Refused(rf"special\.({'|'.join(REAL_HERE)})\(.*a\)", a_is_complex, "take it of real numbers"),
     Refused(r"np\.(round|around)\(a\)", lambda a, b, result: dtype_of(a).kind == "b", "convert it first"),

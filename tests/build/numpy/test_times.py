@@ -97,7 +97,7 @@ def test_formulas(formula: str, due: Any) -> None:
         ("timedelta64(1, 'Y')", "the unit of a time is one of D, h, m, s, ms, us, ns"),
         ("timedelta64('h')", "a span of time is a number and a unit"),
         ("datetime64(1)", "a point in time is text"),
-        ("datetime64('now')", "'now' is no time; write it as 2026"),
+        ("datetime64('now')", "'now' is not a time; write it as 2026"),
         ("datetime64('NaT')", "NaT is not a time"),
         ("datetime64('2026-01-01T00:30', 'h')", "is finer than the unit h"),
         ("convert(t, 'datetime[Y]')", "not a dtype"),

@@ -37,7 +37,7 @@ def exact() -> Any:
 
 BEYOND_SCHEMAS = {
     "names": r"unknown record type|declare it under 'types'|unknown type '\w+'|cannot be a part of itself",
-    "how records nest": r"a record is written|is no tuple|has two fields|nests deeper than 32|unknown type .*[{(]",
+    "how records nest": r"a record is written|is not a tuple|has two fields|nests deeper than 32|unknown type .*[{(]",
     "how large a type is": "larger than any memory|more than 1,000 tensors",
     "meta": "beyond 64 bits|nests deeper than 200 levels",
     "how many numbers a constant has": "takes .* (numbers|bytes), got",

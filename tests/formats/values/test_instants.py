@@ -77,9 +77,9 @@ def test_forms_of_text(text, unit, count):
     ("text", "unit", "reason"),
     [
         ("NaT", "s", "NaT is not a time"),
-        ("now", "s", "'now' is no time; write it as 2026-01-31"),
-        ("2026-1-1", "D", "is no time"),
-        ("26-01-01", "D", "is no time"),
+        ("now", "s", "'now' is not a time; write it as 2026-01-31"),
+        ("2026-1-1", "D", "is not a time"),
+        ("26-01-01", "D", "is not a time"),
         ("2026-13-01", "D", "there is no such day"),
         ("2026-02-29", "D", "there is no such day"),
         ("1900-02-29", "D", "there is no such day"),
@@ -89,7 +89,7 @@ def test_forms_of_text(text, unit, count):
         ("1970-01-01T00:00:00.0001", "ms", "finer than the unit ms"),
         ("1970-01-01T00:00:00.000000001000000001", "ns", "finer than the unit ns"),
         ("9999-01-31", "ns", "64 bits"),
-        ("２026", "D", "is no time"),
+        ("２026", "D", "is not a time"),
     ],
 )
 def test_what_is_no_time_is_refused(text, unit, reason):

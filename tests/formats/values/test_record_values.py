@@ -198,5 +198,5 @@ def test_assignments_of_times_need_no_quotes():
     assert parse_assignment('t="2026-01-31"', of, of) == (Key("t"), "2026-01-31")
     assert parse_assignment("t=2026", of, of) == (Key("t"), 2026)
     assert parse_assignment('p={"x": 1, "d": [1, {"re": 1, "im": 2}]}', of, of) == (P, {"x": 1, "d": [1, 1 + 2j]})
-    with pytest.raises(DocumentError, match=r"--set x: .2026-01-31. is no value"):
+    with pytest.raises(DocumentError, match=r"--set x: .2026-01-31. is not a value"):
         parse_assignment("x=2026-01-31", of, of)

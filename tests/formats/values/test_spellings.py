@@ -69,7 +69,7 @@ def test_what_is_no_number_is_told_with_what_is(text):
     result = invoke("eval", F, f"--set=x={text}")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        f"tidu eval: error: --set x: '{text}' is no value; write 3, .5, 1e-3, inf, 1+2j, a vector 1,2,3, "
+        f"tidu eval: error: --set x: '{text}' is not a value; write 3, .5, 1e-3, inf, 1+2j, a vector 1,2,3, "
         "JSON such as [[1,2],[3,4]], or @FILE.npy\n"
     )
 
@@ -89,7 +89,7 @@ def test_a_file_without_its_mark_is_recognised(tmp_path, monkeypatch):
         "y.npy": "an array of a file is written @y.npy, and there is none",
         "v.npz": "give a file of values as --inputs v.npz",
     }.items():
-        assert invoke("eval", F, "--set", f"x={text}").stderr == f"tidu eval: error: --set x: '{text}' is no number; {told}\n"
+        assert invoke("eval", F, "--set", f"x={text}").stderr == f"tidu eval: error: --set x: '{text}' is not a number; {told}\n"
 
 
 def test_they_are_rounded_once_to_short_floats(tmp_path):

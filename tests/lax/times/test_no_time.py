@@ -91,7 +91,7 @@ def test_results_that_are_no_times_say_so(tmp_path):
     assert np.isnat(np.load(out)["y"]).all()
     np.save(tmp_path / "y.npy", np.load(out)["y"])
     again = invoke("eval", file, "--set", f"t=@{tmp_path / 'y.npy'}", *at[2:])
-    assert again.exit_code == 1 and "NaT, which is no time" in again.stderr  # a value that is given is one
+    assert again.exit_code == 1 and "NaT, which is not a time" in again.stderr  # a value that is given is one
     values = write_values({Key("y"): np.array([NAT, 0])}, "json", {Key("y"): parse_type("datetime[D][2]")})
     assert values == b'{"y": ["NaT", "1970-01-01"]}\n'
 
@@ -104,4 +104,4 @@ def test_moves_by_nan_are_refused(tmp_path, given_move):
     file.write_text(json.dumps(DOC))
     result = invoke("eval", file, "--set", 't=["2026-01-01", "2026-01-01"]', "--set", "d=[0, 0]", "--move", given_move)
     assert result.exit_code == 1
-    assert "move of t: datetime[ns][2] moves by whole units, and NaN is no number of them" in result.stderr
+    assert "move of t: datetime[ns][2] cannot be moved by NaN: it counts whole units" in result.stderr

@@ -91,7 +91,7 @@ def test_times_are_counts_among_numbers():
 
 
 def test_durations_are_no_points_in_time():
-    with pytest.raises(TypeRuleError, match=r"a duration\[h\] is no point in time; use retract to move a datetime by it"):
+    with pytest.raises(TypeRuleError, match=r"a duration\[h\] is not a point in time; use retract to move a datetime by it"):
         make_case("convert_element_type", {"new_dtype": "datetime[h]"}, [TensorType("duration[h]")])
 
 

@@ -145,7 +145,9 @@ def test_more_numbers_than_instructions_can_name_are_refused(monkeypatch):
     assert native(graph).layout.n_words == 201
     monkeypatch.setattr("tidu_cli.adapters.native.layout.MOST_WORDS", 200)
     for other in (graph, SHAPES["chain"](400).head):
-        with pytest.raises(LimitError, match="the engine native has no room for so many numbers: choose the engine numpy, or xla"):
+        with pytest.raises(
+            LimitError, match="the engine native has no room for this many numbers: choose the engine numpy, or xla"
+        ):
             native(other)
 
 

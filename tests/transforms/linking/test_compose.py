@@ -221,7 +221,8 @@ def test_only_free_inputs_of_two_documents_are_shared() -> None:
     f, g = scalar("f", sin), function("g", {"u": "f64[]", "weight": "f64[]"}, lambda u, w: {"z": exp(u) * w})
     for name, hint in (("x", ""), ("u", ""), ("weight", ""), ("wait", "; did you mean 'weight'?")):
         with raises(
-            UnknownNameError, f"there is no input '{name}' that two documents have and no output feeds, so none to share{hint}"
+            UnknownNameError,
+            f"there is no input '{name}' that two documents have and no output feeds, so it cannot be shared{hint}",
         ):
             compose([f, g], share=[key(name)])
     with pytest.raises(UnknownNameError):

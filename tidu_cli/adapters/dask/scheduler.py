@@ -104,7 +104,7 @@ def require_scheduler(text: str) -> str:
     if _LOCAL.fullmatch(text) or (re.fullmatch(address, text) and not text.startswith("local:")):
         return text
     raise EvaluationError(
-        f"'{text}' is no scheduler: write its address, such as tcp://head:8786, or local, or local:4 for 4 processes here"
+        f"'{text}' is not a scheduler: write its address, such as tcp://head:8786, or local, or local:4 for 4 processes here"
     )
 
 

@@ -119,7 +119,7 @@ class Layout:
         begin = self.n_words
         self.n_words += n
         if self.n_words > MOST_WORDS:
-            raise LimitError("the engine native has no room for so many numbers: choose the engine numpy, or xla")
+            raise LimitError("the engine native has no room for this many numbers: choose the engine numpy, or xla")
         return begin
 
     def block(self, dtype: str, n: int) -> int:

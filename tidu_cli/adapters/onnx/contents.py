@@ -91,4 +91,4 @@ def _require_text(*texts: str) -> None:
     try:
         "".join(texts)
     except TypeError:
-        raise DocumentError("is a damaged model of ONNX: it has a name that is no text") from None
+        raise DocumentError("is a damaged model of ONNX: it has a name that is not text") from None

@@ -62,10 +62,10 @@ def loaded(data: bytes, path: str | None = None) -> Any:
     try:
         model.ParseFromString(data)
     except (DecodeError, ValueError, RecursionError) as error:
-        raise DocumentError(f"is no ONNX model, or a damaged one: {error}") from None
+        raise DocumentError(f"is not an ONNX model, or a damaged one: {error}") from None
     if not model.HasField("graph") or not model.opset_import:
         missing = "graph" if not model.HasField("graph") else "opset_import"
-        raise DocumentError(f"is no ONNX model, or a damaged one: it has no {missing}")
+        raise DocumentError(f"is not an ONNX model, or a damaged one: it has no {missing}")
     require_sound(model)
     _require_known(model)
     version = min((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=OLDEST)
@@ -137,7 +137,7 @@ def _part(file: Path, offset: int, length: int | None, place: str, before: int) 
 def _number(told: dict[str, str], field: str, place: str) -> int:
     text = told[field]
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise DocumentError(f"{place} has {field} '{text}', which is no number of bytes")
+        raise DocumentError(f"{place} has {field} '{text}', which is not a number of bytes")
     return int(text)
 
 
@@ -156,7 +156,7 @@ def _beside(folder: Path, location: str, place: str) -> Path:
         if stat.S_ISLNK(mode):
             raise DocumentError(f"{place} lies in '{location}', which is a link; only files in the model's folder are read")
     if not stat.S_ISREG(mode):
-        raise DocumentError(f"{place} lies in '{location}', which is no file")
+        raise DocumentError(f"{place} lies in '{location}', which is not a file")
     return file
 
 

@@ -93,7 +93,7 @@ def _exported(data: bytes) -> tuple[bytes, list[str]]:
     try:
         found = export.deserialize(bytearray(data))
     except Exception as error:
-        raise ModuleError(f"is no file of jax.export that is whole: {error or type(error).__name__}") from None
+        raise ModuleError(f"is not a complete file of jax.export: {error or type(error).__name__}") from None
     tree = jax.tree_util.tree_unflatten(found.in_tree, list(range(len(found.in_avals))))
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
     kept = set(found.module_kept_var_idx)

@@ -192,17 +192,17 @@ def _inner_values(place: Cursor) -> Iterator[Candidate]:
 
 
 def _policies(place: Cursor) -> Iterator[Candidate]:
-    yield Candidate("sqrt", "compute anew all but some √n checkpoints")
-    yield Candidate("cheap", "compute anew what takes at most 1 operation for each byte")
-    yield Candidate("cheap=", "at most so many", goes_on=True)
+    yield Candidate("sqrt", "recompute all but some √n checkpoints")
+    yield Candidate("cheap", "recompute what takes at most 1 operation for each byte")
+    yield Candidate("cheap=", "at most N", goes_on=True)
     if place.incomplete.startswith("value="):
         yield from (Candidate(f"value={text}", type_) for text, type_ in _ports(place, "outputs"))
     elif place.incomplete.startswith("graph="):
         names = dict.fromkeys(graph["name"] for document in _documents(place) for graph in document["graphs"])
         yield from (Candidate(f"graph={name}") for name in names if name.isprintable())
     else:
-        yield Candidate("value=", "compute an output anew", goes_on=True)
-        yield Candidate("graph=", "compute the values of a graph anew", goes_on=True)
+        yield Candidate("value=", "recompute an output", goes_on=True)
+        yield Candidate("graph=", "recompute the values of a graph", goes_on=True)
 
 
 def _settings(place: Cursor) -> Iterator[Candidate]:

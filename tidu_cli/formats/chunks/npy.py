@@ -170,7 +170,7 @@ def members_of(path: str) -> Iterator[tuple[str, Located | Compressed]]:
                 else:
                     yield name, Compressed(path, info.filename, dtype, shape)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error) as error:
-        raise DocumentError(f"{path}: is no whole .npz file: {error}") from None
+        raise DocumentError(f"{path}: is not a complete .npz file: {error}") from None
 
 
 _LOCAL_HEADER = 30
@@ -266,7 +266,7 @@ def _opened(path: str) -> Any:
     try:
         return zarr.open(path, mode="r")
     except Exception as error:  # as many kinds as zarr has stores
-        raise DocumentError(f"{path}: is no zarr array or group: {' '.join(str(error).split())}") from None
+        raise DocumentError(f"{path}: is not a zarr array or group: {' '.join(str(error).split())}") from None
 
 
 def new_group(path: str, shapes: Any, chunk: int) -> Any:

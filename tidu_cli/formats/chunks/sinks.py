@@ -158,7 +158,7 @@ class Sink:
             differing = [what for what in {**ours["identity"], **theirs["identity"]} if _differs(what, ours, theirs)]
             differing += [_WORDS[name] for name in _WORDS if theirs[name] != ours[name]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise DocumentError(f"{place}: is damaged; remove {self.folder}, and begin anew") from None
+            raise DocumentError(f"{place}: is damaged; remove {self.folder}, and start again") from None
         if differing:
             raise DocumentError(
                 f"{self.folder}: holds what another run has done: the {differing[0]} differs; remove "

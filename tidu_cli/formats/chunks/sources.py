@@ -91,7 +91,7 @@ def _of_directory(path: str) -> dict[str, Source]:
     """Numbered files are chunks of arrays along their first axis; files of other names hold an array each."""
     names = sorted(n for n in os.listdir(path) if n.endswith((".npy", ".npz")) and not n.startswith("."))
     if not names:
-        raise DocumentError(f"{path}: holds no .npy or .npz files, and is no zarr array or group")
+        raise DocumentError(f"{path}: holds no .npy or .npz files, and is not a zarr array or group")
     series: dict[tuple[str, str], list[tuple[int, str]]] = {}
     found: dict[str, Source] = {}
     for name in names:

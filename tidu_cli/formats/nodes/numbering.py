@@ -96,7 +96,7 @@ class Numbering:
         try:
             key = op, marshal.dumps(attrs, 2) if attrs else None, mask, types
         except ValueError:
-            raise DocumentError("attrs nest too deeply, or hold what is no JSON value") from None
+            raise DocumentError("attrs nest too deeply, or hold a value that JSON does not have") from None
         number = self._row_number.get(key)
         if number is None:
             if key in self._refused:

@@ -121,10 +121,12 @@ def _no_value(text: str) -> str:
     """Why text is no value, and what is one."""
     if text.lower().endswith((".npy", ".npy.gz", ".npy.zst")):
         hint = f"did you mean @{text}?" if os.path.isfile(text) else f"an array of a file is written @{text}, and there is none"
-        return f"'{_short(text)}' is no number; {hint}"
+        return f"'{_short(text)}' is not a number; {hint}"
     if text.lower().endswith((".npz", ".json", ".msgpack")) and os.path.isfile(text):
-        return f"'{_short(text)}' is no number; give a file of values as --inputs {text}"
-    return f"'{_short(text)}' is no value; write 3, .5, 1e-3, inf, 1+2j, a vector 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy"
+        return f"'{_short(text)}' is not a number; give a file of values as --inputs {text}"
+    return (
+        f"'{_short(text)}' is not a value; write 3, .5, 1e-3, inf, 1+2j, a vector 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy"
+    )
 
 
 def _key(text: object, source: str) -> Key:

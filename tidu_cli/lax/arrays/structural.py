@@ -108,7 +108,7 @@ def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Ty
 def _convert_types(attrs: ConvertAttrs, operands: Types) -> Types:
     (operand,) = operands
     if operand.dtype in DURATIONS and attrs.new_dtype in DATETIMES:
-        raise TypeRuleError(f"a {operand.dtype} is no point in time; use retract to move a datetime by it")
+        raise TypeRuleError(f"a {operand.dtype} is not a point in time; use retract to move a datetime by it")
     return (operand.with_dtype(attrs.new_dtype),)
 
 

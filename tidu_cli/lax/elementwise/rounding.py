@@ -48,7 +48,7 @@ def _quotient(t: Term, x: Term, y: Term, z: Term) -> Term:
 
 
 def _nextafter_jvp(node: JVP) -> Sequence[Term | None]:
-    raise MissingRuleError("nextafter has no derivative: it goes from one float to the next, and is no function of real numbers")
+    raise MissingRuleError("nextafter has no derivative: it steps from one float to the next")
 
 
 PRIMITIVES = (
@@ -89,6 +89,6 @@ PRIMITIVES = (
         formula="the float after x towards y",
         summary="the neighbour of x in the direction of y; it has no derivative",
         inert=(0, 1),
-        inert_reason="it goes from one float to the next, and is no function of real numbers",
+        inert_reason="it steps from one float to the next",
     ),
 )

@@ -55,7 +55,7 @@ def _kind(dtype: str) -> int:
 def require_accumulator(preferred: str | None, dtype: str) -> None:
     """Raises TypeRuleError unless products of a dtype can be added up in the `preferred_element_type` that an attr names."""
     if preferred not in (None, *NUMERIC):
-        raise TypeRuleError(f"preferred_element_type {preferred} is no dtype of numbers")
+        raise TypeRuleError(f"preferred_element_type {preferred} is not a dtype of numbers")
     if preferred is not None and _kind(preferred) < _kind(dtype):
         raise TypeRuleError(f"preferred_element_type {preferred} cannot hold products of {dtype}; convert the result instead")
 

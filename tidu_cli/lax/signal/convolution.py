@@ -90,7 +90,7 @@ def _types(attrs: ConvAttrs, operands: Types) -> Types:
         raise TypeRuleError(f"lhs {lhs}, rhs {rhs} and out_spec {list(numbers.out_spec)} must have equally many axes")
     for name, spec in numbers:
         if max(spec) >= lhs.rank:
-            raise TypeRuleError(f"{name} {list(spec)}: there is no axis {max(spec)} of {lhs.rank}")
+            raise TypeRuleError(f"{name} {list(spec)}: axis {max(spec)} is out of range for {lhs.rank} axes")
     for name in ("window_strides", "padding", "lhs_dilation", "rhs_dilation"):
         if len(given := getattr(attrs, name)) != lhs.rank - 2:
             raise TypeRuleError(f"{name} has {len(given)} entries; lhs {lhs} has {lhs.rank - 2} axes along which windows slide")

@@ -254,6 +254,6 @@ def _checked(terms: Sequence[Term | None], op: str, types: Sequence[Type | None]
         raise MissingRuleError(f"the rule of {op} gives {len(terms)} tangents where {len(types)} are due")
     for term, type_ in zip(terms, types, strict=True):
         if term is not None and (not term.linear or type_ not in (None, term.value_type)):
-            given = f"a tangent {term.value_type}" if term.linear else "a value that is no tangent"
+            given = f"a tangent {term.value_type}" if term.linear else "a value that is not a tangent"
             raise MissingRuleError(f"the rule of {op} gives {given} where a tangent {type_} is due")
     return terms

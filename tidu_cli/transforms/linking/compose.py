@@ -206,7 +206,9 @@ def _require_shared(documents: Sequence[Document], shared: Mapping[Owner, Key], 
         if its_owner not in meeting:
             known = list(dict.fromkeys(str(i.key) for document in documents for i in document.free_inputs))
             hint = "" if str(key) in known else did_you_mean(str(key), known)
-            raise UnknownNameError(f"there is no input '{key}' that two documents have and no output feeds, so none to share{hint}")
+            raise UnknownNameError(
+                f"there is no input '{key}' that two documents have and no output feeds, so it cannot be shared{hint}"
+            )
 
 
 def _listed(ports: Sequence[Input] | Sequence[Output]) -> str:

@@ -158,7 +158,7 @@ def test_a_scale_has_a_derivative():
     [
         (One("QuantizeLinear", [np.ones((2, 3), "f4"), np.ones(4, "f4")]), r"a scale of shape \[4\] does not fit"),
         (One("QuantizeLinear", [np.ones((2, 3), "f4"), np.ones(3, "f4"), np.ones((), "u1")]), "and a zero point of shape"),
-        (One("QuantizeLinear", [np.ones(2, "f4"), np.float32(1)], {"output_dtype": 1}), "is no type of integers"),
+        (One("QuantizeLinear", [np.ones(2, "f4"), np.float32(1)], {"output_dtype": 1}), "is not a type of integers"),
         (One("QuantizeLinear", [np.ones(2, "f4"), np.float32(1)], {"output_dtype": 22}), "elements of type int4"),
         (One("DequantizeLinear", [np.ones(2, "u1"), np.float32(1), np.int8(1)]), "are of u8 and i8, and take one type"),
         (One("DequantizeLinear", [np.ones((2, 4), "u1"), np.ones((2, 3), "f4")], {"block_size": 2}), "in blocks of 2 along axis 1"),

@@ -132,7 +132,7 @@ def test_causal_masks_of_long_sequences_are_computed_in_the_graph():
 
 
 @pytest.mark.parametrize(("given", "attrs", "text"), [
-    (operands(3), {}, "4 heads of queries are no multiple of 3 of keys"),
+    (operands(3), {}, "4 heads of queries are not a multiple of 3 of keys"),
     (operands(flat=True), {}, r"its Q of shape \[2, 3, 16\] does not consist of 0 heads"),
     (operands(flat=True), {"q_num_heads": 3, "kv_num_heads": 4}, r"its Q of shape \[2, 3, 16\] does not consist of 3 heads"),
     ([*operands()[:2], numbers(BATCH, HEADS, 2, 3)], {}, "queries, keys and values of shapes .* do not fit each other"),

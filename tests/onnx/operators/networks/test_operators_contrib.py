@@ -181,7 +181,7 @@ def test_the_simplified_normalization_stands_in_the_default_domain_too():
     ("BiasGelu", [f(2)], {}, "takes 2 inputs, and has 1"),
     ("SkipLayerNormalization", [f(2, 3), None, f(3)], {}, "its input 1 is left out"),
     ("Gelu", [np.arange(3)], {}, "its first input is of i64, and not of floats"),
-    ("Gelo", [f(2)], {}, "is no operator of the domain 'com.microsoft' that is read"),
+    ("Gelo", [f(2)], {}, "is not an operator of 'com.microsoft' that is read"),
 ])  # fmt: skip
 def test_what_is_refused(op, operands, attrs, text):
     with pytest.raises(TiduError, match=rf"node 0 \({op}\): {text}"):

@@ -134,10 +134,10 @@ def _read(
 
 _INSTEAD = {
     "TracerBoolConversionError": "write jnp.where or jax.lax.cond for if, and jax.lax.while_loop for while",
-    "TracerIntegerConversionError": "write jnp.take for a place in a list, or make it a number that is no input",
+    "TracerIntegerConversionError": "write jnp.take for a place in a list, or make it a constant",
     "TracerArrayConversionError": "write the function of jax.numpy in place of NumPy's",
     "NonConcreteBooleanIndexError": "write jnp.where(mask, new, old) in place of x[mask]",
-    "ConcretizationTypeError": "make what says how much or whether a number that is no input",
+    "ConcretizationTypeError": "make the number that it depends on a constant",
 }
 """What to write where a function asks for a value that is not known when it is traced."""
 

@@ -84,16 +84,16 @@ REFUSED = {
     **dict.fromkeys(("philox2x32", "philox4x32", "threefry4x32"), "a graph draws random numbers by threefry2x32, JAX's default"),
     **dict.fromkeys(("from_edtype", "to_edtype"), "a graph has no extended dtypes but keys of random numbers"),
     "select_and_scatter": "windows are chosen from by their greatest or least element, and updates are added; write it so",
-    "scaled_dot": "products with scales of blocks are no operation of a graph; multiply by the scales before",
+    "scaled_dot": "graphs have no products with scales of blocks; multiply by the scales before",
     "infeed": _CALLBACK,
     "outfeed": _CALLBACK,
     "rng_uniform": "its numbers depend on the device; draw them with jax.random and a key",
     "rng_bit_generator": "its numbers depend on the device; draw them with jax.random and a key of threefry",
-    "geqrf": "Householder reflectors as LAPACK packs them are no operation of a graph; write jnp.linalg.qr",
-    "geqp3": "QR factors with column pivoting are no operation of a graph; write jnp.linalg.qr",
-    "ormqr": "Householder reflectors as LAPACK packs them are no operation of a graph; write jnp.linalg.qr",
-    "hessenberg": "the reduction to Hessenberg form is no operation of a graph; write jax.scipy.linalg.schur",
-    "tridiagonal": "the reduction to tridiagonal form is no operation of a graph; write jnp.linalg.eigh",
+    "geqrf": "graphs have no Householder reflectors as LAPACK packs them; write jnp.linalg.qr",
+    "geqp3": "graphs have no QR factors with column pivoting; write jnp.linalg.qr",
+    "ormqr": "graphs have no Householder reflectors as LAPACK packs them; write jnp.linalg.qr",
+    "hessenberg": "graphs have no reduction to Hessenberg form; write jax.scipy.linalg.schur",
+    "tridiagonal": "graphs have no reduction to tridiagonal form; write jnp.linalg.eigh",
 }  # fmt: skip
 """What is said of equations by the names of their primitives."""
 

@@ -80,7 +80,7 @@ def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None)
         leaves = dict(parts_of(key, value))
         type_ = TensorType("bool") if isinstance(value, bool) else leaves.get(key)
         if type_ is None or isinstance(type_, Static):
-            raise BuildError(f"input '{key}' of the formula is no number or array of numbers; give its type with -i {key}:TYPE")
+            raise BuildError(f"input '{key}' of the formula is not a number or array of numbers; give its type with -i {key}:TYPE")
         found[key] = type_
     _require_known("the formula", "name", data, free, [k for k in free if k not in found])
     order = {name: k for k, name in enumerate(free)}
@@ -167,7 +167,7 @@ def _leaf(path: str, value: Any, hint: Any, default: Any) -> Given:
         found = _numbers(value)
         assert found is not None  # else it would have been taken apart
         return TensorType(*found)
-    raise BuildError(f"input '{path}': a {type(value).__name__} is no array")
+    raise BuildError(f"input '{path}': a {type(value).__name__} is not an array")
 
 
 def _numbers(value: list[Any]) -> tuple[str, tuple[int, ...]] | None:

@@ -238,7 +238,7 @@ class _Filled(ast.NodeTransformer):
 
 def _number(literal: Literal) -> ast.expr:
     if literal.type.shape:
-        raise BuildError(f"a constant of {literal.type} is no number without axes; {_INSTEAD}")
+        raise BuildError(f"a constant of {literal.type} is not a single number; {_INSTEAD}")
     numbers = literal_to_numbers(literal)
     if literal.type.dtype in COMPLEXES:
         return ast.BinOp(_real(str(numbers[0])), ast.Add(), ast.BinOp(_real(str(numbers[1])), ast.Mult(), ast.Constant(1j)))

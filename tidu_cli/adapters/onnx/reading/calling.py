@@ -163,7 +163,7 @@ def operands_of(proto: Any, scope: Scope) -> list[Value]:
     for name in proto.input:
         x = scope.get(name) if name else None
         if name and x is None:
-            raise RefusedError(f"reads '{name}', which neither an input, an initializer nor a node before it is")
+            raise RefusedError(f"reads the undefined value '{name}', which no input, initializer or earlier node gives")
         found.append(x)
     return found
 
@@ -184,7 +184,7 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
         raise UnreadError(reason.replace(CUT, str(way)))
     if found is None:
         hint = did_you_mean(node.op_type, list(known))
-        raise UnreadError(f"is no operator of the domain '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")
+        raise UnreadError(f"is not an operator of '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")
     return None
 
 

@@ -69,7 +69,7 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     if missing is not None:
         if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
             raise UnknownNameError(
-                f"'{missing}' is no inner value to cut at, but an input or initializer (",
+                f"'{missing}' is an input or initializer, not an inner value to cut at (",
                 Remedy("weights", True),
                 " makes inputs of these)",
             )

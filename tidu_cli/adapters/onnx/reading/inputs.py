@@ -106,13 +106,13 @@ def fixed(name: str, value: Any, type_: TensorType) -> Any:
 
 
 def numbers(name: str, value: Any) -> Any:
-    """The array of a value that was chosen for an input, of whatever dtype. Raises DocumentError if it is no array of numbers."""
+    """The array of a value that was chosen for an input, of any dtype. Raises DocumentError if it is not an array of numbers."""
     try:
         found = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
         found = np.asarray(None)
     if name_of(found.dtype) not in ITEMSIZE:
-        raise DocumentError(f"the value of input '{name}' is no array of numbers")
+        raise DocumentError(f"the value of input '{name}' is not an array of numbers")
     return found
 
 

@@ -132,7 +132,7 @@ def x_times(log: str) -> Rule:
 def _power(x: Array, y: Array) -> Array:
     if x.type.dtype not in INEXACT:
         raise BuildError(
-            f"power of integers ({x.type}) with an exponent that is no constant number; convert the base first: x.astype(float)"
+            f"power of integers ({x.type}) with an exponent that is not a constant; convert the base first: x.astype(float)"
         )
     return x.emit("pow", y)
 

@@ -43,7 +43,7 @@ def _of_dialect(site: Site, name: str, operands: Sequence[Term]) -> Term | Seque
     """An operation that has become a call, as older modules have it, with its attributes in one."""
     attributes = site.attribute("mhlo.attributes") or site.attribute("composite_attributes") or {}
     if not isinstance(attributes, dict):
-        raise RefusedError("has mhlo.attributes that are no dictionary")
+        raise RefusedError("has mhlo.attributes that are not a dictionary")
     if attributes.get("largest") is False:
         raise RefusedError("takes the least elements, not the greatest; negate the array")
     return reader_of(name)(replace(site, operation=replace(site.operation, attributes=attributes)), *operands)
@@ -266,12 +266,8 @@ NAMES = {"topk": "top_k"}
 """Names of chlo, by those of calls."""
 
 REFUSED = {
-    **dict.fromkeys(
-        ["gehrd"], "reduces a matrix to Hessenberg form, which is no operation of a graph; write jax.scipy.linalg.schur"
-    ),
-    **dict.fromkeys(
-        ["hetrd", "sytrd"], "reduces a matrix to tridiagonal form, which is no operation of a graph; write jnp.linalg.eigh"
-    ),
+    **dict.fromkeys(["gehrd"], "reduces a matrix to Hessenberg form, which graphs do not have; write jax.scipy.linalg.schur"),
+    **dict.fromkeys(["hetrd", "sytrd"], "reduces a matrix to tridiagonal form, which graphs do not have; write jnp.linalg.eigh"),
     **dict.fromkeys(
         ["tpu_custom_call", "mosaic_gpu_v2", "__gpu$xla.gpu.triton"], "is a kernel (of Pallas or Triton) for one kind of device"
     ),

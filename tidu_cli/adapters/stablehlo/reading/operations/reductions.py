@@ -209,7 +209,7 @@ def _map(site: Site, *arrays: Term) -> Term:
         else:
             found = list(site.recording.apply(case.op, case.attrs, [values[a] for a in args]))
         if any(t.value_type != r.with_shape(shape) for t, r in zip(found, case.results, strict=True) if isinstance(r, TensorType)):
-            raise RefusedError(f"its region has {case.op}, which is no operation on elements")
+            raise RefusedError(f"its region has {case.op}, which is not an elementwise operation")
         values += found
     (output,) = inner.outputs
     return values[cast(int, output.value)]

@@ -105,7 +105,7 @@ def _expand(node: Node, x: Value, shape: Value) -> Value:
 def _transpose(node: Node, x: Value) -> Value:
     axes = node["perm"]
     if axes is not None and sorted(axes) != list(range(x.ndim)):
-        raise RefusedError(f"perm {axes} is no permutation of {x.ndim} axes")
+        raise RefusedError(f"perm {axes} is not a permutation of {x.ndim} axes")
     return np.transpose(x, axes)
 
 
@@ -130,7 +130,7 @@ def _diagonal(node: Node, rows: int, columns: int) -> Value:
 
 def _eye_like(node: Node, x: Value) -> Value:
     if x.ndim != 2:
-        raise RefusedError(f"is like an array of shape {list(x.shape)}, which is no matrix")
+        raise RefusedError(f"is like an array of shape {list(x.shape)}, which is not a matrix")
     dtype = x.dtype if node["dtype"] is None else node.dtype(node["dtype"])
     return (_diagonal(node, *x.shape) == np.int64(node["k"])).astype(dtype)
 
@@ -160,7 +160,7 @@ def _blocks(node: Node, x: Value) -> tuple[int, bool]:
 def _depth_to_space(node: Node, x: Value) -> Value:
     (n, place_first), (batch, c, h, w) = _blocks(node, x), x.shape
     if c % (n * n):
-        raise RefusedError(f"{c} channels are no multiple of {n} times {n}")
+        raise RefusedError(f"{c} channels are not a multiple of {n} times {n}")
     depth = c // (n * n)
     split, axes = ((n, n, depth), (0, 3, 4, 1, 5, 2)) if place_first else ((depth, n, n), (0, 1, 4, 2, 5, 3))
     return np.reshape(np.transpose(np.reshape(x, (batch, *split, h, w)), axes), (batch, depth, h * n, w * n))

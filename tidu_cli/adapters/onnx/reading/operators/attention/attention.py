@@ -139,7 +139,7 @@ def _require_fitting(q: Value, k: Value, v: Value) -> tuple[int, ...]:
     if {q.ndim, k.ndim, v.ndim} != {4} or q.shape[3] != k.shape[3] or k.shape[:3] != v.shape[:3] or q.shape[0] != k.shape[0]:
         raise RefusedError(f"queries, keys and values of shapes {shapes} do not fit each other")
     if not k.shape[1] or q.shape[1] % k.shape[1]:
-        raise RefusedError(f"{q.shape[1]} heads of queries are no multiple of {k.shape[1]} of keys")
+        raise RefusedError(f"{q.shape[1]} heads of queries are not a multiple of {k.shape[1]} of keys")
     return tuple(q.shape)
 
 

@@ -56,7 +56,7 @@ def _quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = No
     if code and node.dtype(code) != dtype:
         raise RefusedError(f"its output_dtype is {node.dtype(code)}, and that of its zero point {dtype}")
     if np.dtype(dtype).kind not in "iu":
-        raise RefusedError(f"quantizes to {dtype}, which is no type of integers")
+        raise RefusedError(f"quantizes to {dtype}, which is not a type of integers")
     _told(node, x, scale)
     precision = node.dtype(node["precision"]) if node["precision"] else scale.dtype
     by = converted(node, _spread(node, scale, x, "a scale"), precision)

@@ -131,7 +131,7 @@ def _trees(node: Node, kind: str, n_targets: int) -> Trees:
     given = (node[f"{kind}_treeids"], node[f"{kind}_nodeids"], node[f"{kind}_ids"], _listed(node, f"{kind}_weights", np.float64))
     for tree, leaf, target, weight in zip(*(part if part is not None else () for part in given), strict=True):
         if (tree, leaf) not in places or not 0 <= target < n_targets:
-            raise RefusedError(f"has a weight of node {leaf} in tree {tree} for target {target}, of which there is none")
+            raise RefusedError(f"has a weight of node {leaf} in tree {tree} for target {target}, which does not exist")
         k = places[tree, leaf]
         weights[k, target] = np.nan_to_num(weights[k, target]) + weight
     tracks = _listed(node, "nodes_missing_value_tracks_true", bool)
