@@ -272,9 +272,9 @@ def test_constants_within_structures_in_python():
 
 
 def test_text_that_is_no_type_is_told_how_to_be_a_constant():
-    with pytest.raises(TiduError, match=r"tidu_cli.static\('linear'\)"):
+    with pytest.raises(TiduError, match=r"tidu.static\('linear'\)"):
         tidu_cli.trace(lambda x: x, "linear")
-    with pytest.raises(TiduError, match=r"tidu_cli.static\(value\)"):
+    with pytest.raises(TiduError, match=r"tidu.static\(value\)"):
         tidu_cli.trace(lambda x: x, {1, 2})
 
 

@@ -356,8 +356,8 @@ REFUSED = {
     "predicate": (lambda x: tidu.cond(np.stack([x, x]) > 0, lambda: x, lambda: x), r"pred of cond is bool\[2\]"),
     "leak": (leaking, "is known outside of it only if it is returned"),
     "bounds": (lambda x: tidu.fori_loop(0, x, lambda i, v: v, x), r"upper of fori_loop is f64\[\], but a loop counts integers"),
-    "if": (lambda x: x if x > 0 else -x, r"write np.where\(condition, a, b\) or tidu_cli.cond, tidu_cli.while_loop for while"),
-    "range": (lambda x: [x for _ in range(np.floor(x).astype(int))], r"tidu_cli.fori_loop for range\(\)"),
+    "if": (lambda x: x if x > 0 else -x, r"write np.where\(condition, a, b\) or tidu.cond, tidu.while_loop for while"),
+    "range": (lambda x: [x for _ in range(np.floor(x).astype(int))], r"tidu.fori_loop for range\(\)"),
     "parameters": (lambda x: tidu.scan(lambda c: c, x, length=2),
                    "f: too many positional arguments; it is called with carry and x"),
 }  # fmt: skip

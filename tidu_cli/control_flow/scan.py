@@ -1,4 +1,4 @@
-"""Loops of so many steps: scan, as JAX's.
+"""Loops with a known number of steps: scan, as JAX's.
 
 Each step takes the constants, what the one before carried over, and its slices of the arrays scanned; it gives what it carries on
 and slices of results. The derivative of a scan is a scan of the derivative of a step: what that needs of values is stored by

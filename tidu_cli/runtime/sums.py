@@ -31,7 +31,7 @@ def require_reducible(outputs: Iterable[Output], reduction: str) -> None:
             if type_.dtype in TIMES or type_.dtype == "bool":
                 raise EvaluationError(f"output {place}: {type_} has no {reduction} over a batch; choose other outputs")
             if reduction == "mean" and not type_.inexact:
-                raise EvaluationError(f"output {place}: the mean of {type_} is no {type_}; take the sum, or make it a float before")
+                raise EvaluationError(f"output {place}: {type_} has no exact mean; take the sum, or make it a float before")
 
 
 def summed(value: Any) -> Any:

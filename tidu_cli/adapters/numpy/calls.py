@@ -12,7 +12,7 @@ import numpy as np
 
 INSTEAD: Mapping[str, str] = {
     "float": "leave float() out, or write np.asarray(x, float)",
-    "int": "write x.astype(int), and tidu_cli.fori_loop for range(int(x))",
+    "int": "write x.astype(int), and tidu.fori_loop for range(int(x))",
     "complex": "write x + 0j",
     "math.isclose": "write np.isclose",
     "math.isqrt": "write np.floor(np.sqrt(x)).astype(int)",

@@ -55,7 +55,7 @@ def _type(value: Any, path: str) -> Type:
         try:
             return parse_value_type(value)
         except TypeTextError as error:
-            raise BuildError(f"input '{path}': {error}; tidu_cli.static({value[:40]!r}) is text") from None
+            raise BuildError(f"input '{path}': {error}; tidu.static({value[:40]!r}) is text") from None
     if isinstance(value, bool | int | float | complex):
         value = np.asarray(value)
     if hasattr(value, "shape") and hasattr(value, "dtype"):
@@ -64,7 +64,7 @@ def _type(value: Any, path: str) -> Type:
             return TensorType(dtype, tuple(map(int, value.shape)))
     raise BuildError(
         f"input '{path}': {type(value).__name__} is not a type; give text such as 'f64[3]', an array, a constant as "
-        "tidu_cli.static(value), or leave it out for its default"
+        "tidu.static(value), or leave it out for its default"
     )
 
 

@@ -228,7 +228,7 @@ def _lu_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 class PermutationAttrs(Attrs):
-    """`permutation_size`: the number of rows, of which there may be more than are exchanged."""
+    """`permutation_size`: the number of rows, at least those that are exchanged."""
 
     permutation_size: Axis
 

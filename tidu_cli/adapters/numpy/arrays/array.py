@@ -134,7 +134,7 @@ def _method(name: str) -> Method:
 MAX_STEPS = 100_000
 """As many elements of an array as a loop may take one by one."""
 
-_STAY = "stay with arrays, or make it an ordinary argument that is no -i input"
+_STAY = "stay with arrays, or make it an ordinary argument without -i"
 
 
 class Array:
@@ -329,13 +329,13 @@ class Array:
 
     __bool__ = refused(
         "a branch on a value (if, while, and, or, not, min, max, in)",
-        "write np.where(condition, a, b) or tidu_cli.cond, tidu_cli.while_loop for while, np.maximum, &, | or ~",
+        "write np.where(condition, a, b) or tidu.cond, tidu.while_loop for while, np.maximum, &, | or ~",
     )
     __float__ = refused_conversion("float()", "write NumPy's function in place of it")
-    __int__ = refused_conversion("int()", "write x.astype(int), and tidu_cli.fori_loop for range(int(x))")
+    __int__ = refused_conversion("int()", "write x.astype(int), and tidu.fori_loop for range(int(x))")
     __complex__ = refused_conversion("complex()", _STAY)
     __index__ = refused_conversion(
-        AN_INTEGER, "make it a constant, write tidu_cli.fori_loop for range(), or index with the array itself: x[i]"
+        AN_INTEGER, "make it a constant, write tidu.fori_loop for range(), or index with the array itself: x[i]"
     )
     __array__ = refused_conversion(
         "a NumPy array (of a function without support for tracing)",

@@ -1,4 +1,4 @@
-"""Loops of so many steps: `scan` and `fori_loop` with JAX's signatures, of traced arrays and of NumPy's."""
+"""Loops with a known number of steps: `scan` and `fori_loop` with JAX's signatures, of traced arrays and of NumPy's."""
 
 from __future__ import annotations
 

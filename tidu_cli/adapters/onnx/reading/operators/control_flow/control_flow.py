@@ -27,7 +27,7 @@ from tidu_cli.adapters.onnx.reading.operators.control_flow.bodies import (
 from tidu_cli.graph.types import TensorType
 
 MOST_UNROLLED = 256
-"""Loops of so many steps are unrolled where they cannot be scans; loops of known numbers alone are computed for as many."""
+"""Loops of this many steps are unrolled where they cannot be scans; loops of known numbers alone are computed for as many."""
 
 MOST_STEPS = 2**31
 """A scan has fewer steps than this."""
