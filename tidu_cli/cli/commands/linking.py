@@ -84,8 +84,8 @@ def compose(
     (plain, tangents or cotangents), or else to plain ones. Inputs that nothing feeds stay inputs of the result, whose head is the
     last document's.
 
-    Derivatives of several calls of linearize are not one pass, unless --one-pass says so: as in the chain rule, where the product of
-    derivatives is that of the composition.
+    Derivatives of several calls of linearize are not one pass, unless --one-pass says so: as in the chain rule, where the product
+    of derivatives is that of the composition.
 
     Notes on standard error list what was bound and renamed: u=v says that the input u is the output v.
     """
