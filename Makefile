@@ -43,8 +43,7 @@ test: $(VENV)/.test  ## while writing: laws, formats and commands, in five minut
 
 check: $(VENV)/.check  ## before landing: every test, the site, lint and types, in 25 minutes; nothing may be skipped
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check $(TESTS_ONCE)
-	$(MAKE) jax
-	$(MAKE) -j -O docs lint types
+	$(MAKE) -j -O jax docs lint types
 
 jax: $(VENV)/.check  ## the part of check that imports JAX, which other tests must not: they fork
 	TIDU_TEST_ALL=1 $(PYTEST) --tier check $(JAX)

@@ -161,7 +161,7 @@ DIFFERENCES = (
         "x ≤ 1, outside of the domain",
         "NaN, but ∞ at 1",
         "∞ at some points",
-        "a value is missing",
+        "there is no value",
         lambda p: ~(p.operands[0] > 1),
         ("value",),
     ),

@@ -90,7 +90,7 @@ def test_what_is_no_array(tmp_path):
     assert "arrays are of numbers" in refused(tmp_path / "fields.npy")
     assert "say which" in refused(tmp_path / "two.npz")
     assert "did you mean 'alpha'?" in refused(f"{tmp_path / 'two.npz'}:alpa")
-    assert "no whole .npz file" in refused(tmp_path / "broken.npz")
+    assert "not a complete .npz file" in refused(tmp_path / "broken.npz")
     assert "parts are read of" in refused(tmp_path / "x.csv")
     assert "holds no .npy" in refused(tmp_path / "empty")
 

@@ -95,7 +95,7 @@ def test_deep_nesting_just_within_what_the_parser_takes():
 def test_a_timestamp_is_no_attr():
     node = {"op": "integer_pow", "inputs": [0], "attrs": {"y": msgpack.Timestamp(0)}}
     graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[]"}], "nodes": [node], "outputs": []}
-    with pytest.raises(DocumentError, match=r"graph 'f', node 0 \(integer_pow\): attrs .* no JSON value"):
+    with pytest.raises(DocumentError, match=r"graph 'f', node 0 \(integer_pow\): attrs .* a value that JSON does not have"):
         parse_document(msgpack.packb({"tidu": 1, "graphs": [graph]}), "f")
 
 

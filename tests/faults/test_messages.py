@@ -1,6 +1,6 @@
 """Ordinary faults, and the line that each gets: a page to read aloud.
 
-`TIDU_RENEW=1 pytest tests/cli/test_messages.py` writes it.
+`TIDU_RENEW=1 pytest tests/faults/test_messages.py` writes it.
 """
 
 from __future__ import annotations
