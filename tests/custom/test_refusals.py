@@ -132,6 +132,7 @@ READ = {
 }  # fmt: skip
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("name", READ)
 def test_what_readers_refuse(name):
     ops, message = READ[name]

@@ -141,6 +141,19 @@ def test_a_field_that_is_taken_early_is_held_alone(name: str) -> None:
     assert evaluation(function("f", {"x": "f64[1000]"}, late)).peak == 4 * 8000
 
 
+def test_a_field_outlives_its_record() -> None:
+    """A record that one operation makes takes its memory once, whoever holds a field of it longer."""
+
+    def body(p: Value) -> Value:
+        total = p.sketch.apply("add", p, p)
+        late, twice = field(total, name="big"), p.sketch.apply("add", total, total)
+        early = p.sketch.apply("reduce_sum", field(twice, name="big"), axes=(0,))
+        return mul(early, p.sketch.apply("reduce_sum", late, axes=(0,)))
+
+    # p, the sum with itself, and the sum of that: three records.
+    assert evaluation(function("f", {"p": "{big: f64[1000], small: f64[2]}"}, body)).peak == 3 * 8016
+
+
 def test_the_largest_values_are_named_by_field() -> None:
     def body(p: Value) -> Value:
         total = p.sketch.apply("add", p, p)

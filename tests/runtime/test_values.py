@@ -24,8 +24,9 @@ from tests.waiting import cpu_seconds
 from tidu_cli.errors import DocumentError, LimitError, UnknownNameError
 from tidu_cli.formats.chunks.sources import sources_of
 from tidu_cli.formats.values import parse_assignment, read_values, write_values
+from tidu_cli.formats.values.writing import FORMATS, require_writable
 from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.runtime.inputs import input_array
 
@@ -272,3 +273,23 @@ def test_large_arrays_are_written_in_reasonable_time():
 def test_importing_does_not_import_numpy():
     code = "import sys, tidu_cli.formats.values, tidu_cli.runtime.evaluate; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_cannot_be_written_is_refused_before_it_is_computed() -> None:
+    """And nothing else is: the same formats refuse the types, and the arrays."""
+
+    def refusal(write, *args):
+        try:
+            write(*args)
+        except DocumentError as error:
+            return str(error)
+        return None
+
+    for format_ in FORMATS:
+        for dtype in (*ITEMSIZE, "datetime[ms]", "duration[h]"):
+            for shape in ((), (2,), (2, 2), (2, 2, 2)):
+                type_ = TensorType(dtype, shape)
+                types = {Key("x"): type_, Key("y"): type_}
+                value = np.ones(shape, np.int64 if dtype.startswith("datetime") else numpy_dtype(np, dtype))
+                told = refusal(write_values, dict.fromkeys(types, value), format_, types)
+                assert refusal(require_writable, format_, types) == told, (format_, type_)

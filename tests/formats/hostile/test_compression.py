@@ -121,6 +121,7 @@ MADE_OF = {
 }
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("what", MADE_OF)
 def test_objects_that_are_made_of_a_file_are_bounded_beside_its_bytes(what, kind):
@@ -141,6 +142,19 @@ def test_objects_are_bounded_before_they_take_memory_and_without_a_limit_by_the_
             parse(source)
 
     assert peak(refused) < 25 * MANY
+
+
+def test_an_honest_file_is_within_the_bound_of_its_size(monkeypatch):
+    monkeypatch.setattr(compression, "SMALL", 0)
+    with limited(Limits()):
+        assert parse(Source(compressed(PLAIN, "gzip"), unpacked=True)) == parse(Source(PLAIN))
+
+
+def test_lists_of_values_count_with_what_is_in_them(tmp_path):
+    file = tmp_path / "v.msgpack.gz"
+    file.write_bytes(compressed(b"\x81\xa1x\xdd" + (MANY // 10).to_bytes(4, "big") + b"\x91\x00" * (MANY // 10), "gzip"))
+    line = invoke("eval", F, "--inputs", file, "--max-memory", "20M").stderr
+    assert "stands for numbers and objects of about 2" in line and "more than the limit of 20 MiB" in line
 
 
 def test_files_of_values_are_bounded_likewise(tmp_path):

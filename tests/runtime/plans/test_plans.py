@@ -173,6 +173,14 @@ def test_a_long_path_of_steps_by_themselves_is_no_hindrance() -> None:
             assert isinstance(compile_graph(graph), kind)
 
 
+def test_bytes_of_a_program_are_those_of_its_arrays_and_of_what_goes_in_and_out() -> None:
+    program = compile_graph(gradient(dag(2000)))
+    assert isinstance(program, GroupedProgram)
+    flat = sum(n * TensorType(dtype).nbytes for n, dtype in zip(program.lengths, program.dtypes, strict=True))
+    numbers = len(program.inputs) + len(program.outputs) + np.count_nonzero(program.size == 0)
+    assert program.nbytes() == flat + 8 * numbers
+
+
 @law
 @given(wide(), st.floats(1, 6))
 def test_giving_up_on_a_long_path_decides_nothing(graph: Graph, smallest_group: float) -> None:

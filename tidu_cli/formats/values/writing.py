@@ -64,7 +64,7 @@ def _hollow(type_: Type) -> Any:
 
     if isinstance(type_, RecordType):
         return {name: _hollow(field) for name, field in type_.fields}
-    return np.zeros((0,) * type_.rank, np.int64 if type_.dtype in DATETIMES else numpy_dtype(np, type_.dtype))
+    return np.zeros((0,) * type_.rank, numpy_dtype(np, type_.dtype))
 
 
 def _tree(leaf: Callable[[Any, TensorType | None], object], value: Any, type_: Type | None) -> object:
