@@ -14,6 +14,7 @@ from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.installed import own_engines
 from tidu_cli.runtime.engines.choosing import MANY, Choice, _work, chosen, default_engine
 from tidu_cli.runtime.engines.preparing import prepared
+from tidu_cli.runtime.plans.groups import GroupedProgram
 
 FIND_SPEC = importlib.util.find_spec
 
@@ -39,6 +40,12 @@ def test_work_is_that_of_every_turn():
     assert 1000 * once.calls <= loop_.calls <= 1000 * (once.calls + 4)  # and the turn's own number
     nested = tidu.trace(lambda x: tidu.fori_loop(0, 7, lambda _, x: tidu.fori_loop(0, 1000, lambda _, x: np.sin(x), x), x), "f64[]")
     assert 7000 <= _work(nested.head).calls <= 7000 * 5
+
+
+def test_groups_are_taken_where_they_fit_into_memory():
+    graph = SHAPES["dag"](3000).head
+    assert isinstance(prepared(graph)[0], GroupedProgram)
+    assert not isinstance(prepared(graph, max_memory=1000)[0], GroupedProgram)
 
 
 @pytest.fixture
