@@ -43,7 +43,7 @@ def test_work_is_that_of_every_turn():
 
 
 def test_groups_are_taken_where_they_fit_into_memory():
-    graph = SHAPES["dag"](3000).head
+    graph = SHAPES["dag"](10**4).head
     assert isinstance(prepared(graph)[0], GroupedProgram)
     assert not isinstance(prepared(graph, max_memory=1000)[0], GroupedProgram)
 
