@@ -124,6 +124,9 @@ def test_a_model_is_checked_alike(tmp_path: Path) -> None:
     found = json.loads(succeed("check", file, "--all", "--json", "--dim", "n=3"))
     assert found == {file: json.loads(json.dumps(tidu.check(file, "all", dims={"n": 3})))}
     assert found[file]["model"]["nodes"] == "1 ReduceSumSquare"
+    assert tidu.load(file, dims={"n": 3}).head.inputs == tidu.load_onnx(file, dims={"n": 3}).document.head.inputs
+    with pytest.raises(ArgumentError, match="load has no argument 'dim'; did you mean 'dims'"):
+        tidu.load(file, dim={"n": 3})
 
 
 OTHERS = "against is for files of other systems; leave it out"

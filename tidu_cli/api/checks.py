@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from tidu_cli import arguments
-from tidu_cli.api.files import vocabulary_with
+from tidu_cli.api.files import reading_options, vocabulary_with
 from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library
-from tidu_cli.errors import ArgumentError, Remedy, counted, did_you_mean
+from tidu_cli.errors import ArgumentError, Remedy, counted
 from tidu_cli.formats.files import Source, reading
 from tidu_cli.formats.read import parse_imported, parse_subject
 from tidu_cli.graph.graph import Document
@@ -53,18 +53,15 @@ def check(
         return {key: value_of_input(key, document.inputs[key].type, value) for key, value in (inputs or {}).items()}
 
     asked = Asked(PARTS if "all" in parts else [part for part in PARTS if part in parts], against, given, seed)
-    taken = {name: option.check for name, (_, option) in declared_options("reading").items()}
-    for name in options.keys() - taken.keys():
-        raise ArgumentError(f"check has no argument '{name}'{did_you_mean(name, [*taken, 'parts', 'inputs', 'seed', 'against'])}")
-    reading_options = {name: taken[name](name, value) for name, value in options.items() if value is not None}
+    how = reading_options("check", options, ("parts", "inputs", "seed", "against", "plugins", "ops", "plain"))
     if isinstance(document, Document):
         primitives = vocabulary(document.cases)
-        return check_subject(document, "in memory", "the document", asked, primitives, reading_options).report.to_data()
+        return check_subject(document, "in memory", "the document", asked, primitives, how).report.to_data()
     file, primitives = str(document), vocabulary_with(plugins, ops)
     with reading(file) as source:
         foreign = recognized(source)
         subject, name = (source.read(), foreign.name) if foreign else parse_subject(source, file, primitives)
-    return check_subject(subject, name, file, asked, primitives, reading_options, path=file, plain=plain).report.to_data()
+    return check_subject(subject, name, file, asked, primitives, how, path=file, plain=plain).report.to_data()
 
 
 _ELSEWHERE = " is for files of other systems; leave it out"

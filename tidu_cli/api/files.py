@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, cast
 
@@ -26,16 +26,27 @@ def load(
     plugins: str | Sequence[str] = (),
     ops: str | PurePath | Sequence[str | PurePath] = (),
     plain: bool = False,
+    **options: Any,
 ) -> Document:
-    """Read and check a document, JSON or msgpack, or a model of ONNX (`load_onnx` has more of it). Raises DocumentError.
+    """Read and check a document, JSON or msgpack, or a model of another system. Raises DocumentError, ArgumentError.
 
-    With `plain` a model of ONNX or a module of StableHLO is read by what it runs, and not as the document that it claims to be.
+    `options` are those of the model's format: what it leaves open, such as `dims={"n": 3}` of ONNX (`load_onnx` lists them, and
+    gives the weights, too). With `plain` such a file is read by what it runs, and not as the document that it claims to be.
 
     `plugins` names the packages that may be imported for ops of the document; so does the environment variable TIDU_PLUGINS. `ops`
     are files of documents whose own ops may be used, too. Raises UnknownNameError for a package that is not installed.
     """
+    how = reading_options("load", options, ("plugins", "ops", "plain"))
     with reading(str(file)) as source:
-        return parse_imported(source, str(file), vocabulary_with(plugins, ops), plain=plain)[0].document
+        return parse_imported(source, str(file), vocabulary_with(plugins, ops), how, plain=plain)[0].document
+
+
+def reading_options(function: str, given: Mapping[str, Any], others: Iterable[str]) -> dict[str, Any]:
+    """Options of readers of other systems, checked. Raises ArgumentError for what none has; the function has `others`, too."""
+    checks = {name: option.check for name, (_, option) in declared_options("reading").items()}
+    for name in given.keys() - checks.keys():
+        raise ArgumentError(f"{function} has no argument '{name}'{did_you_mean(name, [*checks, *others])}")
+    return {name: checks[name](name, value) for name, value in given.items() if value is not None}
 
 
 def vocabulary_with(plugins: str | Sequence[str], ops: str | PurePath | Sequence[str | PurePath]) -> PrimitiveSet:
