@@ -136,6 +136,9 @@ OF_DOCUMENTS = [
     ],
 )
 def test_what_is_no_document_is_told_what_to_write(name, value, words):
+    if name == "check" and isinstance(value, str):
+        assert tidu_cli.check(value)["ok"]  # it takes files, too
+        return
     parameters = inspect.signature(function_of(name)).parameters
     with pytest.raises(ArgumentError, match=words):
         called(name, next(iter(parameters)), value)

@@ -52,7 +52,7 @@ def read_file(path):
         ({"location": "data", "length": "999999999999"}, "which has 16 bytes"),
         ({"location": "data", "length": "x"}, "not a number of bytes"),
         ({"location": "data", "length": "9" * 50}, "not a number of bytes"),
-        ({"location": "data", "length": "8"}, "no array of shape"),
+        ({"location": "data", "length": "8"}, "do not form an array of shape"),
     ],
 )
 def test_data_elsewhere(tmp_path, entries, words):
