@@ -229,7 +229,7 @@ PLAIN = conv(numbers(range(3), range(3), range(3)))
         ("conv_general_dilated", PLAIN, ["f64[1,2,5]", "f32[1,2,3]"], "type mismatch"),
         ("conv_general_dilated", PLAIN, ["f64[1,2,5]", "f64[1,3,3]"], r"2 features \(axis 1\); rhs .* 3 \(axis 1\); transpose"),
         ("conv_general_dilated", PLAIN, ["f64[1,2,5]", "f64[1,2,0]"], r"the window of rhs f64\[1,2,0\] is empty"),
-        ("conv_general_dilated", conv(numbers((0, 1, 3), (0, 1, 2), (0, 1, 2))), ["f64[1,2,5]", "f64[1,2,3]"], "axis 3 is out of range"),
+        ("conv_general_dilated", conv(numbers((0, 1, 3), (0, 1, 2), (0, 1, 2))), ["f64[1,2,5]", "f64[1,2,3]"], "axis 3 is out"),
         ("conv_general_dilated", conv(numbers((0, 1, 1), (0, 1, 2), (0, 1, 2))), ["f64[1,2,5]", "f64[1,2,3]"], "axes repeat"),
         ("conv_general_dilated", PLAIN, ["f64[2,5]", "f64[1,2]"], r"lhs_spec .* names 3 axes, lhs f64\[2,5\] has 2; use"),
         ("conv_general_dilated", PLAIN | {"padding": []}, ["f64[1,2,5]", "f64[1,2,3]"], "padding has 0 entries"),
