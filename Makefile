@@ -37,7 +37,7 @@ $(VENV)/.check: $(VENV)/.tidu
 demo: $(VENV)/.tidu  ## derivatives of a formula, of a graph, and of a model of real data: within a minute
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
-test: $(VENV)/.test  ## while writing: laws, formats and commands, in five minutes
+test: $(VENV)/.test  ## while writing: laws, formats and commands, in four minutes
 	$(PYTEST) $(TESTS_ONCE)
 	@! $(BIN)/python -c 'import jax' 2>/dev/null || $(PYTEST) $(JAX_SAMPLE)
 
