@@ -67,7 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "watching",
     },
     "arguments": {"errors", "graph", "installed", "limits"},
-    "options": {"arguments", "errors", "graph", "installed", "port_data"},
+    "options": {"arguments", "errors", "graph", "installed", "limits", "port_data"},
     "adapters": {
         "arguments",
         "checking",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
@@ -50,6 +50,18 @@ def document(name: str, value: object) -> object:
     elif isinstance(value, list | tuple) and value and all(isinstance(x, Document) for x in value):
         instead = "write *documents for a list of them" if name == "documents" else "write resolve(*documents) to link several"
     raise _refuse(name, value, "a document", f"; {instead}")
+
+
+KeyText = str | Key
+"""A key, or its text form."""
+
+KeyTexts = KeyText | Sequence[KeyText]
+"""One key, or several."""
+
+
+def parsed(keys: KeyTexts) -> list[Key]:
+    """Keys that a check has parsed already."""
+    return cast("list[Key]", keys)
 
 
 def a_key(value: object, name: str = "key") -> Key:
@@ -193,14 +205,21 @@ def whole(name: str, value: Any) -> object:
         raise _refuse(name, value, "an integer") from None
 
 
-def at_least_one(name: str, value: Any) -> Any:
-    """A check: an integer from 1 on, or None."""
-    if value is None:
-        return None
-    n = whole(name, value)
-    if isinstance(value, bool) or not isinstance(n, int) or n < 1:
-        raise _refuse(name, value, "an integer from 1 on")
-    return n
+def at_least(least: int) -> Check:
+    """A check: an integer from `least` on, or None."""
+
+    def check(name: str, value: Any) -> Any:
+        if value is None:
+            return None
+        n = whole(name, value)
+        if isinstance(value, bool) or not isinstance(n, int) or n < least:
+            raise _refuse(name, value, f"an integer from {least} on")
+        return n
+
+    return check
+
+
+at_least_one = at_least(1)
 
 
 def axes_by_key(name: str, value: Any) -> Any:

@@ -117,6 +117,12 @@ def more_than(name: str, allowed: int, meanwhile: str = "") -> str:
     return f"more than the limit of {told}; {meanwhile}allow more with {way}"
 
 
+MOST_DRAWN = 500
+"""Graphviz draws more things than this slowly, and nobody reads the result."""
+
+EDGES_DRAWN = 4
+"""As many edges are drawn for each thing that the limit allows: most graphs have half as many."""
+
 DRAWN_STEPS = 1_000_000
 """The limit on steps where inputs are drawn and none was set: nobody knows whether a loop comes to an end at them."""
 

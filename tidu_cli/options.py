@@ -20,6 +20,7 @@ from tidu_cli.arguments import (
     among_engines,
     among_runtimes,
     anything,
+    at_least,
     at_least_one,
     by_key,
     count,
@@ -44,6 +45,7 @@ from tidu_cli.arguments import (
 from tidu_cli.errors import ArgumentError, KeyTextError, did_you_mean
 from tidu_cli.graph.keys import Key, checked_pass, parse_key
 from tidu_cli.installed import OWN_FORMATS
+from tidu_cli.limits import EDGES_DRAWN, MOST_DRAWN
 from tidu_cli.port_data import Option
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -102,6 +104,7 @@ def _choice(name: str, help: str, *choices: str, metavar: str = "") -> Option:
 
 
 _PACKAGES = "the name of a package, or a list of names"
+_GROUPS = "the name of a group, or a list of names"
 
 OPTIONS: Mapping[str, Option] = {
     option.name: option
@@ -202,8 +205,8 @@ OPTIONS: Mapping[str, Option] = {
         _flag("collapse", "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."),
         _option(
             "limit",
-            "Draw every node, but refuse more things than this, or 4 times as many edges. [default with --expand: 500; none for "
-            "DOT text]",
+            f"Draw every node, but refuse more things than this, or {EDGES_DRAWN} times as many edges. [default with --expand: "
+            f"{MOST_DRAWN}; none for DOT text]",
             at_least_one,
             "N",
         ),
@@ -211,12 +214,12 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "opened",
             "Draw what is in the groups of this name or line; repeats.",
-            several_names,
+            list_of(instance(str, _GROUPS, optional=False), _GROUPS, str),
             "GROUP",
             spelt="--open",
             repeats=True,
         ),
-        _option("depth", "Open groups to this depth. [default: as a screen has room for]", count, "N"),
+        _option("depth", "Open groups to this depth. [default: as a screen has room for]", at_least(0), "N"),
         _option("at", "The group, by its name or line, that the page shows first.", text, "GROUP"),
         _flag("exact", "Also compare the graphs one by one: names, order, nodes, roles, and meta."),
         _flag("digests", "Also the digest of each value, which --output, --bind and other files know it by."),

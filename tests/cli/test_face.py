@@ -105,12 +105,14 @@ def test_json_is_what_the_function_gives(name: str) -> None:
     assert json.loads(succeed(*args, "--json")) == json.loads(json.dumps(answer()))
 
 
-LIBRARY = str(ROOT / "samples" / "softplus.json")
-
-
 @pytest.mark.every
-@pytest.mark.parametrize("file", [CUBE, LIBRARY])
-def test_files_are_checked_alike(file: str) -> None:
+@pytest.mark.parametrize("kind", ["document", "library"])
+def test_files_are_checked_alike(kind: str, tmp_path: Path) -> None:
+    file = CUBE
+    if kind == "library":
+        ops = json.loads((ROOT / "samples" / "softplus.json").read_text())["ops"]
+        (tmp_path / "library.json").write_text(json.dumps({"tidu": 1, "ops": ops}))
+        file = str(tmp_path / "library.json")
     assert json.loads(succeed("check", file, "--all", "--json")) == {file: json.loads(json.dumps(tidu.check(file, "all")))}
 
 
@@ -221,6 +223,23 @@ def test_pictures_are_those_of_the_function() -> None:
     assert succeed("dot", F, "--depth", "1", "--format", "svg") == tidu.draw(DOCUMENT, depth=1)
     assert succeed("view", F, "--set", "x=3", "--expand") == tidu.view(DOCUMENT, {"x": 3.0}, expand=True).encode()
     assert succeed("view", F) == tidu.view(DOCUMENT).encode()
+    assert tidu.draw(DOCUMENT) == tidu.draw(DOCUMENT, "svg") == succeed("dot", F, "--format", "svg")
+    nested = tidu.trace(lambda p: p["a"] * p["b"], p={"a": "f64[]", "b": "f64[]"})
+    assert tidu.view(nested, {"p": {"a": 2.0, "b": 3.0}}) == tidu.view(nested, {"p.a": 2.0, "p.b": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"depth": -1}, "argument 'depth' takes an integer from 0 on, not a value of type int"),
+        ({"opened": 3}, "argument 'opened' takes the name of a group, or a list of names, not a value of type int"),
+        ({"format": "gif"}, "argument 'format' takes one of 'svg', 'png', 'pdf', 'dot', not text ('gif')"),
+    ],
+)
+def test_what_draw_does_not_take(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        tidu.draw(DOCUMENT, **options)
+    assert str(refused.value) == says
 
 
 @needs("dot")

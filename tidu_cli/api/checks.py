@@ -39,9 +39,9 @@ def check(
     """Whether a document and its derivatives are right, as `tidu check --json` tells it: "ok", and what was found.
 
     `parts` are any of "static", "closure" and "numeric", or "all"; derivatives are tried at `inputs`, and else at random ones. The
-    document may be a file, also of a library of ops or a model of another system, of which there is more to say. It is read with
-    `plugins`, `ops`, `plain` and `options` as `load` and `load_onnx` read it, and `against` is a runtime with whose values those of
-    a model are compared. Raises UnknownNameError, EvaluationError for values that do not fit, DocumentError, ArgumentError.
+    document may be a file, also one of a library of ops or a model of another system, of which the report says what it holds. Files
+    are read with `plugins`, `ops`, `plain` and `options` as by `load`, and `against` names a runtime to compare a model's values
+    with. Raises UnknownNameError, EvaluationError for values that do not fit, DocumentError, ArgumentError.
     """
     if not isinstance(document, str | PathLike):
         arguments.document("document", document)

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import (
-    among,
-    names_by_name,
-    one_key,
-    whole,
-)
+from tidu_cli.arguments import KeyText, KeyTexts, among, names_by_name, one_key, parsed, whole
 from tidu_cli.errors import ArgumentError, Remedy, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -42,12 +37,6 @@ __all__ = [
     "transpose",
     "vjp",
 ]
-
-KeyText = str | Key
-"""A key, or its text form."""
-
-KeyTexts = KeyText | Sequence[KeyText]
-"""One key, or several."""
 
 _NAMED = 10
 """How many of the values that no document defines are named."""
@@ -114,7 +103,7 @@ def compose(
     from tidu_cli.transforms.linking.compose import compose
 
     _require_some("compose", documents, names)
-    composition = compose(documents, by=by, share=_keys(share), one_pass=one_pass, names=names)
+    composition = compose(documents, by=by, share=parsed(share), one_pass=one_pass, names=names)
     for k, joint in enumerate(composition.joints, 1):
         _tell(names[k] if names else f"document {k + 1}", joint)
     return composition.document
@@ -144,7 +133,7 @@ def linearize(
 
         records = vocabulary(document.cases).records
         types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
-    inputs, outputs = _inputs(document, wrt), _keys(output)
+    inputs, outputs = _inputs(document, wrt), parsed(output)
     result = linearize(document, inputs, outputs=outputs, pass_number=pass_number, tangent_types=types)
     if not detach:
         return result
@@ -208,7 +197,7 @@ def materialize(
         require_inputs(document, set)
         constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
         document = bind_constants(document, constants)
-    outputs = _keys(output)
+    outputs = parsed(output)
     if inline:
         from tidu_cli.transforms.linking.rename import inline as inlined
 
@@ -245,7 +234,7 @@ def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = ()
     """What the shorthand of this name does, stage by stage. Raises as `linearize`."""
     from tidu_cli.transforms import shorthands
 
-    run: Pipeline = getattr(shorthands, name)(document, _inputs(document, wrt), _keys(output), **options)
+    run: Pipeline = getattr(shorthands, name)(document, _inputs(document, wrt), parsed(output), **options)
     return run
 
 
@@ -314,18 +303,13 @@ def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]
 
 def _inputs(document: Document, wrt: KeyTexts) -> list[Key]:
     """The inputs to differentiate by, patterns written out. A note tells of integers that are left out. Raises UnknownNameError."""
-    keys = _keys(wrt)
+    keys = parsed(wrt)
     found = matching_inputs(document, keys)
     require_inputs(document, found)
     left_out = [str(k) for key in keys if key not in document.inputs for k in covered_inputs(document, key) if k not in found]
     if left_out:
         note(f"left out of {Remedy('wrt', python='wrt')}, as they are integers: {listed(left_out)}")
     return found
-
-
-def _keys(keys: KeyTexts) -> list[Key]:
-    """Keys, which `checked` has parsed."""
-    return cast("list[Key]", keys)
 
 
 def _tell(name: str, joint: Joint) -> None:

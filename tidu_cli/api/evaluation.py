@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.arguments import (
+    KeyText,
+    KeyTexts,
     a_key,
     at_least_one,
     axes_by_key,
@@ -14,6 +16,7 @@ from tidu_cli.arguments import (
     flag,
     mapping,
     one_of,
+    parsed,
     result_file,
     size,
     values_by_key,
@@ -34,9 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-KeyText = str | Key
-KeyTexts = KeyText | Sequence[KeyText]
 
 
 @checked()
@@ -74,7 +74,7 @@ def evaluate(
     Results are arrays, datetime64 of datetimes and f64 of durations, which count their unit; of records dicts, of tuples tuples.
     """
     _require_no_argument(evaluate, document.inputs, more)
-    given = _nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
+    given = nested({**(inputs or {}), **{a_key(k): v for k, v in more.items()}}, document.inputs)
     if batch and moves:
         raise EvaluationError("batch and moves do not go together: add retract to the graph, or move the batch before")
     from tidu_cli.runtime.retraction import moves_of
@@ -82,7 +82,7 @@ def evaluate(
     moved = moves_of(document, moves) if moves else {}
     if batch:
         require_inputs(document, batch)
-    head = materialize(document, outputs=_keys(output)).head
+    head = materialize(document, outputs=parsed(output)).head
     choice = chosen(head, engine or default_engine(), device=device)
     with limited_steps(max_steps):
         results, _ = values_of(head, given, choice, moves=moved, batch=batch, max_memory=cast("int | None", max_memory))
@@ -206,7 +206,7 @@ class Compiled:
         if out is not None and (not is_chunked(str(out)) or (reduce and format_of(str(out)) == "zarr")):
             places = "a .npz or .npy file" if reduce else "a .zarr directory, or a .npz or .npy file"
             raise ArgumentError(f"'{out}': results are written to {places}")
-        given = _nested({a_key(key): value for key, value in inputs.items()}, self._keys)
+        given = nested({a_key(key): value for key, value in inputs.items()}, self._keys)
         for key in batch.keys() - self._keys:
             raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
         how: dict[str, Any] = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
@@ -233,7 +233,7 @@ class Compiled:
         known = self._known
         given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
         if not self._keys.issuperset(given):
-            given = _nested(given, self._keys)
+            given = nested(given, self._keys)
         if out:
             from tidu_cli.runtime.evaluate import require_room, write_into
 
@@ -257,7 +257,7 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
     """
     from tidu_cli.runtime.engines.preparing import prepared
 
-    head = materialize(document, outputs=_keys(output)).head
+    head = materialize(document, outputs=parsed(output)).head
     choice = chosen(head, engine or default_engine(), device=device, runs=MANY)
     return Compiled(prepared(head, choice)[0], head, choice)
 
@@ -269,11 +269,7 @@ def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, obje
             raise ArgumentError(f"{function.__name__} has no argument '{name}', and the document no such input{hint}")
 
 
-def _keys(keys: KeyTexts) -> list[Key]:
-    return cast("list[Key]", keys)
-
-
-def _nested(given: dict[Key, Any], declared: Collection[Key]) -> dict[Key, Any]:
+def nested(given: dict[Key, Any], declared: Collection[Key]) -> dict[Key, Any]:
     """Values by key, with dicts, lists and dataclasses that hold inputs taken apart."""
     if all(key in declared for key in given):
         return given

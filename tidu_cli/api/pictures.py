@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from tidu_cli.arguments import one_of, several_names
+from tidu_cli.arguments import KeyTexts, one_of, parsed
 from tidu_cli.errors import ArgumentError, Remedy, TiduError, is_called_in_shell
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.limits import EDGES_DRAWN, MOST_DRAWN
 from tidu_cli.options import checked
 
-KeyTexts = str | Key | Sequence[str | Key]
-
-FORMATS = ("dot", "svg", "png", "pdf")
-
-LIMIT = 500
-"""Graphviz draws more things than this slowly, and nobody reads the result."""
-
-EDGES = 4
-"""As many edges are drawn for each thing that the limit allows: most graphs have half as many."""
-
 _SLOW = 5000
-"""Of so many things Graphviz takes a minute or more."""
+"""From this many things on, Graphviz takes a minute or more."""
 
-MOST = 1_000_000
-"""Groups of so many nodes take a minute or two."""
+_MOST = 1_000_000
+"""Grouping this many nodes takes a minute or two."""
 
 _LARGEST = 100_000
 """Most nodes of a page with all details, which then has about 40 MB."""
+
+_SUMMARY = Remedy(function="info"), " summarises a document of any size"
 
 
 @checked()
@@ -40,13 +33,13 @@ def to_dot(document: Document, types: bool = False, collapse: bool = False, high
     """
     from tidu_cli.render.dot import to_dot
 
-    return to_dot(document, types=types, collapse=collapse, highlight=_keys(highlight))
+    return to_dot(document, types=types, collapse=collapse, highlight=parsed(highlight))
 
 
-@checked(format=one_of(*FORMATS), opened=several_names)
+@checked(format=one_of("svg", "png", "pdf", "dot"))
 def draw(
     document: Document,
-    format: str = "svg",
+    format: str | None = None,
     types: bool = False,
     highlight: KeyTexts = (),
     collapse: bool = False,
@@ -55,7 +48,7 @@ def draw(
     opened: str | Sequence[str] = (),
     depth: int | None = None,
 ) -> bytes:
-    """The picture of a document in a format, "svg", "png", "pdf" or "dot", as `tidu dot -o` writes it.
+    """The picture of a document in a format, "svg" by default, "png", "pdf" or "dot", as `tidu dot -o` writes it.
 
     The nodes of a large graph are boxes: `opened` names those whose inside is drawn, `depth` says how deep boxes are open. With
     `expand` each node is drawn, up to `limit` of them, and no boxes. `types`, `highlight` and `collapse` are those of `to_dot`.
@@ -63,6 +56,7 @@ def draw(
     """
     from tidu_cli.render.dot import draw
 
+    format = format or "svg"
     grouped = bool(opened) or depth is not None
     if grouped and (expand or limit):
         groups = f"{Remedy('opened', flag='--open', python='opened')} and {Remedy('depth', python='depth')} draw groups"
@@ -74,12 +68,12 @@ def draw(
 
         grouped = n_items(document, collapse=collapse)[0] > PLAIN
     if grouped:
-        _require_groupable(document, MOST)
+        _require_groupable(document, _MOST)
         from tidu_cli.render.groups.drawn import to_boxes
 
-        text = to_boxes(document, types=types, collapse=collapse, highlight=_keys(highlight), open_=opened, depth=depth)
+        text = to_boxes(document, types=types, collapse=collapse, highlight=parsed(highlight), open_=opened, depth=depth)
     else:
-        _require_drawable(document, collapse=collapse, limit=limit or (None if format == "dot" else LIMIT))
+        _require_drawable(document, collapse=collapse, limit=limit or (None if format == "dot" else MOST_DRAWN))
         text = to_dot(document, types, collapse, highlight)
     return text.encode() if format == "dot" else draw(text, format)
 
@@ -100,29 +94,25 @@ def view(
     `at` is the group that the page shows first; the other options are those of `draw`. Raises TiduError for too large a picture,
     UnknownNameError, and EvaluationError where values do not fit or are missing for the head's outputs.
     """
+    from tidu_cli.api.evaluation import nested
     from tidu_cli.checking.numeric.linear import cotangent_owners
     from tidu_cli.render.picture import picture
     from tidu_cli.render.view import to_html
 
     every = bool(expand or limit)
     if every:
-        _require_drawable(document, collapse=collapse, limit=limit or LIMIT)
+        _require_drawable(document, collapse=collapse, limit=limit or MOST_DRAWN)
     else:
         _require_groupable(
             document, _LARGEST, ("tidu dot -o FILE.svg" if is_called_in_shell() else "draw(document)", " groups more, and ")
         )
-    shown = picture(document, collapse=collapse, highlight=_keys(highlight), inside=False)
-    values = _values(document, inputs) if inputs else {}
+    shown = picture(document, collapse=collapse, highlight=parsed(highlight), inside=False)
+    values = _values(document, nested(dict(inputs), document.inputs)) if inputs else {}
     return to_html(shown, types=types, values=values, owners=cotangent_owners(document), expand=every, at=at)
 
 
-def _keys(keys: KeyTexts) -> list[Key]:
-    """Keys, which `checked` has parsed."""
-    return cast("list[Key]", keys)
-
-
 def _require_drawable(document: Document, *, collapse: bool, limit: int | None) -> None:
-    """Raises TiduError, with what helps, if the picture would show more things than `limit`, or edges than `EDGES` to each."""
+    """Raises TiduError, with what helps, if the picture would show more things than `limit`, or too many edges to each."""
     from tidu_cli.render.picture import n_items
 
     n, n_edges = n_items(document, collapse=collapse)
@@ -140,7 +130,9 @@ def _require_drawable(document: Document, *, collapse: bool, limit: int | None) 
         helps = fold, " " if is_called_in_shell() else ", ", wider, f" draws {folded[0]}"
     else:
         helps = ("it is collapsed already",) if collapse else (fold, " does not help, there are no runs of nodes to draw as one")
-    shown = f"{n} inputs, nodes and outputs, more than {limit}" if n > limit else f"{n_edges} edges, more than {EDGES * limit}"
+    shown = (
+        f"{n} inputs, nodes and outputs, more than {limit}" if n > limit else f"{n_edges} edges, more than {EDGES_DRAWN * limit}"
+    )
     slowly = ", slowly" if needed > _SLOW else ""
     raise TiduError(
         f"the picture would show {shown}; ", *helps, "; ", Remedy("limit", needed), f" draws all{slowly}; ", *_SUMMARY
@@ -153,12 +145,9 @@ def _require_groupable(document: Document, most: int, way: Sequence[object] = ()
         raise TiduError(f"{n:,} nodes are too many to be grouped, the most are {most:,}; ", *way, *_SUMMARY)
 
 
-_SUMMARY = Remedy(function="info"), " summarises a document of any size"
-
-
 def _needed(n: int, n_edges: int) -> int:
-    """The limit that lets so many things and edges be drawn."""
-    return max(n, -(-n_edges // EDGES))
+    """The least limit with which this many things and edges are drawn."""
+    return max(n, -(-n_edges // EDGES_DRAWN))
 
 
 def _values(document: Document, given: Mapping[Key, object]) -> dict[tuple[int, int], Any]:

@@ -169,7 +169,7 @@ def test_a_long_path_of_steps_by_themselves_is_no_hindrance() -> None:
     outputs = [Output(Key(f"y{k}"), builder.append(of_scalars, [k]), scalar) for k in range(n)]
     graph = builder.build("f", [*outputs, Output(Key("z"), last, vector)])
     for most, kind in ((n // 2 * vector.nbytes, GroupedProgram), (n // 2 * vector.nbytes - 1, Program)):
-        with mock.patch.object(grouping, "MOST_BYTES", most):  # of what is no part of a group
+        with mock.patch.object(grouping, "MOST_BYTES", most):  # of nodes outside groups
             assert isinstance(compile_graph(graph), kind)
 
 
