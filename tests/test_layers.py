@@ -62,6 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "installed",
         "lax",
         "limits",
+        "notes",
         "runtime",
         "transforms",
         "watching",
@@ -110,7 +111,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         "api",
         "checking",
-        "cluster",
         "custom",
         "errors",
         "formats",

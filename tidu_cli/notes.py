@@ -1,4 +1,4 @@
-"""What functions have to say besides their results: a command prints it as notes; in Python nobody listens unless told to."""
+"""What functions have to say besides their results: a command prints it on stderr; in Python only who listens hears it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ from contextvars import ContextVar
 
 Listener = Callable[[str], object]
 
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+def _silent(text: str) -> None:
+    """Nobody listens."""
+
+
+_listeners: ContextVar[tuple[Listener, Listener]] = ContextVar("listeners", default=(_silent, _silent))
 
 
 @contextmanager
-def heard_by(listener: Listener) -> Iterator[None]:
-    """Within the block, notes go to this function, a line each."""
-    token = _listener.set(listener)
+def heard_by(listener: Listener, details: Listener = _silent) -> Iterator[None]:
+    """Within the block, notes go to the first function and details to the second, a line each."""
+    token = _listeners.set((listener, details))
     try:
         yield
     finally:
-        _listener.reset(token)
+        _listeners.reset(token)
 
 
 def note(text: str) -> None:
-    """Tell whoever listens."""
-    if (listener := _listener.get()) is not None:
-        listener(text)
+    """Say something that whoever called should know."""
+    _listeners.get()[0](text)
+
+
+def detail(text: str) -> None:
+    """Say what was done, for those who want to know every step."""
+    _listeners.get()[1](text)

@@ -196,7 +196,8 @@ class Compiled:
         Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
         results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
         """
-        from tidu_cli.cluster.collecting import mapped
+        from tidu_cli.api.chunks import values_by_chunks
+        from tidu_cli.formats.files import noting
         from tidu_cli.installed import scheduler as installed_scheduler
 
         if self._head is None:
@@ -216,7 +217,9 @@ class Compiled:
                     raise ArgumentError(f"arrays of Dask's have chunks, and whoever wants them computes them; leave out '{name}'")
             found = installed_scheduler().lazily(self._head, given, batch, **how)
         else:
-            found = mapped(self._head, given, batch, scheduler, None if out is None else str(out), resume, chunk=chunk, **how)
+            to = {"scheduler": scheduler, "out": None if out is None else str(out), "resume": resume}
+            with noting():
+                found, _ = values_by_chunks(self._head, given, batch, to, chunk=chunk, **how)
         return {str(key): value for key, value in found.items()}
 
     def _called(

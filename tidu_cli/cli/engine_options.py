@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.messages import detail
+from tidu_cli.cli.messages import detail, error
 from tidu_cli.cli.options import option
 from tidu_cli.installed import OWN_ENGINES, brought_engines
 
 if TYPE_CHECKING:
+    from tidu_cli.api.chunks import Results
     from tidu_cli.graph.graph import Graph
     from tidu_cli.runtime.engines.choosing import Choice
 
@@ -80,3 +84,50 @@ class Spread(NamedTuple):
         if self.out is None or is_stdout(self.out):
             return False
         return not os.path.exists(self.out) or os.path.isfile(self.out) or os.path.isdir(self.out)
+
+    def to(self, format_: str) -> dict[str, Any]:
+        """Where chunks are computed, and the file for their results, as `cluster.collecting.spread` takes it."""
+        out = self.out if self.is_file() else None
+        return {"scheduler": self.scheduler, "out": out, "resume": self.resume, "format_": format_, "quiet": True}
+
+    def how(self) -> dict[str, Any]:
+        """How a batch is cut and computed, as `cluster.run.batch_of` takes it."""
+        plugins = tuple(click.get_current_context().meta.get("--plugins", ()))
+        return {"chunk": self.chunk, "reduction": self.reduction, "plugins": plugins}
+
+
+def emit_chunks(compute: Callable[..., Results], spread: Spread, format_: str) -> None:
+    """Have values computed by chunks, by a function of `api.chunks`, and written to OUT or standard output."""
+    from tidu_cli.cli.options import emit_bytes
+    from tidu_cli.formats.values import write_values
+
+    with interruptible():
+        values, types = compute(to=spread.to(format_), **spread.how())
+    if not spread.is_file():
+        emit_bytes(write_values(values, format_, types), spread.out)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within the block Ctrl-C is KeyboardInterrupt, not the end of the process, so that what is under way elsewhere is cancelled.
+
+    A second one ends the process. Where interrupts are ignored, they stay so. What an interrupt says of chunks that are kept is
+    printed.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt as interrupt_:
+        if interrupt_.args:
+            error(f"interrupted; {interrupt_}")
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)

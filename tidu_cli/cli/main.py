@@ -91,7 +91,7 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with called_in_shell(), heard_by(note):
+            with called_in_shell(), heard_by(note, detail):
                 return super().invoke(ctx)
         except click.UsageError as failure:  # which repeats words of the command line
             failure.message = "\n".join(map(printable, failure.message.split("\n")))  # type: ignore[misc]  # final by annotation

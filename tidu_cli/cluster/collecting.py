@@ -1,26 +1,30 @@
-"""Results of chunks put together in memory, and a batch from beginning to end, for callers in Python."""
+"""A batch from beginning to end: its chunks computed, kept beside the file that they are for, and put together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from tidu_cli import installed
-from tidu_cli.cluster.items import Plan, from_files
-from tidu_cli.cluster.run import Batch, batch_of, parts, summed_up
+from tidu_cli.cluster.items import Plan
+from tidu_cli.cluster.run import Batch, parts, summed_up
 from tidu_cli.cluster.saved import Saved
 from tidu_cli.cluster.work import Values
-from tidu_cli.errors import LimitError, Remedy
-from tidu_cli.formats.files import format_of, noting
+from tidu_cli.errors import LimitError, Remedy, counted
+from tidu_cli.formats.files import format_of, is_chunked
 from tidu_cli.formats.values import require_writable, write_values
 from tidu_cli.formats.write import write_pieces
-from tidu_cli.graph.graph import Graph, Output
+from tidu_cli.graph.graph import Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type, leaves
+from tidu_cli.installed import scheduler as installed_scheduler
 from tidu_cli.limits import format_size, limits, more_than
+from tidu_cli.notes import detail, note
 from tidu_cli.runtime.evaluate import outward
 from tidu_cli.runtime.plans.interpreter import owned
+
+_NOTED = 6
+"""Chunks that are computed once more, of which notes say why."""
 
 
 def put_together(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
@@ -56,33 +60,69 @@ def _fill(room: Any, value: Any, start: int, stop: int) -> None:
         room[start:stop] = value
 
 
-@noting()
-def mapped(
-    graph: Graph,
-    inputs: Mapping[Key, object],
-    axes: Mapping[Key, int],
+def spread(
+    batch: Batch,
     scheduler: Any,
     out: str | None = None,
+    *,
     resume: bool = False,
-    **how: Any,
+    format_: str | None = None,
+    types: Mapping[Key, Type] | None = None,
+    collect: Callable[[Batch, Iterable[tuple[int, Values]]], Values] = put_together,
+    may_stream: bool = True,
+    quiet: bool = False,
 ) -> Values:
-    """The values of outputs for all items, or their sum or mean. `how` are options of `batch_of`. Raises EvaluationError.
+    """The results of a batch, put together by `collect`, of the types `types`, by default the batch's own.
 
-    With `out` the values of items are written there, and none are returned; a sum or mean is both.
+    With `out`, a file, they are written there, too, in `format_`, by default the one of its name; chunks are kept beside it until
+    it is written. Unless `may_stream` is false, values of items go to a file that takes chunks as they come, and none are returned.
+    Where `quiet`, the scheduler's library logs nothing.
+    Raises EvaluationError, DocumentError.
     """
-    batch = batch_of(graph, {key: from_files(f"input {key}", x, key in axes) for key, x in inputs.items()}, axes, **how)
-    if out is not None and batch.job.reduction:
-        require_writable(str(format_of(out)), batch.types)
-    saved = None if out is None else Saved(batch, out, streamed=not batch.job.reduction, resume=resume)
-    with (
-        nullcontext() if saved is None else saved.open(),
-        nullcontext(None) if scheduler is None else installed.scheduler().connected(scheduler) as client,
-    ):
-        if saved is None:
-            return put_together(batch, parts(batch, client))
-        if not saved.streamed:
-            found = put_together(batch, saved.filled(client))
-            write_pieces((write_values(found, str(format_of(out)), batch.types),), out)
-            return found
-        saved.fill(client)
-        return {}
+    types = batch.types if types is None else types
+    streamed = out is not None and may_stream and not batch.job.reduction and is_chunked(out)
+    format_ = format_ or (None if out is None else str(format_of(out)))
+    if format_ and not streamed:
+        require_writable(format_, types)
+    saved = None if out is None else Saved(batch, out, streamed=streamed, resume=resume)
+    _say_what_is_there(saved, batch)
+    with nullcontext() if saved is None else saved.open(), _connected(scheduler, quiet) as client:
+        detail(f"{counted(len(batch.plan), 'chunk')} of {counted(batch.plan.chunk, 'item')}")
+        if saved is not None and streamed:
+            saved.fill(client)
+            values: Values = {}
+        else:
+            values = collect(batch, parts(batch, client) if saved is None else saved.filled(client))
+            write(values, types, format_, out)
+    if streamed:
+        detail(f"wrote {out}")
+    return values
+
+
+def write(values: Values, types: Mapping[Key, Type], format_: str | None, out: str | None) -> None:
+    """Write values to a file, if there is one. Raises DocumentError."""
+    if out is not None:
+        length = write_pieces((write_values(values, format_ or str(format_of(out)), types),), out)
+        detail(f"wrote {out}: {counted(length, 'byte')}")
+
+
+def _say_what_is_there(saved: Saved | None, batch: Batch) -> None:
+    if saved is None:
+        return
+    if saved.done:
+        what = "sum" if batch.job.reduction else "chunk"
+        detail(f"going on from {counted(len(saved.done), what)} of {len(saved.sink.manifest)} in {saved.sink.folder}")
+    for name, reason in list(saved.again.items())[:_NOTED]:
+        note(f"{name} is done again: {reason}")
+
+
+@contextmanager
+def _connected(scheduler: Any, quiet: bool) -> Iterator[Any]:
+    """The client of a scheduler; None for this process."""
+    if scheduler is None:
+        yield None
+        return
+    machines = installed_scheduler()
+    with machines.connected(scheduler, quiet=quiet) as client:
+        detail(machines.described(client))
+        yield client

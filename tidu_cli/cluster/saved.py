@@ -136,6 +136,8 @@ class Saved:
             except BaseException as error:
                 if not self.is_begun():
                     self.sink.remove()
+                elif isinstance(error, KeyboardInterrupt):
+                    error.args = (kept(),)
                 elif isinstance(error, TiduError) and kept() not in str(error):
                     raise EvaluationError(f"{error}; {kept()}") from error
                 raise

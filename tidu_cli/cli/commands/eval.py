@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from tidu_cli.cli.engine_options import (
     Spread,
     chosen_engine,
+    emit_chunks,
     engine_options,
 )
 from tidu_cli.cli.main import Command
@@ -112,9 +115,9 @@ def command(
     del document  # which may take as much memory as all values
     choice = chosen_engine(head, engine, device)
     if in_chunks:
-        from tidu_cli.cli.spreading import spread_values
+        from tidu_cli.api.chunks import values_by_chunks
 
-        spread_values(head, values, axes, choice, spread, chosen)
+        emit_chunks(partial(values_by_chunks, head, values, axes, engine=choice), spread, chosen)
         return
     results, types = values_of(head, values, choice, moves=moved, batch=axes)
     emit_bytes(write_values(results, chosen, types), out)

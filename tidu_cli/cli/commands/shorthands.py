@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -23,6 +23,7 @@ from tidu_cli.cli.building import kind_of, values_of, words_of
 from tidu_cli.cli.engine_options import (
     Spread,
     chosen_engine,
+    emit_chunks,
     engine_options,
     engine_words,
 )
@@ -95,9 +96,10 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             else:
                 values = given_values(run.document, settings, files)
                 if spread:
-                    from tidu_cli.cli.spreading import spread_matrix
+                    from tidu_cli.api.chunks import matrix_by_chunks
 
-                    spread_matrix(run, values, spread, lambda graph: chosen_engine(graph, engine, device), chosen)
+                    choose = partial(chosen_engine, engine=engine, device=device)
+                    emit_chunks(partial(matrix_by_chunks, run, values, choose), spread, chosen)
                     return
                 from tidu_cli.api.evaluation import values_of
                 from tidu_cli.formats.values import write_values
