@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -9,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import campaign, few
+from tests.tiers import few
 
 ROOT = Path(__file__).parents[3]
-TURNS = 4 if campaign() else 2
+TURNS = 8
+"""Turns at most, until the least times of all keep to the bounds: what else is at work at the time slows code down, LLVM's most."""
 
 LOADED, COMPILED = 2, 6
 """The processor's time with the engine, at most, over that with NumPy, which is 0.15 s and more; 1.2 and 3 were measured."""
@@ -34,11 +36,11 @@ def seconds(engine, directory, arguments, printed):
 @pytest.mark.check
 @pytest.mark.parametrize("run", few(RUNS, 1))
 def test_code_is_compiled_once_and_then_loaded(tmp_path, run):
-    times = {"numpy": [], "compiled": [], "loaded": []}
+    least = dict.fromkeys(("numpy", "compiled", "loaded"), math.inf)
     for turn in range(TURNS):
-        times["numpy"].append(seconds("numpy", tmp_path, *run))
-        times["compiled"].append(seconds("native", tmp_path / str(turn), *run))
-        times["loaded"].append(seconds("native", tmp_path / str(turn), *run))
-    least = {name: min(some) for name, some in times.items()}
-    assert least["loaded"] < LOADED * least["numpy"]
-    assert least["compiled"] < COMPILED * least["numpy"]
+        places = {"numpy": tmp_path, "compiled": tmp_path / str(turn), "loaded": tmp_path / str(turn)}
+        for name, place in places.items():
+            least[name] = min(least[name], seconds("numpy" if name == "numpy" else "native", place, *run))
+        if least["loaded"] < LOADED * least["numpy"] and least["compiled"] < COMPILED * least["numpy"]:
+            return
+    pytest.fail(f"processor time, the least of {TURNS} turns: {least}")
