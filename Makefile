@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS)
 PYTEST := $(BIN)/python -m pytest
 JAX_SAMPLE := -m jax tests/jax/test_sample.py tests/jax/lowering/test_to_jax.py tests/stablehlo/test_sample.py tests/stablehlo/test_operations.py \
     tests/stablehlo/test_linear_algebra.py tests/runtime/engines/test_law.py
