@@ -165,9 +165,11 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
         report.inert = _inert([primitive.name], primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
+        from tidu_cli.checking.numeric.kernels import kernel_verdicts
         from tidu_cli.checking.numeric.laws import check_primitive_numerically
 
-        _add_numeric(report, check_primitive_numerically(primitive, primitives, dtypes))
+        derivatives = check_primitive_numerically(primitive, primitives, dtypes)
+        _add_numeric(report, [*derivatives, *kernel_verdicts(primitive, primitives, dtypes)])
     return report
 
 

@@ -225,6 +225,10 @@ class Evaluation(Frozen, slots=False):
     """Whether the results are the operands, one for one, and take no memory."""
     flops: FlopsRule = ONE_EACH
     """Counts operations; by default one for each element of the result."""
+    definition: Inlining | None = None
+    """What it is in terms of other operations: how backends compute it that have no kernel of it."""
+    opaque: str = ""
+    """Why it has no definition, where it is none of those that others are defined by."""
     work: WorkRule | None = None
     """The bytes that the kernel holds at most beside operands and results, where they may be many times as many as these."""
 
@@ -284,6 +288,11 @@ class Primitive(Frozen, slots=False):
     evaluation: Evaluation
     rules: Rules = Rules()
     catalogue: Catalogue = field(default_factory=Catalogue)
+
+    @property
+    def in_terms_of_others(self) -> Inlining | None:
+        """What it stands for: the graph of an operation of a document, or the definition of another."""
+        return self.rules.inlined or self.evaluation.definition
 
     @property
     def without_derivative(self) -> str:

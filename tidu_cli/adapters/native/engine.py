@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from tidu_cli.adapters.native.batches import batched
-from tidu_cli.adapters.native.layout import MOST_ELEMENTS, elementwise, is_native
-from tidu_cli.adapters.native.loops import FOLDS, LOOPS, MOST_INSTRUCTIONS, MOVES
+from tidu_cli.adapters.native.loops import LOOPS
+from tidu_cli.adapters.native.lowering import is_own, written_out
 from tidu_cli.adapters.native.program import NativeProgram, native_program
 from tidu_cli.errors import EvaluationError, TransformError
-from tidu_cli.graph.closed import cases_within, closed_graphs
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.columns.dataflow import array_of, counts
-from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.memory import allowed_bytes, check_memory
@@ -28,7 +26,7 @@ def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
     cases = graph.cases
     n = counts(array_of(graph.code), len(cases))
     used = np.flatnonzero(n).tolist()
-    others = [number for number in used if not is_own(cases[number])]
+    others = [number for number in used if not is_own(cases[number]) and written_out(cases[number], primitives) is None]
     if 2 * sum(int(n[number]) for number in others) <= graph.n_nodes:
         return None
     node = int(np.flatnonzero(np.isin(array_of(graph.code), others))[0])
@@ -59,23 +57,3 @@ def batch(graph: Graph, keys: Collection[Key], size: int, max_memory: int | None
     made = native_program(graph, primitives, graph.outputs)
     check_memory(made, max_memory)
     return batched(made, keys, size, allowed_bytes(max_memory))
-
-
-@lru_cache(maxsize=2**12)
-def is_own(case: Case) -> bool:
-    """Whether a case takes instructions of the machine alone; of loops and branches, whether their graphs do."""
-    types = (*case.operands, *case.results)
-    if not all(map(is_native, types)):
-        return False
-    largest = max([_size(t) for t in types], default=0)
-    if largest > MOST_ELEMENTS:
-        return False
-    if case.op in LOOPS:
-        return all(is_own(inner) for graph in closed_graphs(case.attrs) for inner in graph.graph.cases.cases)
-    if case.op in MOVES or case.op == "constant":
-        return True
-    return largest <= MOST_INSTRUCTIONS and (case.op in FOLDS or elementwise(case) is not None)
-
-
-def _size(type_: Type | None) -> int:
-    return type_.size if isinstance(type_, TensorType) else 0

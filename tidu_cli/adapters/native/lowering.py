@@ -3,24 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidu_cli.adapters.native.layout import Entry, Escape, Layout, Place, Rows, elementwise, is_native, rows, width
-from tidu_cli.adapters.native.loops import LOOPS, expanded, moved
+from tidu_cli.adapters.native.layout import MOST_ELEMENTS, Entry, Escape, Layout, Place, Rows, elementwise, is_native, rows, width
+from tidu_cli.adapters.native.loops import FOLDS, LOOPS, MOST_INSTRUCTIONS, MOVES, expanded, moved
 from tidu_cli.adapters.native.machine import ESCAPE, FIELDS
+from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.columns.dataflow import blocks, counts
 from tidu_cli.graph.graph import Case, Graph
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import literal_array
+from tidu_cli.lax.special.families import Recipe
+from tidu_cli.rules.recording import trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.steps import Steps, needed_steps
 
 _IRREGULAR, _CONSTANT = -1, -2
 """What stands for the opcode of a case whose steps are looked at one by one, and of one that is a constant number."""
+
+
+@lru_cache(maxsize=2**12)
+def is_own(case: Case) -> bool:
+    """Whether a case takes instructions of the machine alone; of loops and branches, whether their graphs do."""
+    types = (*case.operands, *case.results)
+    if not all(map(is_native, types)):
+        return False
+    largest = max([_size(t) for t in types], default=0)
+    if largest > MOST_ELEMENTS:
+        return False
+    if case.op in LOOPS:
+        return all(is_own(inner) for graph in closed_graphs(case.attrs) for inner in graph.graph.cases.cases)
+    if case.op in MOVES or case.op == "constant":
+        return True
+    return largest <= MOST_INSTRUCTIONS and (case.op in FOLDS or elementwise(case) is not None)
+
+
+def written_out(case: Case, primitives: PrimitiveSet) -> Graph | None:
+    """What a case is defined as, if that takes instructions of the machine alone; of what has a recipe, SciPy is quicker."""
+    definition = primitives[case.op].evaluation.definition
+    if definition is None or isinstance(definition, Recipe):
+        return None
+    graph = trace.expanded(primitives, case)
+    return graph if all(map(is_own, graph.cases.cases)) else None
+
+
+def _size(type_: Type | None) -> int:
+    return type_.size if isinstance(type_, TensorType) else 0
 
 
 class Lowering:
@@ -124,6 +156,8 @@ class _Columns:
         found = moved(self.layout, self.lowering.primitives, case, reads) or expanded(self.layout, case, reads)
         if found is None and case.op in LOOPS:
             found = LOOPS[case.op](self.layout, self.lowering.graph, case, reads)
+        if found is None and (graph := written_out(case, self.lowering.primitives)) is not None:
+            found = self.lowering.graph(graph, reads)
         if found is None:
             results = [self.layout.new(t) for t in case.results]
             found = self.lowering.escape(case, reads, results), results

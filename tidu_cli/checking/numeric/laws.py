@@ -21,6 +21,7 @@ Each gives the error relative to the greatest part of what it compares.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -107,8 +108,10 @@ class Verdict(Frozen, slots=False):
 
     @property
     def strain(self) -> float:
-        """The error as a part of the tolerance; -1 without a verdict."""
-        return -1.0 if self.error is None else self.error / self.tolerance
+        """The error as a part of the tolerance, infinite where nothing is tolerated; -1 without a verdict."""
+        if self.error is None:
+            return -1.0
+        return self.error / self.tolerance if self.tolerance else math.inf if self.error else 0.0
 
 
 def _in_pass(arrays: Arrays, step: int) -> Arrays:

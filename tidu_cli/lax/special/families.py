@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Types
@@ -28,6 +29,18 @@ def in_double(compute: Callable[..., Any]) -> KernelRule:
         return computed
 
     return kernel
+
+
+class Recipe(Frozen):
+    """The definition of an op by its recipe: hundreds of operations, recorded when a backend needs them."""
+
+    op: str
+
+    def __call__(self, attrs: Any, operands: Sequence[Term]) -> Sequence[Term]:
+        """The result."""
+        from tidu_cli.lax.special.recipes.index import defined
+
+        return defined(self.op, attrs, operands)
 
 
 def special_function(
@@ -55,6 +68,7 @@ def special_function(
         FLOATS,
         jvp,
         kernel=in_double(compute),
+        definition=Recipe(name),
         attrs=attrs,
         within=within,
         more=tuple(Example(("T[3]",), dict(a), within=within) for a in tried if a),

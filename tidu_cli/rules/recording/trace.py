@@ -240,8 +240,8 @@ def as_output(name: str, term: Term) -> Output:
 
 
 def expanded(primitives: PrimitiveSet, case: Case) -> Graph:
-    """What a case of a custom operation stands for, one level deep."""
-    rule = primitives[case.op].rules.inlined
+    """What a case stands for, one level deep: of a custom operation, or of one that has a definition."""
+    rule = primitives[case.op].in_terms_of_others
     assert rule is not None
     trace = Trace(primitives, CaseTable())
     inputs = [Input(Key(f"x{k}"), cast(Type, t)) for k, t in enumerate(case.operands)]

@@ -21,7 +21,7 @@ def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
     """Why it cannot run a graph: the first node that is of a package's operation, which only NumPy computes."""
     for code in dict.fromkeys(graph.code):
         for case in cases_within([graph.cases[code]]):
-            if case.op not in BUILTIN.primitives and primitives[case.op].rules.inlined is None:
+            if case.op not in BUILTIN.primitives and primitives[case.op].in_terms_of_others is None:
                 node = list(graph.code).index(code)
                 return f"{graph.describe(node)}: only NumPy computes {case.op}, of a package: choose the engine numpy"
     return None

@@ -35,18 +35,21 @@ def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: boo
     """
     if primitives[case.op].rules.inlined is not None:
         return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
-    function = computed(case, precise=precise)
+    function = computed(case, primitives, precise=precise)
     if precise:
         return function
     from tidu_cli.adapters.jax.lowering import derivatives
 
-    own = case.op in _special() or derivatives.needs_rules(case)
+    own = case.op in BUILTIN.primitives and (
+        case.op in _special() or primitives[case.op].evaluation.definition or derivatives.needs_rules(case)
+    )
     return derivatives.with_rules(case, function, document_function) if own else function
 
 
-def computed(case: Case, *, precise: bool = False) -> Function:
+def computed(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: bool = False) -> Function:
     """Likewise, of a primitive, with the derivatives that JAX has of what computes it. Raises MissingRuleError."""
     found = _of_records(case) or _of_graphs(case, precise) or _of_times(case) or _of_attrs(case, precise)
+    found = found or _by_definition(case, primitives, precise)
     if found is None:
         raise MissingRuleError("no function of JAX computes it; evaluate the document with tidu instead")
     return found
@@ -95,6 +98,12 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
     return None if function is None else lambda *xs: _tuple(function(*xs, **attrs))
 
 
+def _by_definition(case: Case, primitives: PrimitiveSet, precise: bool) -> Function | None:
+    if primitives[case.op].evaluation.definition is None:
+        return None
+    return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
+
+
 @cache
 def _families() -> dict[str, Callable[..., Any]]:
     """The functions of attrs, a dict, and of arrays, by op: those that are made of lax's."""
@@ -107,9 +116,9 @@ def _families() -> dict[str, Callable[..., Any]]:
 @cache
 def _special() -> dict[str, Callable[..., Any]]:
     """Likewise, those that JAX does not have; their derivatives are tidu's."""
-    from tidu_cli.adapters.jax.lowering.special import bessel, gamma, hypergeometric, matrices
+    from tidu_cli.adapters.jax.lowering.special import gamma, hypergeometric, matrices
 
-    families: tuple[Any, ...] = (bessel, gamma, hypergeometric, matrices)
+    families: tuple[Any, ...] = (gamma, hypergeometric, matrices)
     return {op: function for family in families for op, function in family.FUNCTIONS.items()}
 
 

@@ -242,11 +242,11 @@ class Lowering(Frozen, slots=False):
         return Lowering(body, case, self.rules, self.primitives)
 
     def _inlined(self, inputs: Sequence[str]) -> list[str]:
-        """What an operation of the document stands for."""
-        inlined = self.primitives[self.case.op].rules.inlined
-        if inlined is None:
-            raise self.refuse("has no operator in ONNX that computes it")
-        return self.defined(partial(inlined, self.attrs), inputs)
+        """What an operation stands for in terms of others."""
+        primitive = self.primitives[self.case.op]
+        if primitive.in_terms_of_others is None:
+            raise self.refuse(primitive.evaluation.opaque or "has no operator in ONNX that computes it")
+        return self.defined(partial(primitive.in_terms_of_others, self.attrs), inputs)
 
     def defined(self, function: Callable[[Sequence[Term]], Sequence[Term]], inputs: Sequence[str]) -> list[str]:
         """What a function of terms makes of the operands."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.jax.lowering.special import bessel
 from tidu_cli.adapters.jax.lowering.special.tables import Attrs, Function, in_double, polynomial, table
+from tidu_cli.lax.special.recipes import bessel
 
 
 def _terms(above: Sequence[float], below: Sequence[float], count: int) -> list[float]:

@@ -1,0 +1,134 @@
+"""Error functions, their scaled forms and inverses, and Dawson's integral: exponentials times functions that are interpolated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.lax.special.recipes import arrays as xp
+from tidu_cli.lax.special.recipes.arrays import Array, table
+
+_ROOT_PI = math.sqrt(math.pi)
+
+
+def exp_of_square(x: Array, scale: float) -> Array:
+    """e^(scale x^2), for a scale that is a power of 2 or minus one, and |x| < 2^100.
+
+    x^2, rounded, would lose log2(x^2) bits: h has 24 bits, so that its square is exact.
+    """
+    h = xp.single(x)
+    return xp.exp(scale * (h * h)) * xp.exp(scale * ((x - h) * (x + h)))
+
+
+@cache
+def _scaled_erfc() -> Callable[[Array], Array]:
+    """x e^(x^2) erfc(x), where 1 - erf(x) begins to lose digits up to where it is nearly its limit, 1/√π."""
+    from scipy import special  # type: ignore[import-untyped]  # slow to import
+
+    def scaled(x: Any) -> Any:
+        small = np.minimum(x, 1.5).astype(np.longdouble)
+        term = total = small
+        for k in range(1, 60):  # of e^(x^2) erf(x) √π / 2; Abramowitz and Stegun 7.1.6
+            term = term * small * small / (k + 0.5)
+            total = total + term
+        series = np.exp(small * small) - total / np.sqrt(np.arctan(np.longdouble(1)))
+        return x * np.where(x < 1.5, series, special.erfcx(x))
+
+    return table(scaled, 0.25, 2.0**28)
+
+
+def scaled_erfc(x: Array) -> Array:
+    """e^(x^2) erfc(x) for x ≥ 0."""
+    near, far = xp.minimum(x, 0.25), xp.maximum(x, 0.25)
+    return xp.where(x > 0.25, _scaled_erfc()(far) / far, xp.exp(near * near) * (1 - xp.erf(near)))
+
+
+def _erfcx(attrs: Any, x: Array) -> Array:
+    size = xp.abs(x)
+    found = scaled_erfc(size)
+    # Abramowitz and Stegun 7.1.9; e^(27^2) is infinite.
+    return xp.where(x < 0, 2 * exp_of_square(xp.minimum(size, 27.0), 1.0) - found, found)
+
+
+def _erfc(attrs: Any, x: Array) -> Array:
+    far = xp.clip(x, 0.25, 28.0)
+    tail = exp_of_square(far, -1.0) * (_scaled_erfc()(far) / far)
+    return xp.where(x > 0.25, xp.where(x > 28, 0.0, tail), 1 - xp.erf(x))
+
+
+@cache
+def _erf_inv_near_0() -> Callable[[Array], Array]:
+    """erf_inv(x) / x of 1 + x^2."""
+    from scipy import special
+
+    def ratio(u: Any) -> Any:
+        x = np.sqrt(u - 1)
+        return special.erfinv(x) / x
+
+    return table(ratio, 1.0, 1.25, per_octave=8)
+
+
+@cache
+def _inverse_of_log() -> Callable[[Array], Array]:
+    """The inverse of -ln(erfc y), from near 1/2 to the logarithm of the least number."""
+    from scipy import special
+
+    def found(w: Any) -> Any:
+        y = special.erfcinv(np.exp(-np.minimum(w, 700)))
+        for _ in range(4):  # of Newton's steps, as erfcinv loses some digits
+            scaled = special.erfcx(y)
+            y = y + (np.log(scaled) - y * y + w) * scaled * _ROOT_PI / 2
+        return y
+
+    return table(found, 0.69, 746.0)
+
+
+def _near(x: Array) -> Array:
+    """erf_inv for |x| ≤ 1/2."""
+    return x * _erf_inv_near_0()(1 + x * x)
+
+
+def _erf_inv(attrs: Any, x: Array) -> Array:
+    size = xp.abs(x)
+    far = xp.where((size > 0.5) & (size < 1), size, 0.5)
+    tail = xp.where(size < 1, _inverse_of_log()(-xp.log(1 - far)), xp.where(size == 1, xp.full_like(x, math.inf), math.nan))
+    return xp.where(size < 0.5, _near(xp.where(size < 0.5, x, 0.0)), xp.sign(x) * tail)
+
+
+def _erfc_inv(attrs: Any, x: Array) -> Array:
+    tail = xp.where(x < 1, x, 2 - x)
+    size = _inverse_of_log()(-xp.log(xp.where((tail > 0) & (tail < 0.5), tail, 0.5)))
+    size = xp.where(tail > 0, size, xp.where(tail == 0, xp.full_like(x, math.inf), math.nan))
+    found = xp.where(x < 1, size, -size)
+    return xp.where(tail >= 0.5, -_near(xp.where(tail >= 0.5, x - 1, 0.0)), found)
+
+
+@cache
+def _scaled_dawson() -> Callable[[Array], Array]:
+    """(1 + x^2) D(x) / x of 1 + x^2, up to where it is nearly 1/2; SciPy's lacks some digits."""
+
+    def scaled(u: Any) -> Any:
+        square = u.astype(np.longdouble) - 1
+        near, far = np.minimum(square, 64), np.maximum(square, 64)
+        term, total = np.ones_like(near), np.ones_like(near)
+        for k in range(1, 220):  # Abramowitz and Stegun 7.1.5
+            term = term * near / k
+            total = total + term / (2 * k + 1)
+        series = xp.polynomial([math.prod(range(1, 2 * k, 2)) / 2.0 ** (k + 1) for k in range(24)], 1 / far)  # DLMF 7.12.1
+        return u * np.where(square < 64, np.exp(-near) * total, series / far)
+
+    return table(scaled, 1.0, 2.0**54)
+
+
+def _dawson(attrs: Any, x: Array) -> Array:
+    near = xp.clip(x, -(2.0**27), 2.0**27)
+    u = 1 + near * near
+    return xp.where(xp.abs(x) < 2.0**27, near * (_scaled_dawson()(u) / u), 0.5 / xp.where(x == 0, 1.0, x))
+
+
+RECIPES = {"erfc": _erfc, "erf_inv": _erf_inv, "erfcx": _erfcx, "erfc_inv": _erfc_inv, "dawsn": _dawson}
+"""By op."""

@@ -1,0 +1,258 @@
+"""Integrals of exponentials, waves and logarithms: series near 0, and elsewhere functions that are smooth, which are interpolated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.lax.special.recipes import arrays as xp
+from tidu_cli.lax.special.recipes import bessel
+from tidu_cli.lax.special.recipes.arrays import Array, table
+from tidu_cli.lax.special.recipes.error_functions import exp_of_square, scaled_erfc
+
+_TINY = 2.0**-60
+
+
+def _integrated(function: Callable[[Any], Any]) -> Any:
+    """∫₀^∞ function(u) du, which falls off as e^-u, by the trapezoidal rule of s, where u = e^(s - e^-s), along a new last axis."""
+    step = np.longdouble(1) / 16
+    s = np.arange(-64, 97) * step
+    u = np.exp(s - np.exp(-s))
+    return (function(u) * (u * (1 + np.exp(-s)) * step)).sum(axis=-1)
+
+
+# Exponential integrals.
+
+
+@cache
+def _scaled_expn(n: int) -> Callable[[Array], Array]:
+    """e^x E_n(x) (x + n) between a number below which e^-x is 1, and one above which it is 0."""
+    from scipy import special  # type: ignore[import-untyped]  # slow to import
+
+    def scaled(x: Any) -> Any:
+        found = special.expn(n, x) * np.exp(np.minimum(x, 700.0)) * (x + n)
+        # Abramowitz and Stegun 5.1.4, with t = 1 + u / (x + n), where SciPy's loses digits to underflow.
+        far = x[x > 500.0].astype(np.longdouble)[:, None]
+        found[x > 500.0] = _integrated(lambda u: np.exp(-u * far / (far + n) - n * np.log1p(u / (far + n))))
+        return found
+
+    return table(scaled, _TINY, 750.0)
+
+
+def _expn_above_0(n: int, x: Array) -> Array:
+    """E_n(x) for 0 < x < ∞."""
+    found = xp.exp(-x) * _scaled_expn(n)(x) / (x + n)
+    return xp.where(x < _TINY, -xp.log(x) - np.euler_gamma, found) if n == 1 else found
+
+
+def _expn(attrs: Any, x: Array) -> Array:
+    n = int(attrs.n)
+    found = _expn_above_0(n, xp.where((x > 0) & (x < math.inf), x, 1.0))
+    start = math.inf if n == 1 else 1 / (n - 1)
+    outside = xp.where(x == 0, xp.full_like(x, start), xp.where(x > 0, xp.full_like(x, 0.0), math.nan))
+    return xp.where((x > 0) & (x < math.inf), found, outside)
+
+
+_EI_SERIES = [0.0, *(1 / (k * math.factorial(k)) for k in range(1, 45))]
+"""Ei x - ln |x| - γ; Abramowitz and Stegun 5.1.10."""
+
+
+@cache
+def _scaled_expi() -> Callable[[Array], Array]:
+    """e^-x x Ei(x), up to where it is infinite."""
+    from scipy import special
+
+    def scaled(x: Any) -> Any:
+        near = np.minimum(x, 700.0)
+        series = xp.polynomial([math.factorial(k) for k in range(8)], 1 / x)  # Abramowitz and Stegun 5.1.51
+        return np.where(x <= 700, special.expi(near) * np.exp(-near) * near, series)
+
+    return table(scaled, 8.0, 720.0)
+
+
+def _expi(attrs: Any, x: Array) -> Array:
+    near, far = xp.where((x > 0) & (x < 8), x, 1.0), xp.clip(x, 8.0, 800.0)
+    series = np.euler_gamma + xp.log(near) + xp.polynomial(_EI_SERIES, near)
+    half = xp.exp(far / 2)
+    above = xp.where(x < 8, series, half * (_scaled_expi()(far) / far) * half)
+    below = xp.where(x == -math.inf, 0.0, _expn_above_0(1, xp.where((x < 0) & (x > -math.inf), -x, 1.0)))
+    return xp.where(x > 0, above, xp.where(x == 0, -math.inf, xp.where(x < 0, -below, x)))
+
+
+# Waves, by auxiliary functions that do not oscillate.
+
+
+@cache
+def _auxiliary_of_sine(part: int) -> Callable[[Array], Array]:
+    """x f(x), and x^2 g(x), of sine and cosine integrals; DLMF 6.7.13, 6.7.14."""
+
+    def scaled(x: Any) -> Any:
+        x = x.astype(np.longdouble)[..., None]
+        return _integrated(lambda u: np.exp(-u) * u**part / (1 + (u / x) ** 2))
+
+    return table(scaled, 2.0, 2.0**28)
+
+
+@cache
+def _auxiliary_of_fresnel(part: int) -> Callable[[Array], Array]:
+    """x f(x), and x^3 g(x), of Fresnel integrals; Abramowitz and Stegun 7.3.22, by erfc, and DLMF 7.5.3 and 7.5.4."""
+    from scipy import special
+
+    def scaled(x: Any) -> Any:
+        found = 0.5 * (1 + 1j) * special.wofz(0.5 * math.sqrt(math.pi) * (1 + 1j) * x)
+        return found.real * x**3 if part else found.imag * x
+
+    return table(scaled, 1.0, 2.0**15)
+
+
+def _fresnel(sine: bool) -> Callable[[Any, Array], Array]:
+    """S or C."""
+    # Abramowitz and Stegun 7.3.11, 7.3.13.
+    ks = range(14)
+    series = [
+        (-1) ** k * (math.pi / 2) ** (2 * k + sine) / (math.factorial(2 * k + sine) * (4 * k + 1 + 2 * sine)) for k in ks
+    ]
+
+    def recipe(attrs: Any, x: Array) -> Array:
+        near, far = xp.clip(x, -1.0, 1.0), xp.clip(xp.abs(x), 1.0, 2.0**60)
+        small = xp.polynomial(series, (near * near) ** 2) * near
+        # x^2 / 4, less integers: h has 24 bits and what is left 29, so that their products are exact.
+        h = xp.single(far)
+        rest = far - h
+        turns = [y - xp.floor(y) for y in (h * h * 0.25, h * rest * 0.5, rest * rest * 0.25)]
+        angle = (turns[0] + turns[1] + turns[2]) * (2 * math.pi)
+        c, s = xp.cos(angle), xp.sin(angle)
+        f, g = _auxiliary_of_fresnel(0)(far) / far, _auxiliary_of_fresnel(1)(far) / far / far / far
+        large = 0.5 - f * c - g * s if sine else 0.5 + f * s - g * c  # 7.3.9, 7.3.10
+        found = xp.where(x < 0, -large, large)
+        return xp.where(xp.abs(x) < 1, small * (near * near) if sine else small, xp.where(xp.isnan(x), x, found))
+
+    return recipe
+
+
+def _sine_waves(x: Array) -> tuple[Array, Array, Array, Array]:
+    """f, g, cos and sin of x from 2 to ∞."""
+    far = xp.where((x >= 2) & (x < math.inf), x, 2.0)
+    return _auxiliary_of_sine(0)(far) / far, _auxiliary_of_sine(1)(far) / far / far, xp.cos(far), xp.sin(far)
+
+
+_SI_SERIES = [(-1) ** k / ((2 * k + 1) * math.factorial(2 * k + 1)) for k in range(13)]
+"""Si(x) / x by x^2; Abramowitz and Stegun 5.2.14."""
+_CI_SERIES = [0.0, *((-1) ** k / (2 * k * math.factorial(2 * k)) for k in range(1, 13))]
+"""Ci(x) - ln x - γ; 5.2.16."""
+
+
+def _sin_integral(attrs: Any, x: Array) -> Array:
+    size, near = xp.abs(x), xp.clip(x, -2.0, 2.0)
+    f, g, c, s = _sine_waves(size)
+    large = xp.where(size == math.inf, math.pi / 2, math.pi / 2 - f * c - g * s)  # 5.2.8
+    found = xp.where(x < 0, -large, large)
+    return xp.where(size < 2, near * xp.polynomial(_SI_SERIES, near * near), xp.where(xp.isnan(x), x, found))
+
+
+def _cos_integral(attrs: Any, x: Array) -> Array:
+    size = xp.abs(x)
+    near = xp.where((size > 0) & (size < 2), size, 1.0)
+    f, g, c, s = _sine_waves(size)
+    small = np.euler_gamma + xp.log(near) + xp.polynomial(_CI_SERIES, near * near)
+    found = xp.where(size < 2, small, xp.where(size == math.inf, 0.0, f * s - g * c))  # 5.2.9
+    found = xp.where(x == 0, -math.inf, found)
+    return xp.where(xp.isnan(x) | (x == -math.inf), math.nan, found)
+
+
+# Spence's function.
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+_DEBYE = [b / math.factorial(2 * k + 3) for k, b in enumerate(_BERNOULLI)]
+
+
+def _dilogarithm(u: Array) -> Array:
+    """Li₂(1 - e^-u), by Debye's function; Abramowitz and Stegun 27.1.1."""
+    square = u * u
+    return u - square * 0.25 + u * square * xp.polynomial(_DEBYE, square)
+
+
+def _spence(attrs: Any, x: Array) -> Array:
+    middle, some = (x >= 0.5) & (x <= 2), (x > 0) & (x < math.inf)
+    given = xp.where(some, x, 1.0)
+    least = xp.where(middle, 0.5, xp.where(x < 1, given, 1 / given))  # of x and 1/x
+    # 1 - x in place of x, and 1/x; DLMF 25.12.6, 25.12.4.
+    logarithm, other = xp.log(given), xp.log1p(-least)
+    found = _dilogarithm(0.0 - xp.where(middle, logarithm, other))
+    below = math.pi**2 / 6 - xp.where(x > 1, -logarithm, logarithm) * other - found
+    found = xp.where(middle, found, xp.where(x > 1, -0.5 * (logarithm * logarithm) - below, below))
+    return xp.where(some, found, xp.where(x == 0, xp.full_like(x, math.pi**2 / 6), math.nan))
+
+
+# Owen's T function.
+
+_NODES = 32
+_FAR = 9.0
+"""Standard deviations beyond which nothing is left."""
+
+
+def _owens_inside(h: Array, a: Array) -> Array:
+    """T(h, a) for 0 ≤ h < 100 and 0 ≤ a ≤ 1, by Gauss' rule, up to where the integrand is nothing."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    end = xp.minimum(a, _FAR / xp.maximum(h, 1.0))[..., None]
+    s = end * (nodes * 0.5 + 0.5)
+    square = s * s
+    summed = xp.total(xp.exp(-0.5 * ((h * h)[..., None] * square)) / (1 + square) * (end * (weights * (0.25 / math.pi))))
+    return exp_of_square(h, -0.5) * summed
+
+
+def _upper(h: Array) -> Array:
+    """The probability that a normal variable is above h ≥ 0."""
+    return 0.5 * (exp_of_square(h, -0.5) * scaled_erfc(h * math.sqrt(0.5)))
+
+
+def _owens_t(attrs: Any, h: Array, a: Array) -> Array:
+    missing = xp.isnan(h) | xp.isnan(a)
+    height, size = xp.where(missing, 1.0, xp.minimum(xp.abs(h), 90.0)), xp.where(missing, 1.0, xp.abs(a))
+    steep = size > 1
+    ratio = xp.where(steep, 1 / xp.maximum(size, 1.0), size)
+    other = xp.minimum(height * xp.where(steep, xp.minimum(size, 1e300), 1.0), 90.0)
+    p, q = _upper(height), _upper(other)
+    inside = _owens_inside(other, ratio)
+    # D. B. Owen (1956), 2.3 to 2.6.
+    found = xp.where(steep, 0.5 * (p + q) - p * q - inside, inside)
+    return xp.where(missing, math.nan, xp.where(a < 0, -found, found))
+
+
+# Bessel functions of which the powers are integers.
+
+
+def _near(order: int, x: Array) -> Array:
+    """e^-|x| I_order(x) / x^order for |x| ≤ 1; Abramowitz and Stegun 9.6.10."""
+    terms = [0.5 ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order)) for k in range(12)]
+    return xp.exp(-xp.abs(x)) * xp.polynomial(terms, x * x)
+
+
+def _bessel_i0e(attrs: Any, x: Array) -> Array:
+    size = xp.abs(x)
+    return xp.where(size < 1, _near(0, xp.clip(x, -1.0, 1.0)), bessel.scaled_i(0.0, xp.maximum(size, 1.0)))
+
+
+def _bessel_i1e(attrs: Any, x: Array) -> Array:
+    size, near = xp.abs(x), xp.clip(x, -1.0, 1.0)
+    found = bessel.scaled_i(1.0, xp.maximum(size, 1.0))
+    return xp.where(size < 1, near * _near(1, near), xp.where(x < 0, -found, found))
+
+
+RECIPES = {
+    "expi": _expi,
+    "expn": _expn,
+    "fresnel_s": _fresnel(sine=True),
+    "fresnel_c": _fresnel(sine=False),
+    "sin_integral": _sin_integral,
+    "cos_integral": _cos_integral,
+    "spence": _spence,
+    "owens_t": _owens_t,
+    "bessel_i0e": _bessel_i0e,
+    "bessel_i1e": _bessel_i1e,
+}
+"""By op."""
