@@ -44,13 +44,13 @@ class Item(Frozen, eq=False):
 
     def get(self, whole: Array) -> Array:
         """As `Lens.get`."""
-        found: Array = whole.recorder.numpy["indexed"](whole, self.index)
-        return found
+        shown: Array = whole.recorder.numpy["indexed"](whole, self.index)
+        return shown
 
     def put(self, whole: Array, shown: Array) -> Array:
         """As `Lens.put`."""
-        found: Array = whole.recorder.numpy["updated"](whole, self.index, shown)
-        return found
+        updated: Array = whole.recorder.numpy["updated"](whole, self.index, shown)
+        return updated
 
     def laid(self, whole: Any) -> Any:
         """As `Lens.laid`."""
@@ -98,13 +98,13 @@ class Call(Frozen, eq=False):
     def _called(self, function: Callable[..., Any], whole: Any) -> Any:
         blanks = isinstance(whole, np.ndarray)
         args = [whole if x is self.model else blank(x.type) if blanks and isinstance(x, Array) else x for x in self.args]
-        found = function(*args, **{k: whole if x is self.model else x for k, x in self.options.items()})
-        return found if self.part is None else found[self.part]
+        result = function(*args, **{k: whole if x is self.model else x for k, x in self.options.items()})
+        return result if self.part is None else result[self.part]
 
     def get(self, whole: Array) -> Array:
         """As `Lens.get`."""
-        found: Array = self._called(whole.recorder.numpy[self.name], whole)
-        return found
+        shown: Array = self._called(whole.recorder.numpy[self.name], whole)
+        return shown
 
     def laid(self, whole: Any) -> Any:
         """As `Lens.laid`."""
@@ -191,7 +191,7 @@ OTHER_ORDER = frozenset({"asfortranarray", "linspace"})
 """Functions whose results NumPy may lay out otherwise than C, though it has all arguments as C has."""
 
 
-def shared(name: str, found: Any, args: Sequence[Any], options: Mapping[str, Any], numpys: Callable[..., Any] | None = None) -> Any:
+def shared(name: str, value: Any, args: Sequence[Any], options: Mapping[str, Any], numpys: Callable[..., Any] | None = None) -> Any:
     """What the function of that name gave, as NumPy's shares elements with its arguments: views, or arrays of their own.
 
     `numpys` is NumPy's function; None stands for others, whose results have elements of their own.
@@ -199,58 +199,58 @@ def shared(name: str, found: Any, args: Sequence[Any], options: Mapping[str, Any
     operands = arrays_in([*args, *options.values()])
     model = operands[0] if operands else None
     call = Call(name, numpys, args, options, model) if numpys is not None and model is not None else None
-    return _shared(name, found, operands, call)
+    return _shared(name, value, operands, call)
 
 
-def _shared(name: str, found: Any, operands: Sequence[Array], call: Call | None) -> Any:
-    if isinstance(found, list | tuple):
+def _shared(name: str, result: Any, operands: Sequence[Array], call: Call | None) -> Any:
+    if isinstance(result, list | tuple):
         parts = []
-        for k, x in enumerate(found):
+        for k, x in enumerate(result):
             one = call.of(k) if call is not None else None
             if one is not None and name in _EACH and len(one.args) > 1:
                 given = one.args[k]
                 one = replace(one, model=given) if isinstance(given, Array) else None
             parts.append(_shared(name, x, operands, one))
-        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
-    if not isinstance(found, Array):
-        return found
-    lens = _lens(name, found, call) if call is not None else None
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if not isinstance(result, Array):
+        return result
+    lens = _lens(name, result, call) if call is not None else None
     if lens is None or call is None:
-        return _own(name, found, operands)
+        return _own(name, result, operands)
     model = call.model
-    read_only = not isinstance(lens, Same) and (name in READ_ONLY or (name == "diag" and found.type.rank == 1))
-    if name in RESHAPING and model.share is not None and found.type.rank + model.type.rank > 1:
+    read_only = not isinstance(lens, Same) and (name in READ_ONLY or (name == "diag" and result.type.rank == 1))
+    if name in RESHAPING and model.share is not None and result.type.rank + model.type.rank > 1:
         whole = layout(model.share)
-        if whole is None and (isinstance(lens, Same) or [n for n in found.shape if n != 1] != [n for n in model.shape if n != 1]):
-            copy, root = own(found), model.share.root
+        if whole is None and (isinstance(lens, Same) or [n for n in result.shape if n != 1] != [n for n in model.shape if n != 1]):
+            copy, root = own(result), model.share.root
             root.doubt = A_COPY
             copy.share = Share(root, copy.value, copy.type, root.version)
             return copy
         if whole is not None and not is_view(call.laid(whole), whole):
-            return _own(name, found, ())
+            return _own(name, result, ())
     if isinstance(lens, Same) and name != "nan_to_num" and model.type.rank:
         return model
-    return _as_array(name, view_of(model, found, lens, writable=not read_only))
+    return _as_array(name, view_of(model, result, lens, writable=not read_only))
 
 
-def _lens(name: str, found: Array, call: Call) -> Lens | None:
+def _lens(name: str, result: Array, call: Call) -> Lens | None:
     """What a result shows of its argument, None if it has elements of its own."""
     model = call.model
     if name in ("real", "imag") and model.type.complex:
         return Part(name)
     copies = call.options.get("copy", name in ("astype", "nan_to_num"))
-    if name in GIVING_BACK and found.type == model.type:
+    if name in GIVING_BACK and result.type == model.type:
         return Same()
-    if name == "real" or (found is model and not copies and (name in OPERANDS or name == "nan_to_num")):
+    if name == "real" or (result is model and not copies and (name in OPERANDS or name == "nan_to_num")):
         return Same()
     if name == "broadcast_arrays":
-        return Call("broadcast_to", np.broadcast_to, (model, found.shape), {}, model)
+        return Call("broadcast_to", np.broadcast_to, (model, result.shape), {}, model)
     if name == "meshgrid":
         return call if not call.options.get("copy", True) else None
     shows = (
-        (name in VIEWS and not (name == "unstack" and not found.type.rank))
+        (name in VIEWS and not (name == "unstack" and not result.type.rank))
         or name in READ_ONLY
-        or (name == "diag" and found.type.rank == 1)
+        or (name == "diag" and result.type.rank == 1)
     )
     shows = shows or (name == "einsum" and _only_moves(call.args))
     return call if shows and not copies else None
@@ -264,8 +264,8 @@ def _only_moves(args: Sequence[Any]) -> bool:
     )
 
 
-def _own(name: str, found: Array, operands: Sequence[Array]) -> Array:
-    x = own(found)
+def _own(name: str, result: Array, operands: Sequence[Array]) -> Array:
+    x = own(result)
     if x.type.rank > 1 and (name in OTHER_ORDER or not all(map(in_order, operands))):
         rooted(x, contiguous=None)
     if name == "astype":
@@ -294,11 +294,11 @@ def _as_array(name: str, x: Array) -> Array:
     return x
 
 
-def like_operands(found: Array, operands: Sequence[Any]) -> Array:
+def like_operands(result: Array, operands: Sequence[Any]) -> Array:
     """A result of a ufunc, which NumPy lays out in memory as it has the operands."""
-    if found.type.rank > 1 and not all(in_order(x) for x in operands if isinstance(x, Array)):
-        rooted(found, contiguous=None)
-    return found
+    if result.type.rank > 1 and not all(in_order(x) for x in operands if isinstance(x, Array)):
+        rooted(result, contiguous=None)
+    return result
 
 
 def is_basic(index: Any) -> bool:
@@ -311,21 +311,21 @@ def is_basic(index: Any) -> bool:
     )
 
 
-def item_of(x: Array, index: Any, found: Array) -> Array:
-    """What x[index] found: a view but for numbers, and for indices that are masks or arrays of integers."""
+def item_of(x: Array, index: Any, part: Array) -> Array:
+    """x[index], whose value is `part`: a view but for numbers, and for indices that are masks or arrays of integers."""
     entries = index if isinstance(index, tuple) else (index,)
-    if not found.type.rank and not any(e is Ellipsis for e in entries):
-        return own(found)
+    if not part.type.rank and not any(e is Ellipsis for e in entries):
+        return own(part)
     if is_basic(index):
         arrays = [e.share.root.doubt for e in entries if isinstance(e, Array) and e.share is not None]
         if not all(arrays):
-            return like_operands(own(found), [x])
+            return like_operands(own(part), [x])
         fixed = tuple(own(e) if isinstance(e, Array) else e for e in entries)  # as they are now
-        view = view_of(x, found, Item(fixed))
+        view = view_of(x, part, Item(fixed))
         if arrays and view.share is not None:
             view.share.doubt = AN_INDEX
         return view
-    copy = own(found)
-    if found.type.rank > 1 and not (in_order(x) and not isinstance(index, tuple)):
+    copy = own(part)
+    if part.type.rank > 1 and not (in_order(x) and not isinstance(index, tuple)):
         rooted(copy, contiguous=None)  # NumPy may lay out results of several indices in any order
     return copy

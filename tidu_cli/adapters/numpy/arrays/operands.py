@@ -21,15 +21,15 @@ _EXAMPLE: dict[object, Any] = {int: 0, float: 0.0, complex: 0j}
 
 def arrays_in(values: Iterable[object]) -> list[Array]:
     """The traced arrays among arguments, in lists, tuples and dicts, too."""
-    found: list[Array] = []
+    arrays: list[Array] = []
     for value in values:
         if isinstance(value, Array):
-            found.append(value)
+            arrays.append(value)
         elif isinstance(value, list | tuple):
-            found += arrays_in(value)
+            arrays += arrays_in(value)
         elif isinstance(value, dict):
-            found += arrays_in(value.values())
-    return found
+            arrays += arrays_in(value.values())
+    return arrays
 
 
 def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
@@ -41,10 +41,10 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
         return value if dtype is None else value.convert(dtype)
     if value.__class__ in NUMBERS and value and dtype is not None:  # 0.0 == -0.0
         numbers, number = like.recorder.numbers, (value.__class__, value, dtype)
-        found = numbers.get(number)
-        if found is None:
-            found = numbers[number] = _number(value, like, dtype)
-        return found
+        constant = numbers.get(number)
+        if constant is None:
+            constant = numbers[number] = _number(value, like, dtype)
+        return constant
     if isinstance(value, list | tuple) and arrays_in(value):
         stacked: Array = like.recorder.numpy["stack"]([lift(x, like) for x in value])
         return stacked if dtype is None else stacked.convert(dtype)
@@ -64,10 +64,10 @@ def _number(value: Any, like: Array, dtype: Any) -> Array:
     if wanted.kind in "mM":  # a count of their unit, which NumPy takes whole
         return like.recorder.constant(np.asarray(value, wanted))
     with np.errstate(over="ignore"):
-        found = wanted.type(value)
-    if wanted.kind in "fcV" and np.isfinite(value) and not np.isfinite(found):
+        scalar = wanted.type(value)
+    if wanted.kind in "fcV" and np.isfinite(value) and not np.isfinite(scalar):
         raise BuildError(f"the number {value} is out of the range of {name_of(wanted)}; convert to a wider dtype first")
-    return like.recorder.constant(found)
+    return like.recorder.constant(scalar)
 
 
 def lifted(*values: Operand, dtype: Any = None) -> list[Array]:

@@ -85,9 +85,9 @@ class Repeats:
 
     def _learned(self, function: Callable[..., Any], types: Sequence[TensorType]) -> Any:
         placeholders = [self._recording.placeholder(t) for t in types]
-        found, nodes = self._recording.recorded(function, placeholders)
-        container = type(found) if type(found) in (tuple, list) else None
-        results = [found] if container is None else found
+        result, nodes = self._recording.recorded(function, placeholders)
+        container = type(result) if type(result) in (tuple, list) else None
+        results = [result] if container is None else result
         if not all(type(x) is Array and x.share is None and x.weak is None for x in results):
             return _NEVER
         if any(x is y for x in results for y in placeholders):

@@ -49,8 +49,8 @@ def _current(share: Share) -> int:
             place = f" at {root.place}" if root.place else ""
             raise UntraceableError(f"{what} of {share.type} that was changed in place{place} is used again: {doubt}")
         with _recording(root.recorder):
-            found = share.lens.get(Array(root.recorder, _current(share.parent), share.parent.type))
-            share.value, share.seen = root.recorder.value_of(found), root.version
+            shown = share.lens.get(Array(root.recorder, _current(share.parent), share.parent.type))
+            share.value, share.seen = root.recorder.value_of(shown), root.version
     return share.value
 
 
@@ -78,17 +78,17 @@ def rooted(x: Array, contiguous: bool | None = True, doubt: str = "") -> Share:
     return x.share
 
 
-def view_of(x: Array, found: Array, lens: Lens, *, writable: bool = True) -> Array:
-    """An array with the value of `found`, which shows what `lens` does of x. Numbers have no views that can be changed."""
+def view_of(x: Array, shown: Array, lens: Lens, *, writable: bool = True) -> Array:
+    """An array with the value of `shown`, what `lens` shows of x. Numbers have no views that can be changed."""
     if x.share is None and not x.type.rank:
-        view = own(found)
+        view = own(shown)
         if not writable:
             rooted(view).writable = False
         return view
     parent = rooted(x)
-    value, root = current(found), parent.root
-    view = Array(found.recorder, value, found.type)
-    view.share = Share(root, value, found.type, root.version, parent, lens, writable and parent.writable)
+    value, root = current(shown), parent.root
+    view = Array(shown.recorder, value, shown.type)
+    view.share = Share(root, value, shown.type, root.version, parent, lens, writable and parent.writable)
     return view
 
 
@@ -121,8 +121,8 @@ def in_order(x: Array) -> bool:
     """Whether NumPy is known to have the elements of x in memory as C has."""
     if x.share is None or x.type.rank < 2:
         return True
-    found = layout(x.share)
-    return found is not None and bool(found.flags.c_contiguous)
+    laid = layout(x.share)
+    return laid is not None and bool(laid.flags.c_contiguous)
 
 
 def require_writable(x: Array, what: str) -> None:
@@ -147,13 +147,13 @@ def write(x: Array, new: Array) -> None:
     if share is None:
         x.value = value
         return
-    root, found = share.root, Array(x.recorder, value, x.type)
+    root, shown = share.root, Array(x.recorder, value, x.type)
     chain = [(share, value)]
     while share.parent is not None and share.lens is not None and not root.doubt and not share.doubt:
         parent = share.parent
         whole = Array(root.recorder, _current(parent), parent.type)
-        found = share.lens.put(whole, found)
-        chain.append((parent, found.recorder.open[-1].value_of(found)))
+        shown = share.lens.put(whole, shown)
+        chain.append((parent, shown.recorder.open[-1].value_of(shown)))
         share = parent
     root.version += 1
     root.doubt = root.doubt or share.doubt
@@ -247,9 +247,9 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
             elif np.ndim(x):
                 raise self.refusal("and arrays are taken together with it if the same mask selects from them: x[mask] * y[mask]")
             given.append(x)
-        found = numpy["ufunc"](ufunc, method, given, {})
-        parts = tuple(Selection(x, self._mask, self._axis) for x in (found if isinstance(found, tuple) else (found,)))
-        return parts if isinstance(found, tuple) else parts[0]
+        results = numpy["ufunc"](ufunc, method, given, {})
+        parts = tuple(Selection(x, self._mask, self._axis) for x in (results if isinstance(results, tuple) else (results,)))
+        return parts if isinstance(results, tuple) else parts[0]
 
     def astype(self, dtype: Any, **options: Any) -> Selection:
         """This as another dtype."""

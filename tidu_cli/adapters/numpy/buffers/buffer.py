@@ -44,16 +44,16 @@ class Buffer(Memory):
         if holds_traced(index):
             return _of(self)[resolved(index)]
         index = plain(index)
-        found: Any = np.ndarray.__getitem__(self, index)
-        if isinstance(found, Buffer) and root_of(found) is root_of(self):
-            return found
+        part: Any = np.ndarray.__getitem__(self, index)
+        if isinstance(part, Buffer) and root_of(part) is root_of(self):
+            return part
         contents = contents_of(self)
         if contents is None:
-            return wrapped(plain(found))
+            return wrapped(plain(part))
         numbers = contents.seen(self)[index]
         if isinstance(numbers, np.ndarray):
-            return numbered(found, numbers, contents.table)
-        return found if numbers == STATIC else contents.table.one(int(numbers))
+            return numbered(part, numbers, contents.table)
+        return part if numbers == STATIC else contents.table.one(int(numbers))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.dtype == object:
@@ -94,10 +94,10 @@ class Buffer(Memory):
             if isinstance(x, Memory):
                 require_here(x)
         given = {"out": tuple(map(plain, out))} if out else {}
-        found = getattr(ufunc, method)(*map(plain, inputs), **given, **plain(options))
+        result = getattr(ufunc, method)(*map(plain, inputs), **given, **plain(options))
         for x in out:
             writing.overwritten(x, plain(options.get("where", True)) if method == "__call__" else True)
-        return (out[0] if len(out) == 1 else out) if out else wrapped(found, *inputs)
+        return (out[0] if len(out) == 1 else out) if out else wrapped(result, *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         function = getattr(function, "numpys", function)
@@ -106,8 +106,8 @@ class Buffer(Memory):
             return writing.WRITERS[name](*args, **options)
         if isinstance(options.get("out"), Memory):
             out = options["out"]
-            found = function(*args, **{k: v for k, v in options.items() if k != "out"})
-            return writing.into(out, found, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
+            result = function(*args, **{k: v for k, v in options.items() if k != "out"})
+            return writing.into(out, result, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
         if not holds_traced(args) and not holds_traced(options):
             return wrapped(function(*plain(args), **plain(options)), *args, *options.values())
         if name == "copy":
@@ -181,8 +181,8 @@ def _now(x: Buffer) -> Any:
 def _of(x: Buffer, *others: Any) -> Array:
     """A buffer as a traced array, also if all of it is known."""
     if is_traced(x):
-        found: Array = resolved(x)
-        return found
+        array: Array = resolved(x)
+        return array
     recording = innermost_running()
     if recording is None:
         raise UntraceableError("a traced value is used after its function was traced")
@@ -202,10 +202,10 @@ def _view(name: str, function: Callable[[], Any]) -> Any:
     """What a function of NumPy's gives, if that is a view of a buffer, or several; else None."""
     if name not in VIEWS:
         return None
-    found = function()
-    parts = list(found) if isinstance(found, list | tuple) else [found]
+    result = function()
+    parts = list(result) if isinstance(result, list | tuple) else [result]
     shared = all(type(p) is np.ndarray and isinstance(root_of(p), Memory) for p in parts)
-    return wrapped(found) if shared and parts else None
+    return wrapped(result) if shared and parts else None
 
 
 VIEWS = frozenset(
@@ -227,8 +227,8 @@ def _method(name: str) -> Callable[..., Any]:
             return writing.into(out, apply(self, *args, **options), True, "same_kind", f" of .{name}()")
         if not is_traced(self):
             if not (holds_traced(args) or holds_traced(options)):
-                found = numpys(np.ndarray.view(self, np.ndarray), *plain(args), **plain(options))
-                return wrapped(found, self, *args)
+                result = numpys(np.ndarray.view(self, np.ndarray), *plain(args), **plain(options))
+                return wrapped(result, self, *args)
             return getattr(_of(self), name)(*resolved(args), **resolved(options))
         view = _view(name, lambda: numpys(np.ndarray.view(self, np.ndarray), *args, **options))
         return getattr(resolved(self), name)(*resolved(args), **resolved(options)) if view is None else view
@@ -249,8 +249,8 @@ def _attribute(name: str) -> Any:
         contents = contents_of(self)
         if self.dtype.kind == "c" and name in ("real", "imag") and contents is not None:
             return contents.part(getattr(resolved(self), name))
-        found = _view(name, lambda: getattr(view, name))
-        return getattr(resolved(self), name) if found is None else found
+        shown = _view(name, lambda: getattr(view, name))
+        return getattr(resolved(self), name) if shown is None else shown
 
     return property(get)
 
@@ -262,8 +262,8 @@ LAYOUT = frozenset({"setflags", "getfield", "to_device"})
 def _copied(self: Any, order: Any = "C") -> Any:
     """A buffer of its own with the same elements."""
     numbers, contents = numbers_of(self), contents_of(self)
-    found = np.ndarray.copy(np.ndarray.view(self, np.ndarray), order)
-    return owned(found) if numbers is None or contents is None else numbered(found, numbers, contents.table)
+    copy = np.ndarray.copy(np.ndarray.view(self, np.ndarray), order)
+    return owned(copy) if numbers is None or contents is None else numbered(copy, numbers, contents.table)
 
 
 def _flattened(self: Any, order: Any = "C") -> Any:
@@ -284,35 +284,35 @@ Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
 # What NumPy gives.
 
 
-def wrapped(found: Any, *given: Any) -> Any:
+def wrapped(result: Any, *given: Any) -> Any:
     """What a function of NumPy's made of what it was given as a buffer: a view of that, or an array of its own."""
-    if type(found) is np.ndarray:
-        owner = root_of(found)
+    if type(result) is np.ndarray:
+        owner = root_of(result)
         if type(owner) is Buffer:
-            return found.view(Buffer)
+            return result.view(Buffer)
         if not buffers_wanted():
-            return found
+            return result
         new = owner.base is None and all(owner is not root_of(x) for x in _flat(given) if isinstance(x, np.ndarray))
-        return owned(found) if new else found.view(Buffer)
-    if isinstance(found, list | tuple):
-        parts = [wrapped(x, *given) for x in found]
-        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
-    return found
+        return owned(result) if new else result.view(Buffer)
+    if isinstance(result, list | tuple):
+        parts = [wrapped(x, *given) for x in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
 
 
 def owned(x: Any) -> Buffer:
     """A buffer of its own with the numbers of an array."""
-    found: Buffer = np.ndarray.copy(x.view(Buffer), order="K")
-    return found
+    buffer: Buffer = np.ndarray.copy(x.view(Buffer), order="K")
+    return buffer
 
 
 def numbered(x: Any, numbers: Any, table: Any) -> Buffer:
     """A buffer of its own that holds the elements of these numbers, and those of an array of NumPy's where they are known."""
-    found = owned(x)
+    buffer = owned(x)
     if traced_in(numbers):
         home = innermost_running()
         assert home is not None
-        found.contents = Contents(found, home, table)
-        found.contents.seen(found)[...] = numbers
-        np.ndarray.__setitem__(found, numbers != STATIC, mark_of(found.dtype))
-    return found
+        buffer.contents = Contents(buffer, home, table)
+        buffer.contents.seen(buffer)[...] = numbers
+        np.ndarray.__setitem__(buffer, numbers != STATIC, mark_of(buffer.dtype))
+    return buffer

@@ -70,8 +70,8 @@ class ElementTable:
         """An array of the elements of these numbers, and of those of `plain`, which has the same shape, where they are known."""
         axes = _best_axes(numbers, self.starts)
         turned, static = np.transpose(numbers, axes), np.transpose(plain, axes)
-        found = self._in_a_row(turned.ravel(), static.ravel()).reshaped(turned.shape)
-        return own(found.permuted(tuple(int(k) for k in np.argsort(axes))))
+        array = self._in_a_row(turned.ravel(), static.ravel()).reshaped(turned.shape)
+        return own(array.permuted(tuple(int(k) for k in np.argsort(axes))))
 
     def _in_a_row(self, numbers: Any, plain: Any) -> Array:
         runs = _runs(numbers, self.starts)
@@ -132,11 +132,11 @@ def _breaks(numbers: Any, starts: Any) -> Any:
 def _runs(numbers: Any, starts: Any) -> list[_Run]:
     bounds = [0, *(np.nonzero(_breaks(numbers, starts))[0] + 1).tolist(), len(numbers)]
     firsts = numbers[bounds[:-1]].tolist() if len(numbers) else []
-    found = []
+    runs = []
     for start, stop, first in zip(bounds, bounds[1:], firsts, strict=False):
         step = 0 if stop - start > 1 and numbers[start + 1] == first else 1
-        found.append(_Run(start, stop, first, step))
-    return found
+        runs.append(_Run(start, stop, first, step))
+    return runs
 
 
 def _best_axes(numbers: Any, starts: Any) -> tuple[int, ...]:
@@ -188,9 +188,9 @@ def marked(x: Any) -> bool:
     bits = _BITS.get(x.dtype.str[1:]) if x.dtype.kind == "f" else None
     if bits is None:
         return False
-    found = np.ascontiguousarray(x).view(f"u{x.itemsize}")
+    patterns = np.ascontiguousarray(x).view(f"u{x.itemsize}")
     sign = 1 << (8 * x.itemsize - 1)
-    return bool(((found & ~found.dtype.type(sign)) == bits).any())
+    return bool(((patterns & ~patterns.dtype.type(sign)) == bits).any())
 
 
 _PART = (

@@ -147,8 +147,8 @@ def described(x: Memory, value: Array) -> Contents:
     owner = root_of(x)
     if owner.contents is None:
         owner.contents = Contents(owner, innermost_of(value), value.recorder.elements)
-    found: Contents = owner.contents
-    return found
+    contents: Contents = owner.contents
+    return contents
 
 
 # Values.
@@ -158,11 +158,11 @@ def array_of(x: Memory) -> Array:
     """A buffer that traced values were written into as the traced array that it is now."""
     numbers, contents = numbers_of(x), contents_of(x)
     assert numbers is not None and contents is not None
-    found = joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
-    if innermost_of(found) is contents.home and contents.table.pieces(numbers) > MANY:
+    array = joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
+    if innermost_of(array) is contents.home and contents.table.pieces(numbers) > MANY:
         traced = numbers != STATIC
-        numbers[traced] = contents.table.numbered(found)[traced]
-    return found
+        numbers[traced] = contents.table.numbered(array)[traced]
+    return array
 
 
 def whole_of(x: Memory, like: Array) -> Array:
@@ -231,8 +231,8 @@ def of_objects(x: Any) -> Array:
         if not (isinstance(e, bool | int | float | complex | np.generic) or (isinstance(e, Array) and not e.shape)):
             told = f"an array of {e.type}" if isinstance(e, Array) else f"a {type(e).__name__}"
             raise UntraceableError(f"an array of objects holds {told}; keep it in a list, or give all elements the same shape")
-    found: Array = like.recorder.numpy["stack"](parts)
-    return found.reshaped(x.shape)
+    stacked: Array = like.recorder.numpy["stack"](parts)
+    return stacked.reshaped(x.shape)
 
 
 def first_array(*values: Any) -> Array:

@@ -61,8 +61,8 @@ def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
 
 def _array(value: Any) -> Array:
     """A traced array, or what nested lists hold, as one."""
-    found = resolved(value)
-    return found if isinstance(found, Array) else first_array(found).recorder.numpy["stack"](found)
+    value = resolved(value)
+    return value if isinstance(value, Array) else first_array(value).recorder.numpy["stack"](value)
 
 
 def overwritten(x: Any, where: Any) -> None:
@@ -72,20 +72,20 @@ def overwritten(x: Any, where: Any) -> None:
         contents.seen(x)[np.broadcast_to(where, x.shape)] = STATIC
 
 
-def into(x: Any, found: Any, where: Any, casting: str, what: str = "", *, wider: bool = False) -> Any:
+def into(x: Any, result: Any, where: Any, casting: str, what: str = "", *, wider: bool = False) -> Any:
     """x, the out= of a function, which holds what was computed, broadcast if x may be `wider`. Raises what NumPy raises."""
-    if not np.can_cast(found.dtype, x.dtype, casting):  # type: ignore[arg-type]
-        raise TypeError(f"cannot cast output{what} from {found.dtype} to {x.dtype} with casting rule '{casting}'")
-    shape = np.shape(found)
+    if not np.can_cast(result.dtype, x.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"cannot cast output{what} from {result.dtype} to {x.dtype} with casting rule '{casting}'")
+    shape = np.shape(result)
     if (np.broadcast_shapes(shape, x.shape) if wider else shape) != x.shape:
         raise ValueError(f"an output of shape {x.shape} does not fit {shape}")
     if holds_traced(where):
         old = array_of(x) if is_traced(x) else np.ndarray.view(x, np.ndarray)
         condition = resolved(where)
-        write(x, ..., condition.recorder.numpy["where"](condition, resolved(found), old))
+        write(x, ..., condition.recorder.numpy["where"](condition, resolved(result), old))
     else:
         mask = np.broadcast_to(plain(where), x.shape)
-        deposit(x, found, lambda target, values: np.copyto(target, values, where=mask, casting="unsafe"))
+        deposit(x, result, lambda target, values: np.copyto(target, values, where=mask, casting="unsafe"))
     return x
 
 
@@ -105,13 +105,13 @@ def computed(ufunc: Any, method: str, inputs: Any, out: Any, options: Any) -> An
     if not all(isinstance(x, Memory) or x is None for x in out):
         return like.recorder.numpy["ufunc"](ufunc, method, given, {**others, "out": out})
     where = others.pop("where", True) if out else True
-    found = like.recorder.numpy["ufunc"](ufunc, method, given, others)
-    results = list(found) if isinstance(found, tuple) else [found]
+    result = like.recorder.numpy["ufunc"](ufunc, method, given, others)
+    results = list(result) if isinstance(result, tuple) else [result]
     for k, x in enumerate(out):
         if x is not None:
             into(x, results[k], where, options.get("casting", "same_kind"), f" of np.{ufunc.__name__}", wider=method == "__call__")
             results[k] = x
-    return tuple(results) if isinstance(found, tuple) else results[0]
+    return tuple(results) if isinstance(result, tuple) else results[0]
 
 
 def _at(ufunc: Any, x: Any, indices: Any, *values: Any) -> None:
@@ -135,11 +135,11 @@ def _at(ufunc: Any, x: Any, indices: Any, *values: Any) -> None:
     for k in range(int(turn.max(initial=_NONE)) + 1):
         now = np.nonzero(turn == k)[0]
         at = np.unravel_index(flat[now], x.shape)
-        found = ufunc(x[at], *(v[now] for v in operands))
+        changed = ufunc(x[at], *(v[now] for v in operands))
         into_part = f" of np.{ufunc.__name__}.at"
-        if not np.can_cast(found.dtype, x.dtype, "same_kind"):
-            raise TypeError(f"cannot cast output{into_part} from {found.dtype} to {x.dtype} with casting rule 'same_kind'")
-        x[at] = found
+        if not np.can_cast(changed.dtype, x.dtype, "same_kind"):
+            raise TypeError(f"cannot cast output{into_part} from {changed.dtype} to {x.dtype} with casting rule 'same_kind'")
+        x[at] = changed
 
 
 # Functions and methods.
@@ -249,10 +249,10 @@ def _resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
 
 def _viewed(self: Any, *args: Any, **options: Any) -> Any:
     """As NumPy's, but for the bytes of traced values."""
-    found = np.ndarray.view(self, *args, **options)
-    if isinstance(found, Memory) and (contents := contents_of(self)) is not None:
-        contents.seen(found)
-    return found
+    view = np.ndarray.view(self, *args, **options)
+    if isinstance(view, Memory) and (contents := contents_of(self)) is not None:
+        contents.seen(view)
+    return view
 
 
 METHODS: Mapping[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort": _sort, "resize": _resize, "view": _viewed}
@@ -280,10 +280,10 @@ def set_objects(x: Any, index: Any, value: Any) -> None:
 def _shaped(value: Any) -> Any:
     """Nested lists of traced arrays as an array of objects."""
     if isinstance(value, Array):
-        found = np.empty(value.shape, object)
+        objects = np.empty(value.shape, object)
         for k in np.ndindex(value.shape):
-            found[k] = value[k] if k else value
-        return found
+            objects[k] = value[k] if k else value
+        return objects
     if isinstance(value, list | tuple):
         return np.stack([_shaped(v) for v in value])
     one = np.empty((), object)
