@@ -33,8 +33,8 @@ from tidu_cli.errors import did_you_mean
 
 
 def _asarray(x: Operand, dtype: Any = None, *args: object, **options: object) -> Array:
-    found = an_array(x)
-    return found if dtype is None else found.convert(np.dtype(dtype))
+    array = an_array(x)
+    return array if dtype is None else array.convert(np.dtype(dtype))
 
 
 def _full_like(
@@ -42,8 +42,8 @@ def _full_like(
 ) -> Array:
     like = arrays_in([x, fill_value])[0]
     model = lift(x, like)
-    found = lift(fill_value, like, model.dtype if dtype is None else np.dtype(dtype))
-    return found.broadcast(model.shape if shape is None else sizes_of(shape))
+    filling = lift(fill_value, like, model.dtype if dtype is None else np.dtype(dtype))
+    return filling.broadcast(model.shape if shape is None else sizes_of(shape))
 
 
 def _filled(value: Any) -> Callable[..., Array]:
@@ -104,8 +104,8 @@ def numpys(name: str) -> Any:
     if name == "sliding_window_view":
         return np.lib.stride_tricks.sliding_window_view
     module, _, function = name.rpartition(".")
-    found = getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
-    return getattr(found, "numpys", found)  # while something is traced, some names stand for other functions
+    current = getattr({"": np, "linalg": np.linalg, "fft": np.fft}[module], function, None)
+    return getattr(current, "numpys", current)  # while something is traced, some names stand for other functions
 
 
 @lru_cache(maxsize=1024)
@@ -155,11 +155,11 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def written_exactly(out: Array, found: Array, what: str) -> Array:
+def written_exactly(out: Array, result: Array, what: str) -> Array:
     """`out` with what a function gave, which may depend on the dtype of `out` if that is another one."""
-    if found.type != out.type:
-        raise UntraceableError(f"{what} gives {found.type}, and out is {out.type}; write out[...] = {what}(...)")
-    return statements.written(out, found, what)
+    if result.type != out.type:
+        raise UntraceableError(f"{what} gives {result.type}, and out is {out.type}; write out[...] = {what}(...)")
+    return statements.written(out, result, what)
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {k: _as_numpys(k, v) for group in GROUPS.values() for k, v in group.items()}
@@ -197,18 +197,18 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
     if function in CREATION:
         name = CREATION[function]
         if not holds_arrays(args, options):
-            found = function(*args, **options)
-            constant = shared(name, like.recorder.constant(found), (), {})
-            if not found.flags.c_contiguous:
+            array = function(*args, **options)
+            constant = shared(name, like.recorder.constant(array), (), {})
+            if not array.flags.c_contiguous:
                 rooted(constant).root.contiguous = None
-            if args and isinstance(args[0], np.ndarray) and np.may_share_memory(found, args[0]):
+            if args and isinstance(args[0], np.ndarray) and np.may_share_memory(array, args[0]):
                 rooted(constant).writable = False
             return constant
         if "array" in name:
             options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
-            found = shared("array" if copies else name, _asarray(*args, **options), args, options, function)
-            return FUNCTIONS["atleast_1d"](found) if name in ("ascontiguousarray", "asfortranarray") else found
+            array = shared("array" if copies else name, _asarray(*args, **options), args, options, function)
+            return FUNCTIONS["atleast_1d"](array) if name in ("ascontiguousarray", "asfortranarray") else array
     implementation = _by_function().get(function)
     if implementation is None:
         raise UnknownFunctionError(refusal(f"{function.__module__}.{function.__name__}".removeprefix("numpy."), "np."))
@@ -288,8 +288,8 @@ def _resolving(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _operator(name: str, *operands: Operand) -> Any:
-    found = ufunc_again(name, operands)
-    return apply_operator(name, *resolved(operands)) if found is None else found
+    result = ufunc_again(name, operands)
+    return apply_operator(name, *resolved(operands)) if result is None else result
 
 
 PROTOCOLS: Mapping[str, Callable[..., Any]] = {

@@ -110,8 +110,8 @@ def places(x: Array, shape: tuple[int, ...], axis: int, dtype: str = "i64") -> A
 def reduce(x: Array, op: str, axis: Any, keepdims: Any) -> Array:
     """A reducing primitive along axes, all for None."""
     axes = normal_axes(axis, x.ndim)
-    found = x.emit(op, axes=axes) if axes else x
-    return found.reshaped(resized(x.shape, axes)) if keepdims is True else found
+    reduced = x.emit(op, axes=axes) if axes else x
+    return reduced.reshaped(resized(x.shape, axes)) if keepdims is True else reduced
 
 
 def product(x: Array, y: Array, contract: tuple[Axes, Axes], batch: tuple[Axes, Axes] = ((), ())) -> Array:
@@ -231,14 +231,14 @@ def sliced(x: Array, entries: list[Any]) -> Array:
 class Picked(Frozen, slots=False):
     """What arrays of integers pick of an array: windows along the axes `offsets` of what they give, at the index `vectors`.
 
-    `axes` are those of the array that the vectors are about. `found` is the shape of the windows, and `shape` that with new axes.
+    `axes` are those of the array that the vectors index. `gathered` is the shape of the windows, and `shape` that with new axes.
     `constant` are the places as NumPy's integers, an axis each, None if one of them is traced.
     """
 
     vectors: Array
     axes: tuple[int, ...]
     offsets: tuple[int, ...]
-    found: tuple[int, ...]
+    gathered: tuple[int, ...]
     shape: tuple[int, ...]
     constant: tuple[Any, ...] | None
 
@@ -261,18 +261,18 @@ def picked(x: Array, entries: list[Any]) -> Picked:
     first = sum(1 for k in windows if k < places[0]) if together else 0
     offsets = tuple(k if k < first else k + len(batch) for k in range(len(windows)))
     sizes = [x.shape[axis_of[k]] for k in windows]
-    found = (*sizes[:first], *batch, *sizes[first:])
+    gathered = (*sizes[:first], *batch, *sizes[first:])
     # New axes go where None stands among what is not an index array.
     shape = [1 if e is None else x.shape[axis_of[k]] for k, e in enumerate(entries) if k not in places]
     at = places[0] if together else 0
     shape[at:at] = batch
-    return Picked(vectors, axes, offsets, found, tuple(shape), constants if constant else None)
+    return Picked(vectors, axes, offsets, gathered, tuple(shape), constants if constant else None)
 
 
 def _gathered(x: Array, at: Picked) -> Array:
     """What is picked of x."""
-    if not math.prod(at.found) or not x.size:
-        return filled(x, 0, at.found)
+    if not math.prod(at.gathered) or not x.size:
+        return filled(x, 0, at.gathered)
     return x.emit(
         "gather",
         at.vectors,

@@ -81,8 +81,8 @@ def _of_each(numpys: Callable[..., Any]) -> Callable[..., Any]:
     """A function that adds axes to one array, or to several, one after the other."""
 
     def of_each(*arrays: Operand) -> Any:
-        found = tuple(map(_with_axes_of_one(numpys), lifted(*arrays)))
-        return found[0] if len(found) == 1 else found
+        results = tuple(map(_with_axes_of_one(numpys), lifted(*arrays)))
+        return results[0] if len(results) == 1 else results
 
     return of_each
 
@@ -95,9 +95,9 @@ def broadcast_to(x: Array, shape: Any, subok: bool = False) -> Array:
 
 
 def broadcast_arrays(*arrays: Operand, subok: bool = False) -> tuple[Array, ...]:
-    found = lifted(*arrays)
-    shape = common_shape(*(x.shape for x in found))
-    return tuple(x.broadcast(shape) for x in found)
+    given = lifted(*arrays)
+    shape = common_shape(*(x.shape for x in given))
+    return tuple(x.broadcast(shape) for x in given)
 
 
 def flip(x: Array, axis: Any = None) -> Array:

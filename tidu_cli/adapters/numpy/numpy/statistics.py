@@ -40,8 +40,8 @@ def sort(
     x: Array, axis: int | None = -1, kind: object = None, order: object = None, *, stable: object = None, descending: bool = False
 ) -> Array:
     x, k = along(x, axis)
-    found = x.emit("sort", dimension=k)
-    return flip(found, k) if descending else found
+    ascending = x.emit("sort", dimension=k)
+    return flip(ascending, k) if descending else ascending
 
 
 def argsort(
@@ -164,8 +164,8 @@ def nanvar(
     count = sum(x.emit("eq", x), axis, keepdims=True).convert(real_of(x))
     off = where_(is_nan(x), x.dtype.type(0), x - nansum(x, axis, keepdims=True) / count)
     freedom = count - (correction if is_given(correction) else ddof)
-    found = sum(_squares(off), axis, keepdims=True) / where_(freedom > 0, freedom, freedom.dtype.type(math.nan))
-    return found if keepdims is True else sum(found, axis)
+    variance = sum(_squares(off), axis, keepdims=True) / where_(freedom > 0, freedom, freedom.dtype.type(math.nan))
+    return variance if keepdims is True else sum(variance, axis)
 
 
 def average(x: Operand, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Array:
@@ -188,8 +188,8 @@ def median(x: Array, axis: Any = None, out: object = None, overwrite_input: bool
     if not n:
         raise ValueError(f"the median of no elements ({x.type})")
     middle = mean(indexed(sort(flat, -1), (..., slice((n - 1) // 2, n // 2 + 1))), -1)
-    found = _nan_where_unordered(middle, flat)
-    return found.reshaped(resized(x.shape, axes)) if keepdims is True else found
+    medians = _nan_where_unordered(middle, flat)
+    return medians.reshaped(resized(x.shape, axes)) if keepdims is True else medians
 
 
 def _one_axis(x: Array, axis: Any) -> tuple[Array, tuple[int, ...]]:
@@ -200,11 +200,11 @@ def _one_axis(x: Array, axis: Any) -> tuple[Array, tuple[int, ...]]:
     return x.reshaped((*left, math.prod(x.shape[len(left) :]))), axes
 
 
-def _nan_where_unordered(found: Array, x: Array) -> Array:
+def _nan_where_unordered(values: Array, x: Array) -> Array:
     if x.type.dtype not in FLOATS:
-        return found
-    nan = found.constant(found.dtype.type(math.nan)).broadcast(found.shape)
-    return select(any_(is_nan(x), -1).broadcast(found.shape), nan, found)
+        return values
+    nan = values.constant(values.dtype.type(math.nan)).broadcast(values.shape)
+    return select(any_(is_nan(x), -1).broadcast(values.shape), nan, values)
 
 
 _ROUNDINGS: Mapping[str, Callable[[float], int]] = {"lower": math.floor, "higher": math.ceil, "nearest": round}
@@ -234,9 +234,9 @@ def _quantiles(numpys: Callable[..., Any], shares_of: Callable[[Any], Any]) -> C
         dtype = flat.dtype if x.type.dtype in ("bool", "bf16") else numpys(np.ones(1, x.dtype), q, method=method).dtype
         places = shares * (flat.shape[-1] - 1)
         ordered = sort(flat, -1)
-        found = [_nan_where_unordered(_between(ordered, float(place), method, dtype), flat) for place in places.reshape(-1)]
-        found = [f.reshaped(resized(x.shape, axes)) for f in found] if keepdims is True else found
-        return stack(found).reshaped((*places.shape, *found[0].shape)) if places.ndim else found[0]
+        values = [_nan_where_unordered(_between(ordered, float(place), method, dtype), flat) for place in places.reshape(-1)]
+        values = [f.reshaped(resized(x.shape, axes)) for f in values] if keepdims is True else values
+        return stack(values).reshaped((*places.shape, *values[0].shape)) if places.ndim else values[0]
 
     return quantiles
 
@@ -252,8 +252,8 @@ def _between(ordered: Array, place: float, method: str, dtype: Any) -> Array:
     t = place - below if method == "linear" or below == above else 0.5
     low, high = indexed(ordered, (..., below)), indexed(ordered, (..., above))
     # From the nearer end, as NumPy, so that both ends are exact.
-    found: Array = low + (high - low) * dtype.type(t) if t < 0.5 else high - (high - low) * dtype.type(1 - t)
-    return found.convert(dtype)
+    value: Array = low + (high - low) * dtype.type(t) if t < 0.5 else high - (high - low) * dtype.type(1 - t)
+    return value.convert(dtype)
 
 
 def cov(
@@ -270,8 +270,8 @@ def cov(
     x = x.convert(np.result_type(x.dtype, np.float64) if dtype is None else np.dtype(dtype))
     freedom = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
     off = x - mean(x, 1, keepdims=True)
-    found = matmul(off, off.conj().T) / max(freedom, 0)
-    return squeeze(found)
+    covariance = matmul(off, off.conj().T) / max(freedom, 0)
+    return squeeze(covariance)
 
 
 def _rows(x: Array, turned: bool) -> Array:

@@ -32,10 +32,10 @@ def _select(conditions: Sequence[Operand], choices: Sequence[Operand], default: 
         raise ValueError("as many conditions as choices")
     like = arrays_in([conditions, choices, default])[0]
     dtype = result_dtype(*choices, default)
-    found = lift(default, like, dtype)
+    chosen = lift(default, like, dtype)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        found = where(condition, lift(choice, like, dtype), found)
-    return found
+        chosen = where(condition, lift(choice, like, dtype), chosen)
+    return chosen
 
 
 def clip(
@@ -46,10 +46,10 @@ def clip(
     x = x if arrays_in([x]) else np.asarray(x)  # which gives way no more, as in NumPy
     kept = [_in_range(x, low, low=True), _in_range(x, high, low=False)]
     dtype = result_dtype(x, *(v for v in kept if v is not None))
-    found = lift(x, like, dtype)
+    clipped = lift(x, like, dtype)
     for name, bound in zip(("maximum", "minimum"), kept, strict=True):
-        found = found if bound is None else apply_ufunc(name, found, lift(bound, like, dtype))
-    return found
+        clipped = clipped if bound is None else apply_ufunc(name, clipped, lift(bound, like, dtype))
+    return clipped
 
 
 def _in_range(x: Operand, bound: Operand, *, low: bool) -> Operand:
@@ -87,8 +87,8 @@ def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Any:
 def isin(element: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False, **options: Any) -> Array:
     """Each element is compared with each."""
     x, among = lifted(element, test_elements)
-    found = (x.reshaped((*x.shape, 1)) == among.reshaped((1,) * x.ndim + (among.size,))).any(axis=-1)
-    return ~found if invert else found
+    present = (x.reshaped((*x.shape, 1)) == among.reshaped((1,) * x.ndim + (among.size,))).any(axis=-1)
+    return ~present if invert else present
 
 
 def real(x: Array) -> Array:
@@ -100,8 +100,8 @@ def imag(x: Array) -> Array:
 
 
 def angle(z: Array, deg: bool = False) -> Array:
-    found = apply_ufunc("arctan2", imag(z) if z.type.complex else 0, real(z))
-    return found * (180 / np.pi) if deg else found
+    radians = apply_ufunc("arctan2", imag(z) if z.type.complex else 0, real(z))
+    return radians * (180 / np.pi) if deg else radians
 
 
 def sinc(x: Array) -> Array:
@@ -140,8 +140,8 @@ def round(x: Array, decimals: int = 0, out: object = None) -> Array:
 
 def nan_to_num(x: Operand, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     if not copy and isinstance(x, Array) and x.type.inexact:
-        found: Array = x.recorder.numpy["out"](x, nan_to_num(x, True, nan, posinf, neginf), "np.nan_to_num")
-        return found
+        changed: Array = x.recorder.numpy["out"](x, nan_to_num(x, True, nan, posinf, neginf), "np.nan_to_num")
+        return changed
     x = an_array(x, nan)
     if x.type.complex:
         parts = (nan_to_num(x.emit(part), copy, nan, posinf, neginf) for part in ("real", "imag"))

@@ -35,9 +35,9 @@ def all_of(*conditions: Array) -> Array:
     return reduce(lambda p, q: p.emit("and", q), conditions)
 
 
-def _within(condition: Array, found: Array) -> Array:
-    """What was found where the condition holds, NaN elsewhere."""
-    return select(condition, found, filled(found, math.nan))
+def _within(condition: Array, value: Array) -> Array:
+    """The value where the condition holds, NaN elsewhere."""
+    return select(condition, value, filled(value, math.nan))
 
 
 def gammasgn(x: Array) -> Array:
@@ -107,14 +107,14 @@ def _known(*operands: Array) -> Array:
 
 def _huber(delta: Array, r: Array) -> Array:
     size = abs(r)
-    found = select(size <= delta, r.emit("square") * 0.5, delta * (size - delta * 0.5))
-    return select(delta < 0, filled(r, math.inf), found)
+    loss = select(size <= delta, r.emit("square") * 0.5, delta * (size - delta * 0.5))
+    return select(delta < 0, filled(r, math.inf), loss)
 
 
 def _pseudo_huber(delta: Array, r: Array) -> Array:
     width = safe(delta.emit("ne", filled(delta, 0)), delta, 1.0)
-    found = width.emit("square") * ((r / width).emit("square").emit("log1p") * 0.5).emit("expm1")
-    return select(delta < 0, filled(r, math.inf), select(delta.emit("eq", filled(delta, 0)), filled(r, 0), found))
+    loss = width.emit("square") * ((r / width).emit("square").emit("log1p") * 0.5).emit("expm1")
+    return select(delta < 0, filled(r, math.inf), select(delta.emit("eq", filled(delta, 0)), filled(r, 0), loss))
 
 
 def _power_of(log: Array, exponent: Array) -> Array:
@@ -144,9 +144,9 @@ def _inverse(y: Array, exponent: Array) -> Array:
     inside = safe(product > -1, product, 0.0)
     near = abs(inside) < 0.5
     series = y * (-safe(near, inside, 0.0)).emit("hyp2f1", a=1.0, b=1.0, c=2.0)
-    found = select(near, series, safe(near.emit("not"), inside, 1.0).emit("log1p") / safe(near.emit("not"), exponent, 1.0))
+    logarithm = select(near, series, safe(near.emit("not"), inside, 1.0).emit("log1p") / safe(near.emit("not"), exponent, 1.0))
     outside = select(end, -math.inf * exponent.emit("sign"), filled(y, math.nan))
-    return select(product > -1, found, outside)
+    return select(product > -1, logarithm, outside)
 
 
 def _stdtr(df: Array, t: Array) -> Array:
@@ -158,11 +158,11 @@ def _stdtr(df: Array, t: Array) -> Array:
     normal = all_of(df > 1e4, square < df.emit("sqrt") * 0.04)
     near = all_of(square < 1, square < df, normal.emit("not"))
     tail = (df * 0.5).emit("regularized_incomplete_beta", filled(t, 0.5), df / (df + select(near, df, square))) * 0.5
-    found = select(t < 0, tail, 1 - tail)
+    by_tail = select(t < 0, tail, 1 - tail)
     small = safe(near, t, 0.0)
     turned = (df * 0.5).emit("regularized_incomplete_beta", df * 0.5, small / (df + small.emit("square")).emit("sqrt") * 0.5 + 0.5)
     fisher = _nearly_normal(safe(normal, df, 1e4), safe(normal, t, 0.0))
-    return _within(df > 0, select(normal, fisher, select(near, turned, found)))
+    return _within(df > 0, select(normal, fisher, select(near, turned, by_tail)))
 
 
 def _nearly_normal(df: Array, t: Array) -> Array:

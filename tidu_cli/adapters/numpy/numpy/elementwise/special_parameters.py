@@ -49,12 +49,12 @@ def _recurrence(
 
     def polynomial(x: Array, n: float, alpha: float = 0.0) -> Array:
         degree = _degree(name, n)
-        before, found = filled(x, 1), first(x, alpha)
+        before, current = filled(x, 1), first(x, alpha)
         if degree == 0:
             return before
         for k in range(1, degree):
-            before, found = found, step(k, x, found, before, alpha)
-        return found
+            before, current = current, step(k, x, current, before, alpha)
+        return current
 
     return polynomial
 
@@ -77,22 +77,22 @@ def _genlaguerre(x: Array, n: float, alpha: float) -> Array:
 
 def falling(x: Array, k: int) -> Array:
     """x (x - 1) ... (x - k + 1)"""
-    found = filled(x, 1)
+    product = filled(x, 1)
     for j in range(k):
-        found = found * (x - j) if j else x
-    return found
+        product = product * (x - j) if j else x
+    return product
 
 
 def rising(x: Array, k: int) -> Array:
     """x (x + 1) ... (x + k - 1), Pochhammer's symbol; for k < 0 it is 1 / ((x - 1) ... (x + k))."""
-    found = filled(x, 1)
+    product = filled(x, 1)
     if k < 0:
         for j in range(-k):
-            found = found * (x - (j + 1)) if j else x - 1
-        return 1 / found
+            product = product * (x - (j + 1)) if j else x - 1
+        return 1 / product
     for j in range(k):
-        found = found * (x + j) if j else x
-    return found
+        product = product * (x + j) if j else x
+    return product
 
 
 MOST_FACTORS = 64
@@ -110,8 +110,8 @@ def gamma_ratio(above: Array, below: Array) -> Array:
 def _sine(x: Array) -> Array:
     """sin πx, which is 0 at whole numbers."""
     whole = x.emit("round", rounding_method="TO_NEAREST_EVEN")
-    found = ((x - whole) * math.pi).emit("sin")
-    return select(whole.emit("rem", filled(x, 2)).emit("eq", filled(x, 0)), found, -found)
+    sine = ((x - whole) * math.pi).emit("sin")
+    return select(whole.emit("rem", filled(x, 2)).emit("eq", filled(x, 0)), sine, -sine)
 
 
 WITH_PARAMETERS: Mapping[str, Parametrized] = {

@@ -50,8 +50,8 @@ def apply_ufunc(name: str, *operands: Operand, dtype: Any = None) -> Array:
     Dtypes and broadcasting are NumPy's. Raises BuildError for dtypes that it does not take.
     """
     if name in CONTRACTIONS:
-        found: Array = arrays_in(operands)[0].recorder.numpy[name](*operands)
-        return found
+        contracted: Array = arrays_in(operands)[0].recorder.numpy[name](*operands)
+        return contracted
     if name in ("power", "float_power") and dtype is None:
         simple = _fixed_power(name, operands[0], operands[1])
         if simple is not None:
@@ -68,13 +68,13 @@ def apply_operator(name: str, *operands: Operand) -> Any:
     x, *rest = operands
     if name == "power" and type(rest[0]) is int and rest[0] == 2 and isinstance(x, Array) and x.type.dtype == "bool":
         return apply_ufunc("square", x)
-    found: Any = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
+    result: Any = apply_ufunc_all(name, *operands) if name == "divmod" else apply_ufunc(name, *operands)
     if any(isinstance(x, Array) and x.weak for x in operands) and not any(isinstance(kind(x), str) for x in operands):
-        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
+        return tuple(map(_weak, result)) if isinstance(result, tuple) else _weak(result)
     for operand in operands:
         if isinstance(operand, Array) and operand.share is not None:
-            return tuple([like_operands(x, operands) for x in found]) if name == "divmod" else like_operands(found, operands)
-    return found
+            return tuple([like_operands(x, operands) for x in result]) if name == "divmod" else like_operands(result, operands)
+    return result
 
 
 def ufunc_again(name: str, operands: Sequence[Operand]) -> Any:
@@ -96,10 +96,10 @@ def ufunc_again(name: str, operands: Sequence[Operand]) -> Any:
         given.append(x)
     key = (name, *[x.type for x in given])
     several = name in SEVERAL_RESULTS
-    found = like.recorder.repeats.call(key, partial(apply_ufunc_all if several else apply_ufunc, name), given)
+    result = like.recorder.repeats.call(key, partial(apply_ufunc_all if several else apply_ufunc, name), given)
     if all(x.share is None for x in given):
-        return found
-    return tuple([like_operands(x, given) for x in found]) if several else like_operands(found, given)
+        return result
+    return tuple([like_operands(x, given) for x in result]) if several else like_operands(result, given)
 
 
 def _weak(x: Array) -> Array:
@@ -120,11 +120,11 @@ def apply_ufunc_all(name: str, *operands: Operand, dtype: Any = None) -> tuple[A
     loop, results = _dtypes(name, tuple([kind(x) for x in operands]), dtype)
     if name in SCIPYS:
         like = arrays_in(operands)[0]
-        found = parametrized(name, operands, lambda rest: lift(rest[0], like, loop[-1]))
-        if found is not None:
-            return (found.convert(results[0]),)
-    found_array = next((x for x in operands if isinstance(x, Array)), None)
-    like = arrays_in(operands)[0] if found_array is None else found_array
+        value = parametrized(name, operands, lambda rest: lift(rest[0], like, loop[-1]))
+        if value is not None:
+            return (value.convert(results[0]),)
+    first = next((x for x in operands if isinstance(x, Array)), None)
+    like = arrays_in(operands)[0] if first is None else first
     arrays = [lift(x, like, d) for x, d in zip(operands, loop, strict=True)]
     shape = common_shape(*[x.type.shape for x in arrays])
     rule = UFUNCS.get(name) or SCIPYS[name]
@@ -156,14 +156,14 @@ def _dtypes(name: str, kinds: tuple[Any, ...], dtype: Any) -> tuple[tuple[str, .
     given = [dtype_of(k) if isinstance(k, str) else np.dtype(k) if alone else k for k in kinds]
     signature = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
     try:
-        found = ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout), signature=signature)
+        dtypes = ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout), signature=signature)
     except TypeError:
         if set(kinds) == {"bf16"}:
             return kinds, ("bf16",) * ufunc.nout  # SciPy's have no loops for it
         shown = ", ".join(k if isinstance(k, str) else f"a Python {k.__name__}" for k in kinds)
         way = "; x / np.timedelta64(1, 'h') is a number of hours" if TIMES.intersection(kinds) else ""
         raise BuildError(f"{name} does not take {shown}{way}") from None
-    names = tuple(map(name_of, found))
+    names = tuple(map(name_of, dtypes))
     refused = _REAL_ONLY if name in SCIPYS and name not in COMPLEX else _UNORDERED if name in _ORDERING else ""
     if refused and COMPLEXES.intersection(names[: ufunc.nin]):
         raise BuildError(f"{name} of complex numbers {refused}")
@@ -196,9 +196,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Operand], options: Mapp
     """What `__array_ufunc__` does. Raises UnknownFunctionError and UntraceableError for what has no counterpart."""
     name = ufunc.__name__
     if method == "__call__" and not options and (name in UFUNCS or name in SCIPYS):
-        found = ufunc_again(name, inputs)
-        if found is not None:
-            return tuple([like_operands(x, inputs) for x in found]) if isinstance(found, tuple) else like_operands(found, inputs)
+        result = ufunc_again(name, inputs)
+        if result is not None:
+            return tuple([like_operands(x, inputs) for x in result]) if isinstance(result, tuple) else like_operands(result, inputs)
     numpy = arrays_in([*inputs, options])[0].recorder.numpy
     options = {k: v for k, v in options.items() if not (k == "where" and v is True) and v is not None}
     if any(isinstance(x, Selection) for x in inputs):
@@ -250,10 +250,10 @@ def _into(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str,
             "x += y, and leave out= out"
         )
     where, numpy = options.pop("where", True), outs[0].recorder.numpy
-    found = (
+    result = (
         call_ufunc(ufunc, method, [*inputs], options) if arrays_in(inputs) else _constant(ufunc, method, inputs, options, outs[0])
     )
-    parts = found if isinstance(found, tuple) else (found,)
+    parts = result if isinstance(result, tuple) else (result,)
     for out, part in zip(outs, parts, strict=True):
         new = part if where is True else numpy["where"](where, part, out).convert(part.type.dtype)
         numpy["out"](out, new, f"np.{ufunc.__name__}", broadcast=method == "__call__")
@@ -261,5 +261,5 @@ def _into(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str,
 
 
 def _constant(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str, Any], out: Array) -> Array:
-    found: Array = out.constant(getattr(ufunc, method)(*inputs, **options))
-    return found
+    constant: Array = out.constant(getattr(ufunc, method)(*inputs, **options))
+    return constant

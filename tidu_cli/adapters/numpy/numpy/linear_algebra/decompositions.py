@@ -170,5 +170,5 @@ def cond(x: Array, p: Any = None) -> Array:
         greatest, least = s[..., 0], s[..., -1]
         return least / greatest if p == -2 else greatest / least
     a = square(x, "cond")
-    found: Array = matrix_norm(a, ord=p) * matrix_norm(inv(a), ord=p)
-    return found
+    condition: Array = matrix_norm(a, ord=p) * matrix_norm(inv(a), ord=p)
+    return condition

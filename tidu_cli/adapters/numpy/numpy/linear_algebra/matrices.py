@@ -11,28 +11,28 @@ from tidu_cli.lax.linear_algebra.matrices import DTYPES
 
 def inexact(x: Operand, like: Array, name: str) -> Array:
     """An operand as an Array of a dtype that linear algebra takes: as NumPy has it, integers and bools become f64."""
-    found = lift(x, like)
-    if not found.type.inexact:
-        return found.convert("f64") if isinstance(x, Array) else lift(np.asarray(x, np.float64), like)
-    if found.type.dtype not in DTYPES:
-        raise TypeError(f"{name} takes f32, f64, c64 and c128, got {found.type}; convert it first")
-    return found
+    array = lift(x, like)
+    if not array.type.inexact:
+        return array.convert("f64") if isinstance(x, Array) else lift(np.asarray(x, np.float64), like)
+    if array.type.dtype not in DTYPES:
+        raise TypeError(f"{name} takes f32, f64, c64 and c128, got {array.type}; convert it first")
+    return array
 
 
 def matrices(x: Array, name: str) -> Array:
     """An operand that is of matrices. Raises ValueError if it has fewer than two axes."""
-    found = inexact(x, x, name)
-    if found.ndim < 2:
-        raise ValueError(f"{name} takes matrices, got {found.type}")
-    return found
+    array = inexact(x, x, name)
+    if array.ndim < 2:
+        raise ValueError(f"{name} takes matrices, got {array.type}")
+    return array
 
 
 def square(x: Array, name: str) -> Array:
     """An operand that is of square matrices. Raises ValueError if it is not."""
-    found = inexact(x, x, name)
-    if found.ndim < 2 or found.shape[-1] != found.shape[-2]:
-        raise ValueError(f"{name} takes square matrices, got {found.type}")
-    return found
+    array = inexact(x, x, name)
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2]:
+        raise ValueError(f"{name} takes square matrices, got {array.type}")
+    return array
 
 
 def system(a: Operand, b: Operand, name: str) -> list[Array]:
@@ -48,5 +48,5 @@ def singular_values(x: Array) -> Array:
 
 def adjoint(x: Array) -> Array:
     """Conjugate transposes."""
-    found: Array = x.mT.conj()
-    return found
+    transposed: Array = x.mT.conj()
+    return transposed

@@ -147,8 +147,8 @@ def cross(x: Operand, y: Operand, axis: int = -1) -> Array:
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise BuildError(f"cross takes vectors of 3 elements, got {a.type} and {b.type}")
     after, before = [1, 2, 0], [2, 0, 1]
-    found = a.take(after, axis=-1) * b.take(before, axis=-1) - a.take(before, axis=-1) * b.take(after, axis=-1)
-    return moveaxis(found, -1, axis)
+    vectors = a.take(after, axis=-1) * b.take(before, axis=-1) - a.take(before, axis=-1) * b.take(after, axis=-1)
+    return moveaxis(vectors, -1, axis)
 
 
 def kron(x: Operand, y: Operand) -> Array:
@@ -245,6 +245,6 @@ def _pair(x: Array, left: str, y: Array, right: str, later: set[str], result: st
     if first in right and first not in left:
         (x, left), (y, right) = (y, right), (x, left)
     axes = (([left.index(c) for c in labels], [right.index(c) for c in labels]) for labels in (contract, batch))
-    found = product(x, y, *axes)
+    contracted = product(x, y, *axes)
     labels = "".join(batch) + "".join(c for c in left if c not in shared) + "".join(c for c in right if c not in shared)
-    return found, labels
+    return contracted, labels

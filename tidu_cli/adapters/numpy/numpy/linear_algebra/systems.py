@@ -58,8 +58,8 @@ def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
         return sum_((x != 0).astype(real_of(x)), axes, keepdims=keepdims)
     if ord == 1:
         return sum_(size, axes, keepdims=keepdims)
-    found: Array = sum_(size**ord, axes, keepdims=keepdims) ** (1 / ord)
-    return found
+    p_norm: Array = sum_(size**ord, axes, keepdims=keepdims) ** (1 / ord)
+    return p_norm
 
 
 def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -69,8 +69,8 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
     if ord in (2, -2, "nuc"):
         values = singular_values(inexact(moveaxis(x, axes, (-2, -1)), x, "norm"))
         reduce = {2: max_, -2: min_, "nuc": sum_}[ord]
-        found = reduce(values, -1)
-        return found.reshaped(resized(x.shape, axes)) if keepdims else found
+        norms = reduce(values, -1)
+        return norms.reshaped(resized(x.shape, axes)) if keepdims else norms
     if ord not in (1, -1, math.inf, -math.inf):
         raise ValueError(f"the matrix norm of order {ord} is not defined; orders are 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc'")
     x = floating(x)
@@ -98,8 +98,8 @@ def solve(a: Operand, b: Operand) -> Array:
     if a.ndim == 2 and b.ndim > 2:
         # Right-hand sides of one matrix are columns of one system, whose matrix need not be repeated.
         columns = moveaxis(b, -2, 0)
-        found = _solved(lu, order, columns.reshaped((b.shape[-2], math.prod(columns.shape[1:]))))
-        return moveaxis(found.reshaped(columns.shape), 0, -2)
+        solutions = _solved(lu, order, columns.reshaped((b.shape[-2], math.prod(columns.shape[1:]))))
+        return moveaxis(solutions.reshaped(columns.shape), 0, -2)
     batch = common_shape(a.shape[:-2], b.shape[:-2])
     lu, order, b = (x.broadcast((*batch, *x.shape[-k:])) for x, k in ((lu, 2), (order, 1), (b, 2)))
     return _solved(lu, order, b)
@@ -156,8 +156,8 @@ def solve_triangular(a: Operand, b: Operand, trans: Any = 0, lower: bool = False
         raise ValueError(f"solve_triangular takes a matrix and a vector or a matrix, got {a.type} and {b.type}")
     columns = b if b.ndim == 2 else b.reshaped((b.size, 1))
     options = {"left_side": True, "lower": lower, "unit_diagonal": unit_diagonal}
-    found = a.emit("triangular_solve", columns, **options, transpose_a=turned > 0, conjugate_a=turned == 2 and a.type.complex)
-    return found.reshaped(b.shape)
+    solution = a.emit("triangular_solve", columns, **options, transpose_a=turned > 0, conjugate_a=turned == 2 and a.type.complex)
+    return solution.reshaped(b.shape)
 
 
 def matrix_power(x: Array, n: int) -> Array:
@@ -169,14 +169,14 @@ def matrix_power(x: Array, n: int) -> Array:
         return x.constant(np.eye(x.shape[-1]), x.dtype).broadcast(x.shape)
     if n < 0:
         x, n = inv(x), -n
-    found: Array | None = None
+    power: Array | None = None
     while n:
         if n & 1:
-            found = x if found is None else matmul(found, x)
+            power = x if power is None else matmul(power, x)
         n >>= 1
         x = matmul(x, x) if n else x
-    assert found is not None
-    return found
+    assert power is not None
+    return power
 
 
 def tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Array:

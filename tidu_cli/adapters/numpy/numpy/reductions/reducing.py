@@ -47,8 +47,8 @@ def _accumulating(op: str, of_bools: str, ufunc: str, neutral: int) -> Callable[
     ) -> Array:  # fmt: skip
         x = an_array(x, initial, where)
         x = _masked(x.convert(_summed_dtype(x, dtype)), where, neutral)
-        found = reduce(x, of_bools if x.type.dtype == "bool" else op, axis, keepdims)
-        return apply_ufunc(ufunc, found, lift(initial, found, found.dtype)) if is_given(initial) else found
+        total = reduce(x, of_bools if x.type.dtype == "bool" else op, axis, keepdims)
+        return apply_ufunc(ufunc, total, lift(initial, total, total.dtype)) if is_given(initial) else total
 
     return reduced
 
@@ -70,8 +70,8 @@ def _extremum(name: str) -> Callable[..., Array]:
             raise ValueError(f"the {name}imum of no elements ({x.type})")
         if x.type.complex:
             raise BuildError(f"{x.type} has no order; take the {name}imum of its magnitude, np.abs")
-        found = reduce(x, f"reduce_{name}", axis, keepdims)
-        return apply_ufunc(f"{name}imum", found, lift(initial, x, x.dtype)) if is_given(initial) else found
+        extreme = reduce(x, f"reduce_{name}", axis, keepdims)
+        return apply_ufunc(f"{name}imum", extreme, lift(initial, x, x.dtype)) if is_given(initial) else extreme
 
     return extremum
 
@@ -104,8 +104,8 @@ def _position(op: str) -> Callable[..., Array]:
         flat, k = along(x, axis)
         if not flat.shape[k]:
             raise ValueError(f"{op} of no elements ({x.type})")
-        found = flat.emit(op, axes=(k,), index_dtype="i64")
-        return found.reshaped(resized(x.shape, normal_axes(axis, x.ndim))) if keepdims is True else found
+        place = flat.emit(op, axes=(k,), index_dtype="i64")
+        return place.reshaped(resized(x.shape, normal_axes(axis, x.ndim))) if keepdims is True else place
 
     return position
 
@@ -121,10 +121,10 @@ def _cumulative(op: str) -> Callable[..., Array]:
         if axis is None and include_initial and x.ndim > 1:
             raise ValueError("cumulative sums and products of several axes need axis=")
         x, k = along(x, axis)
-        found = x.emit(op, axis=k)
+        running = x.emit(op, axis=k)
         if include_initial:
-            found = concatenate([filled(x, 0 if op == "cumsum" else 1, resized(x.shape, k)), found], k)
-        return found
+            running = concatenate([filled(x, 0 if op == "cumsum" else 1, resized(x.shape, k)), running], k)
+        return running
 
     return accumulate
 
@@ -138,8 +138,8 @@ def logsumexp(x: Array, axis: Any = None, keepdims: Any = False) -> Array:
     real = x.emit("real") if x.type.complex else x
     top = reduce(real, "reduce_max", axis, True).emit("stop_gradient")
     top = select(apply_ufunc("isfinite", top), top, filled(top, 0))
-    found = sum((x - top).emit("exp"), axis, keepdims=True).emit("log") + top
-    return found if keepdims is True else sum(found, axis)
+    logarithm = sum((x - top).emit("exp"), axis, keepdims=True).emit("log") + top
+    return logarithm if keepdims is True else sum(logarithm, axis)
 
 
 def softmax(x: Array, axis: Any = None) -> Array:
@@ -177,8 +177,8 @@ def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Cal
         if x.type.dtype not in FLOATS:
             return extremum(x, axis, **options)
         missing = is_nan(x)
-        found = extremum(where_(missing, x.dtype.type(neutral), x), axis, **options)
-        return found if is_given(initial) else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), found)
+        extreme = extremum(where_(missing, x.dtype.type(neutral), x), axis, **options)
+        return extreme if is_given(initial) else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), extreme)
 
     return reduced
 

@@ -37,10 +37,10 @@ def linspace(
     a, b = (expand_dims(v.broadcast(shape), k) for v in (a, b))
     share = np.arange(num) / max(num - 1 if endpoint else num, 1)
     shares = a.constant(share, real_of(a)).reshaped(laid_along(k, num, a.ndim))
-    found = a + (b - a) * shares
+    points = a + (b - a) * shares
     if endpoint and num > 1:
-        found = concatenate([part(found, k, slice(0, num - 1)), b], k)
-    return found if dtype is None else found.convert(np.dtype(dtype))
+        points = concatenate([part(points, k, slice(0, num - 1)), b], k)
+    return points if dtype is None else points.convert(np.dtype(dtype))
 
 
 def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
@@ -77,8 +77,8 @@ def gradient(f: Operand, *varargs: Any, axis: Any = None, edge_order: int = 1) -
         raise ValueError(f"{len(spacings)} distances for {len(axes)} axes")
     if edge_order != 1 or arrays_in(spacings) or any(np.iscomplexobj(h) for h in spacings):
         raise UntraceableError("np.gradient is traced with edge_order=1 and constant real distances; write differences of slices")
-    found = [_gradient(f, np.asarray(h, float), k) for h, k in zip(spacings, axes, strict=True)]
-    return found[0] if len(found) == 1 else tuple(found)
+    slopes = [_gradient(f, np.asarray(h, float), k) for h, k in zip(spacings, axes, strict=True)]
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 def _gradient(f: Array, h: Any, k: int) -> Array:
@@ -111,7 +111,7 @@ def polyval(p: Operand, x: Operand) -> Array:
     """By Horner's rule."""
     coefficients, at = lifted(p, x)
     at.recorder.require_room(3 * len(coefficients))  # of each a slice, a product and a sum
-    found = filled(at, 0)
+    value = filled(at, 0)
     for c in coefficients:
-        found = found * at + c
-    return found
+        value = value * at + c
+    return value

@@ -30,7 +30,7 @@ def slid(x: Array, kernel: Array, window: Window) -> Array:
         return slid(x.convert("i32"), kernel.convert("i32"), window) != 0
     rank, edges = x.ndim, zip(x.shape, kernel.shape, *window, strict=True)
     ones, axes = (1,) * rank, tuple(range(rank + 2))
-    found = x.reshaped((1, 1, *x.shape)).emit(
+    correlated = x.reshaped((1, 1, *x.shape)).emit(
         "conv_general_dilated",
         kernel.reshaped((1, 1, *kernel.shape)),
         window_strides=ones,
@@ -39,7 +39,7 @@ def slid(x: Array, kernel: Array, window: Window) -> Array:
         rhs_dilation=ones,
         dimension_numbers=ConvDimensionNumbers(lhs_spec=axes, rhs_spec=axes, out_spec=axes),
     )
-    return found.reshaped(found.shape[2:])
+    return correlated.reshaped(correlated.shape[2:])
 
 
 def _vectors(name: str, a: Operand, v: Operand) -> tuple[Array, Array]:

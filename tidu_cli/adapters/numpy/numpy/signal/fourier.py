@@ -54,12 +54,12 @@ def transform(x: Array, kind: str, lengths: Sequence[int], axes: Sequence[int], 
     for axis, n in zip(axes, sizes, strict=True):
         x = _resized(x, axis, n)
     order = [*(k for k in range(x.ndim) if k not in axes), *axes]
-    found = x.permuted(order).emit("fft", fft_type=kind, fft_lengths=tuple(lengths))
-    found = found.permuted(sorted(range(len(order)), key=order.__getitem__))
+    transformed = x.permuted(order).emit("fft", fft_type=kind, fft_lengths=tuple(lengths))
+    transformed = transformed.permuted(sorted(range(len(order)), key=order.__getitem__))
     scale = _scale(norm, prod(lengths), kind in ("IFFT", "IRFFT"))
-    found = found if scale == 1 else found * scale
+    transformed = transformed if scale == 1 else transformed * scale
     # The result of half precision is that again where NumPy makes nothing complex of it before.
-    return found.convert(given) if (given, kind, len(axes)) == ("f16", "IRFFT", 1) else found
+    return transformed.convert(given) if (given, kind, len(axes)) == ("f16", "IRFFT", 1) else transformed
 
 
 def _lengths(x: Array, s: Any, axes: Any, kind: str) -> tuple[list[int], list[int]]:

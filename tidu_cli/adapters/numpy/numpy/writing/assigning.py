@@ -103,7 +103,7 @@ def _broadcast_along(x: Array, n_axes: int, axis: int, value: Array, *, traced: 
 
 
 def _scattered(x: Array, at: Picked, new: Array) -> Array:
-    if not math.prod(at.found) or not x.size:
+    if not math.prod(at.gathered) or not x.size:
         return x
     numbers = ScatterDimensionNumbers(
         update_window_dims=at.offsets, inserted_window_dims=tuple(sorted(at.axes)), scatter_dims_to_operand_dims=at.axes
@@ -111,7 +111,7 @@ def _scattered(x: Array, at: Picked, new: Array) -> Array:
     return x.emit(
         "scatter",
         at.vectors,
-        new.reshaped(at.found),
+        new.reshaped(at.gathered),
         dimension_numbers=numbers,
         mode="clip" if at.constant is None else "promise_in_bounds",
         unique_indices=at.constant is not None and unique(x, at),

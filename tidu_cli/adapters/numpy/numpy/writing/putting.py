@@ -141,10 +141,10 @@ def at_places(ufunc: Any, inputs: Sequence[Any]) -> None:
         return set_item(x, index, ufunc(x[index], *rest))
     operands = [v if isinstance(v, NUMBERS) else fitted(lift(v, x), np.shape(at)).reshaped((np.size(at),)) for v in rest]
     row, at = x.reshaped((x.size,)), at.reshape(-1)
-    found = ufunc(row[:1], *(v if isinstance(v, NUMBERS) else v[:1] for v in operands))
+    trial = ufunc(row[:1], *(v if isinstance(v, NUMBERS) else v[:1] for v in operands))
     if not at.size:
         return None
-    exact = found.type.dtype == x.type.dtype and (name in ("add", "subtract") or isinstance(at, Array))
+    exact = trial.type.dtype == x.type.dtype and (name in ("add", "subtract") or isinstance(at, Array))
     if name in _SCATTERS and exact and len(operands) == 1 and at.size > 1:
         row = _scattered_row(row, at, converted(operands[0], x).broadcast(at.shape), _SCATTERS[name])
     elif isinstance(at, Array) and at.size > 1:

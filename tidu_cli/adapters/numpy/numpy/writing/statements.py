@@ -95,28 +95,28 @@ def changed_by(x: Array, name: str, symbol: str, other: object) -> Any:
         raise UntraceableError("x @= y takes a y of two axes or more; write x = x @ y")
     statement, instead = f"x {symbol}= y", f"write x = x {symbol} y"
     require_writable(x, statement)
-    found: Array = x.recorder.numpy["operator"](name, x, other)
-    if found.type.shape != x.type.shape:
-        raise UntraceableError(f"{statement} gives {found.type}, which does not fit into x, {x.type}; {instead}")
-    if found.type.dtype != x.type.dtype and (not x.type.rank or not np.can_cast(found.dtype, x.dtype, "same_kind")):
-        raise UntraceableError(f"{statement} gives {found.type}, which is not converted to {x.type.dtype} in place; {instead}")
+    new: Array = x.recorder.numpy["operator"](name, x, other)
+    if new.type.shape != x.type.shape:
+        raise UntraceableError(f"{statement} gives {new.type}, which does not fit into x, {x.type}; {instead}")
+    if new.type.dtype != x.type.dtype and (not x.type.rank or not np.can_cast(new.dtype, x.dtype, "same_kind")):
+        raise UntraceableError(f"{statement} gives {new.type}, which is not converted to {x.type.dtype} in place; {instead}")
     share = x.share
     if share is not None and share.root.doubt == A_NUMBER and not x.type.rank:
         # A number, of which `x` names another one now, or an array, which has changed: no other name is safe.
         x = Array(x.recorder, x.value, x.type)
         x.share = Share(share.root, x.value, x.type)
-    write(x, found.convert(x.type.dtype))
+    write(x, new.convert(x.type.dtype))
     return x
 
 
-def written(out: Array, found: Array, what: str, *, broadcast: bool = False) -> Array:
+def written(out: Array, result: Array, what: str, *, broadcast: bool = False) -> Array:
     """`out` with what a function gave in it. Raises UntraceableError for what does not fit."""
     require_writable(out, f"{what} with out=")
-    same = found.shape == out.shape or (broadcast and np.broadcast_shapes(found.shape, out.shape) == out.shape)
-    if not same or not np.can_cast(found.dtype, out.dtype, "same_kind"):
-        raise UntraceableError(f"{what} gives {found.type}, which does not fit into out, {out.type}; write out[...] = {what}(...)")
+    same = result.shape == out.shape or (broadcast and np.broadcast_shapes(result.shape, out.shape) == out.shape)
+    if not same or not np.can_cast(result.dtype, out.dtype, "same_kind"):
+        raise UntraceableError(f"{what} gives {result.type}, which does not fit into out, {out.type}; write out[...] = {what}(...)")
     _certain(out)
-    write(out, converted(found, out).broadcast(out.shape))
+    write(out, converted(result, out).broadcast(out.shape))
     return out
 
 
