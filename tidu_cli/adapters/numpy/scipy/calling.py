@@ -32,11 +32,11 @@ def call(name: str, ours: Function, plain: Function, args: Sequence[Any], option
     given, named = resolved(args), resolved(options)
     if not holds_arrays(given, named):
         return plain(*args, **options)
-    found = shared(name, ours(*given, **named), given, named)
-    for x in arrays_in([found]):
+    result = shared(name, ours(*given, **named), given, named)
+    for x in arrays_in([result]):
         if x.type.rank > 1:  # SciPy has matrices in the order of Fortran, too
             rooted(x).root.contiguous = None
-    return found
+    return result
 
 
 _TEMPLATE = """
@@ -120,7 +120,7 @@ class _Replacement(importlib.abc.MetaPathFinder):
             self._backends.stack.enter_context(module.set_backend(_Backend))
         with self._lock:
             for path, ours in MODULES[name].items():
-                function = _found(module, path)
+                function = _function_at(module, path)
                 if function is not None and function not in self._before:
                     self._before[function] = plain = function.__code__
                     if function not in self._codes or self._codes[function][0] is not plain:
@@ -131,8 +131,8 @@ class _Replacement(importlib.abc.MetaPathFinder):
         """As importlib asks of a finder: the spec that others find, with a loader that replaces functions in the end."""
         if name not in MODULES or getattr(self._backends, "stack", None) is None:
             return None
-        found = (finder.find_spec(name, path, target) for finder in list(sys.meta_path) if finder is not self)
-        spec = next((spec for spec in found if spec is not None), None)
+        specs = (finder.find_spec(name, path, target) for finder in list(sys.meta_path) if finder is not self)
+        spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 
@@ -144,13 +144,13 @@ class _Replacement(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _found(module: ModuleType, path: str) -> FunctionType | None:
+def _function_at(module: ModuleType, path: str) -> FunctionType | None:
     """A function of a module or of a class in it; None if this SciPy has none, or none in Python."""
-    found: Any = module
+    member: Any = module
     for part in path.split("."):
-        found = getattr(found, part, None)
-    found = getattr(found, "__func__", found)
-    return found if isinstance(found, FunctionType) else None
+        member = getattr(member, part, None)
+    member = getattr(member, "__func__", member)
+    return member if isinstance(member, FunctionType) else None
 
 
 def _either(path: str, ours: Function, function: FunctionType) -> Function:

@@ -65,8 +65,8 @@ def _beta_inv(a: Array, b: Array, p: Array) -> Array:
 
 
 def _log_t(x: Array, df: Array) -> Array:
-    found: Array = -betaln(df * 0.5, filled(df, 0.5)) - log(df) * 0.5 - (df + 1) * 0.5 * (x.emit("square") / df).emit("log1p")
-    return found
+    log_density: Array = -betaln(df * 0.5, filled(df, 0.5)) - log(df) * 0.5 - (df + 1) * 0.5 * (x.emit("square") / df).emit("log1p")
+    return log_density
 
 
 def _log_f(x: Array, m: Array, n: Array) -> Array:

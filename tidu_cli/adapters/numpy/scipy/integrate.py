@@ -39,8 +39,8 @@ def simpson(y: Operand, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Arra
     if x is None:  # the integrals of samples that are one at one place and zero at the others
         from scipy.integrate import simpson as scipys  # type: ignore[import-untyped]
 
-        found: Array = y @ lift(scipys(np.eye(n, dtype=y.dtype)), y) * dx
-        return found
+        integral: Array = y @ lift(scipys(np.eye(n, dtype=y.dtype)), y) * dx
+        return integral
     points = lift(x, like)
     h = diff(points if points.ndim == 1 else moveaxis(points, normal_axis(axis, points.ndim), -1))
     if n < 3:
@@ -48,9 +48,9 @@ def simpson(y: Operand, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Arra
     end = n - 1 - (n - 1) % 2  # of the intervals that make pairs
     a, b = h[..., 0:end:2], h[..., 1:end:2]
     first, middle, last = y[..., 0:end:2], y[..., 1:end:2], y[..., 2 : end + 1 : 2]
-    found = sum((a + b) / 6.0 * (first * (2 - b / a) + middle * ((a + b) * (a + b) / (a * b)) + last * (2 - a / b)), -1)
+    integral = sum((a + b) / 6.0 * (first * (2 - b / a) + middle * ((a + b) * (a + b) / (a * b)) + last * (2 - a / b)), -1)
     if end < n - 1:
         a, b = h[..., -2], h[..., -1]
-        found = found + y[..., -1] * ((2 * b * b + 3 * a * b) / (6 * (a + b)))
-        found = found + y[..., -2] * ((b * b + 3 * a * b) / (6 * a)) - y[..., -3] * (b * b * b / (6 * a * (a + b)))
-    return found
+        integral = integral + y[..., -1] * ((2 * b * b + 3 * a * b) / (6 * (a + b)))
+        integral = integral + y[..., -2] * ((b * b + 3 * a * b) / (6 * a)) - y[..., -3] * (b * b * b / (6 * a * (a + b)))
+    return integral

@@ -28,8 +28,8 @@ def _require_how(name: str, options: dict[str, Any]) -> None:
 
 
 def _numpys(name: str, x: Array, *args: Any, **options: Any) -> Array:
-    found: Array = x.recorder.numpy[name](x, *args, **options)
-    return found
+    result: Array = x.recorder.numpy[name](x, *args, **options)
+    return result
 
 
 def solve(
@@ -141,14 +141,14 @@ def qr(
     a = matrices(an_array(a), "qr")
     if mode not in ("full", "economic", "r"):
         raise UntraceableError(f"scipy.linalg.qr with mode '{mode}' gives LAPACK's reflections; write 'full', 'economic' or 'r'")
-    found = a.recorder.emit_all("qr", (a,), full_matrices=mode != "economic", pivoting=bool(pivoting))
-    return found[1:] if mode == "r" else found
+    factors = a.recorder.emit_all("qr", (a,), full_matrices=mode != "economic", pivoting=bool(pivoting))
+    return factors[1:] if mode == "r" else factors
 
 
 def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, *how: Any, **options: Any) -> Any:
     _require_how("svd", options)
-    found = decompositions.svd(an_array(a), full_matrices, compute_uv)
-    return tuple(found) if compute_uv else found
+    factors = decompositions.svd(an_array(a), full_matrices, compute_uv)
+    return tuple(factors) if compute_uv else factors
 
 
 def svdvals(a: Operand, *how: Any, **options: Any) -> Array:
@@ -180,20 +180,20 @@ def eigh(a: Operand, b: Operand = None, *, lower: bool = True, eigvals_only: boo
 
 
 def eigvalsh(a: Operand, b: Operand = None, **options: Any) -> Array:
-    found: Array = eigh(a, b, eigvals_only=True, **options)
-    return found
+    values: Array = eigh(a, b, eigvals_only=True, **options)
+    return values
 
 
 def eig(a: Operand, b: None = None, left: bool = False, right: bool = True, *how: Any, **options: Any) -> Any:
     _require_how("eig", options | {"b": b})
     a = square(an_array(a), "eig")
-    found = a.recorder.emit_all("eig", (a,), compute_left_eigenvectors=bool(left), compute_right_eigenvectors=bool(right))
-    return found if left or right else found[0]
+    results = a.recorder.emit_all("eig", (a,), compute_left_eigenvectors=bool(left), compute_right_eigenvectors=bool(right))
+    return results if left or right else results[0]
 
 
 def eigvals(a: Operand, b: None = None, *how: Any, **options: Any) -> Array:
-    found: Array = eig(a, b, left=False, right=False, **options)
-    return found
+    values: Array = eig(a, b, left=False, right=False, **options)
+    return values
 
 
 def schur(a: Operand, output: str = "real", *how: Any, sort: None = None, **options: Any) -> tuple[Array, ...]:
@@ -207,8 +207,8 @@ def schur(a: Operand, output: str = "real", *how: Any, sort: None = None, **opti
 def pinv(a: Operand, *, atol: None = None, rtol: Any = None, return_rank: bool = False, **options: Any) -> Any:
     _require_how("pinv", options | {"atol": atol})
     a = matrices(an_array(a), "pinv")
-    found = decompositions.pinv(a, rtol=rtol)
-    return (found, decompositions.matrix_rank(a, rtol=rtol)) if return_rank else found
+    inverse = decompositions.pinv(a, rtol=rtol)
+    return (inverse, decompositions.matrix_rank(a, rtol=rtol)) if return_rank else inverse
 
 
 def lstsq(a: Operand, b: Operand, cond: Any = None, *how: Any, **options: Any) -> tuple[Array, ...]:
@@ -232,5 +232,5 @@ def polar(a: Operand, side: str = "right") -> tuple[Array, Array]:
     u = u if tall else adjoint(u)
     if tall == (side == "right"):
         return u, p
-    found = matmul(a, adjoint(u)) if side == "left" else matmul(adjoint(u), a)
-    return u, (found + adjoint(found)) * 0.5
+    factor = matmul(a, adjoint(u)) if side == "left" else matmul(adjoint(u), a)
+    return u, (factor + adjoint(factor)) * 0.5

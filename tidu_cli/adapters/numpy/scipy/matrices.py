@@ -34,8 +34,8 @@ def sqrtm(A: Operand, disp: Any = None, blocksize: Any = None) -> Array:  # noqa
 
 def expm_frechet(A: Operand, E: Operand, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:  # noqa: N803
     a, e = lifted_as_arrays(square(an_array(A, E), "expm_frechet"), square(an_array(E, A), "expm_frechet"))
-    found = a.emit("expm_frechet", e)
-    return (a.emit("expm"), found) if compute_expm else found
+    derivative = a.emit("expm_frechet", e)
+    return (a.emit("expm"), derivative) if compute_expm else derivative
 
 
 def _of_exponentials(A: Operand, name: str) -> tuple[Array, Array]:  # noqa: N803
@@ -105,10 +105,10 @@ def solve_discrete_lyapunov(a: Operand, q: Operand, method: Any = None) -> Array
 
 
 def _vector(x: Operand, like: Operand, name: str) -> Array:
-    found = an_array(x, like)
-    if found.ndim != 1:
-        raise UntraceableError(f"scipy.linalg.{name} is traced of vectors, got {found.type}; write it for each, and np.stack")
-    return found
+    vector = an_array(x, like)
+    if vector.ndim != 1:
+        raise UntraceableError(f"scipy.linalg.{name} is traced of vectors, got {vector.type}; write it for each, and np.stack")
+    return vector
 
 
 def toeplitz(c: Operand, r: Operand = None) -> Array:
@@ -148,5 +148,5 @@ def khatri_rao(a: Operand, b: Operand) -> Array:
     a, b = lifted_as_arrays(a, b)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"khatri_rao takes matrices with as many columns, got {a.type} and {b.type}")
-    found: Array = a[:, None, :] * b[None, :, :]
-    return found.reshaped((a.shape[0] * b.shape[0], a.shape[1]))
+    products: Array = a[:, None, :] * b[None, :, :]
+    return products.reshaped((a.shape[0] * b.shape[0], a.shape[1]))

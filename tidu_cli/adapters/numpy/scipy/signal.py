@@ -65,8 +65,8 @@ def correlate2d(in1: Operand, in2: Operand, mode: str = "full", boundary: str = 
     starts, lengths = window_of(mode, x.shape, kernel.shape, x.shape)
     if mode == "same":
         starts = [m // 2 for m in kernel.shape]
-    found = _over_plane(x, kernel.conj(), (starts, lengths), boundary, fillvalue)
-    return found if x.shape == given.shape else flip(found)
+    correlated = _over_plane(x, kernel.conj(), (starts, lengths), boundary, fillvalue)
+    return correlated if x.shape == given.shape else flip(correlated)
 
 
 def _over_plane(x: Array, kernel: Array, window: Window, boundary: str, fillvalue: Any) -> Array:
@@ -101,14 +101,14 @@ def fftconvolve(in1: Operand, in2: Operand, mode: str = "full", axes: Any = None
         kind = "FFT" if x.type.complex else "RFFT"
         lengths = [next_fast_len(sizes[k], not x.type.complex) for k in over]
         spectra = (transform(array, kind, lengths, over) for array in (x, kernel))
-        found = transform(next(spectra) * next(spectra), f"I{kind}", lengths, over)
+        convolved = transform(next(spectra) * next(spectra), f"I{kind}", lengths, over)
     else:
-        found = x * kernel
+        convolved = x * kernel
     _, kept = window_of(mode, x.shape, kernel.shape, x.shape)
     # Along other axes `valid` takes nothing away.
     kept = sizes if mode == "full" else [n if mode == "same" or k in over else sizes[k] for k, n in enumerate(kept)]
     starts = [(whole - n) // 2 for whole, n in zip(sizes, kept, strict=True)]
-    return indexed(found, tuple(slice(start, start + n) for start, n in zip(starts, kept, strict=True)))
+    return indexed(convolved, tuple(slice(start, start + n) for start, n in zip(starts, kept, strict=True)))
 
 
 def oaconvolve(in1: Operand, in2: Operand, mode: str = "full", axes: Any = None) -> Array:
@@ -129,8 +129,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Array:
     lines = moveaxis(x, k, -1)
     n = lines.shape[-1]
     rows = lines.reshaped((x.size // n if n else 0, n))
-    found = _recursive(rows, b / first, a / first) if a.size > 1 and x.size else _weighted(rows, b / first)
-    return moveaxis(found.reshaped(lines.shape), -1, k)
+    filtered = _recursive(rows, b / first, a / first) if a.size > 1 and x.size else _weighted(rows, b / first)
+    return moveaxis(filtered.reshaped(lines.shape), -1, k)
 
 
 def _weighted(rows: Array, b: Array) -> Array:

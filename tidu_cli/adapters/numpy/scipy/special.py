@@ -23,9 +23,9 @@ def floats(*operands: Operand) -> list[Array]:
     wanted = dtype if dtype in (np.float32, np.float16) else np.dtype(np.float64)
     if dtype.kind == "c":
         raise BuildError("complex numbers have no counterpart in graphs here; take it of real numbers")
-    found = [lift(x, like).convert(wanted) for x in operands]
-    shape = common_shape(*[x.shape for x in found])
-    return [x.broadcast(shape) for x in found]
+    arrays = [lift(x, like).convert(wanted) for x in operands]
+    shape = common_shape(*[x.shape for x in arrays])
+    return [x.broadcast(shape) for x in arrays]
 
 
 def logsumexp(a: Operand, axis: Any = None, b: Operand = None, keepdims: bool = False, return_sign: bool = False) -> Any:
@@ -39,10 +39,10 @@ def logsumexp(a: Operand, axis: Any = None, b: Operand = None, keepdims: bool = 
     terms = weight * (select(zero, filled(x, 0), x) - top).emit("exp")
     total = reducing.sum(terms, axis, keepdims=True)
     sign = total.emit("sign")
-    found = (abs(total) if return_sign else total).emit("log") + top
+    logarithm = (abs(total) if return_sign else total).emit("log") + top
     if not keepdims:
-        found, sign = reducing.sum(found, axis), reducing.sum(sign, axis)
-    return (found, sign) if return_sign else found
+        logarithm, sign = reducing.sum(logarithm, axis), reducing.sum(sign, axis)
+    return (logarithm, sign) if return_sign else logarithm
 
 
 def softmax(x: Array, axis: Any = None) -> Array:
@@ -105,16 +105,16 @@ def comb(N: Operand, k: Operand, *, exact: bool = False, repetition: bool = Fals
         several: Array = apply_ufunc("binom", n + m - 1, m if isinstance(k, Array) else k).convert(n.dtype).broadcast(n.shape)
         return select(start, filled(n, 1), several)
     inside = all_of(m <= n, n >= 0, m >= 0)
-    found = apply_ufunc("binom", select(inside, n, m), m if isinstance(k, Array) else k)
-    return select(inside, found.convert(n.dtype).broadcast(n.shape), filled(n, 0))
+    ways = apply_ufunc("binom", select(inside, n, m), m if isinstance(k, Array) else k)
+    return select(inside, ways.convert(n.dtype).broadcast(n.shape), filled(n, 0))
 
 
 def perm(N: Operand, k: Operand, exact: bool = False) -> Array:  # noqa: N803
     _inexact("perm", exact)
     n, m = floats(N, k)
     inside = all_of(m <= n, n >= 0, m >= 0)
-    found = apply_ufunc("poch", select(inside, n - m + 1, filled(n, 1)), m if isinstance(k, Array) else k)
-    return select(inside, found.convert(n.dtype).broadcast(n.shape), filled(n, 0))
+    ways = apply_ufunc("poch", select(inside, n - m + 1, filled(n, 1)), m if isinstance(k, Array) else k)
+    return select(inside, ways.convert(n.dtype).broadcast(n.shape), filled(n, 0))
 
 
 def _inexact(name: str, exact: bool) -> None:

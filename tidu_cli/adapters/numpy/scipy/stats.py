@@ -30,9 +30,9 @@ _AT_THE_ENDS: Mapping[str, tuple[float, float]] = {
 
 def _in_one_shape(*operands: Operand) -> list[Array]:
     like = arrays_in(operands)[0]
-    found = [lift(x, like).convert("f64") for x in operands]
-    shape = common_shape(*[x.shape for x in found])
-    return [x.broadcast(shape) for x in found]
+    arrays = [lift(x, like).convert("f64") for x in operands]
+    shape = common_shape(*[x.shape for x in arrays])
+    return [x.broadcast(shape) for x in arrays]
 
 
 def _function(distribution: Distribution, quantity: str) -> Callable[..., Array]:
@@ -42,8 +42,8 @@ def _function(distribution: Distribution, quantity: str) -> Callable[..., Array]
     if quantity in ("logcdf", "logsf"):
         of_one, of_rest = distribution.cdf, distribution.sf
         return _logarithm(of_one, of_rest) if quantity == "logcdf" else _logarithm(of_rest, of_one)
-    found: Callable[..., Array] = getattr(distribution, quantity)
-    return found
+    function: Callable[..., Array] = getattr(distribution, quantity)
+    return function
 
 
 def _logarithm(function: Callable[..., Array], complement: Callable[..., Array]) -> Callable[..., Array]:
@@ -82,14 +82,14 @@ def _continuous(method: str, quantity: str, *, exponential: bool = False) -> Met
         if quantity == "log_density":
             # At the ends of the real line nothing is left, whatever its logarithm would come to.
             at = select(at.emit("is_finite"), at, filled(at, 1.5))
-            found = _function(distribution, quantity)(at, *shapes) - scale.emit("log")
-            found = select(y.emit("is_finite").emit("or", y.emit("ne", y)), found, filled(y, -math.inf))
+            value = _function(distribution, quantity)(at, *shapes) - scale.emit("log")
+            value = select(y.emit("is_finite").emit("or", y.emit("ne", y)), value, filled(y, -math.inf))
         else:
-            found = _function(distribution, quantity)(at, *shapes)
+            value = _function(distribution, quantity)(at, *shapes)
         below, above = _AT_THE_ENDS[quantity]
-        found = select(inside, found, select(y <= low, filled(y, below), filled(y, above)))
-        found = select(all_of(valid, y.emit("eq", y)), found, filled(y, math.nan))
-        return found.emit("exp") if exponential else found
+        value = select(inside, value, select(y <= low, filled(y, below), filled(y, above)))
+        value = select(all_of(valid, y.emit("eq", y)), value, filled(y, math.nan))
+        return value.emit("exp") if exponential else value
 
     return apply
 
@@ -103,10 +103,10 @@ def _quantile(method: str) -> Method:
         q, loc, scale, *shapes = _in_one_shape(q, loc, scale, *shapes)
         valid = all_of(scale > 0, *[s > 0 for s in shapes], q >= 0, q <= 1)
         inside = all_of(q > 0, q < 1)
-        found = getattr(distribution, method)(select(inside, q, filled(q, 0.5)), *shapes)
+        value = getattr(distribution, method)(select(inside, q, filled(q, 0.5)), *shapes)
         ends = distribution.support if method == "ppf" else distribution.support[::-1]
-        found = select(inside, found, select(q <= 0, filled(q, ends[0]), filled(q, ends[1])))
-        return select(valid, found * scale + loc, filled(q, math.nan))
+        value = select(inside, value, select(q <= 0, filled(q, ends[0]), filled(q, ends[1])))
+        return select(valid, value * scale + loc, filled(q, math.nan))
 
     return apply
 
@@ -125,14 +125,14 @@ def _discrete(method: str, quantity: str, *, exponential: bool = False) -> Metho
         # Of distribution functions the largest number is past the end, as all is below or at it.
         last = whole < high if largest is not None and quantity != "log_density" else whole <= high
         inside = all_of(whole >= low, last, x.emit("is_finite"))
-        found = _function(distribution, quantity)(select(inside, whole, low), *shapes)
+        value = _function(distribution, quantity)(select(inside, whole, low), *shapes)
         if quantity == "log_density":
-            found = select(inside.emit("and", whole.emit("eq", x)), found, filled(x, -math.inf))
+            value = select(inside.emit("and", whole.emit("eq", x)), value, filled(x, -math.inf))
         else:
             below, above = _AT_THE_ENDS[quantity]
-            found = select(inside, found, select(whole < low, filled(x, below), filled(x, above)))
-        found = select(all_of(valid, x.emit("eq", x)), found, filled(x, math.nan))
-        return found.emit("exp") if exponential else found
+            value = select(inside, value, select(whole < low, filled(x, below), filled(x, above)))
+        value = select(all_of(valid, x.emit("eq", x)), value, filled(x, math.nan))
+        return value.emit("exp") if exponential else value
 
     return apply
 
@@ -155,8 +155,8 @@ def _mvn_logpdf(self: Any, x: Operand, mean: Operand = None, cov: Operand = 1, a
     squares = solved.emit("square").emit("reduce_sum", axes=(0,)).reshaped(centred.shape[:-1])
     diagonal = factor * like.recorder.constant(np.eye(n))
     determinant = diagonal.emit("reduce_sum", axes=(1,)).emit("log").emit("reduce_sum", axes=(0,))
-    found: Array = squares * -0.5 - (determinant + 0.5 * n * math.log(2 * math.pi))
-    return found
+    logarithm: Array = squares * -0.5 - (determinant + 0.5 * n * math.log(2 * math.pi))
+    return logarithm
 
 
 def _factor(cov: Array, n: int) -> Array:
