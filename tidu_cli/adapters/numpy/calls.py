@@ -37,12 +37,12 @@ def name_of_call(frame: Any) -> str | None:
     lines[-1] = lines[-1][:end]  # columns count bytes
     lines[0] = lines[0][start:]
     try:
-        found = ast.parse(f"({b''.join(lines).decode()})", mode="eval").body
+        call = ast.parse(f"({b''.join(lines).decode()})", mode="eval").body
     except (SyntaxError, UnicodeDecodeError):
         return None
-    if not isinstance(found, ast.Call):
+    if not isinstance(call, ast.Call):
         return None
-    name = ast.unparse(found.func)
+    name = ast.unparse(call.func)
     return name if len(name) <= 60 else None
 
 

@@ -103,8 +103,8 @@ def _installed(file: str) -> bool:
 
 def name_of_function(function: Callable[..., Any]) -> str:
     """Its name, f where it has none."""
-    found = getattr(function, "__name__", "f")
-    return found if found.isidentifier() else "f"
+    name = getattr(function, "__name__", "f")
+    return name if name.isidentifier() else "f"
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

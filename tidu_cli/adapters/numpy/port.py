@@ -79,9 +79,9 @@ class _Function:
         """That a loop of Python has been unrolled, if it was long."""
         from tidu_cli.adapters.numpy.tracing import repetition
 
-        if not (found := repetition(document.head)):
+        if not (repeated := repetition(document.head)):
             return ()
-        turns, nodes = found
+        turns, nodes = repeated
         return (f"{nodes:,} nodes repeat {turns:,} times; tidu.scan keeps such a loop as one node, for all numbers of steps",)
 
 

@@ -70,7 +70,7 @@ def _type(value: Any, path: str) -> Type:
 
 def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
     """What a function returned, by the keys of outputs; one array is called `alone`. Raises BuildError for what is no array."""
-    found: dict[str, Array] = {}
+    outputs: dict[str, Array] = {}
     for key, given in _leaves(result, "", alone, 0):
         value = resolved(given)
         if value is None:
@@ -83,18 +83,18 @@ def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
             raise BuildError(
                 f"output '{key}' is a {type(value).__name__}; a function returns arrays, in dicts, lists, tuples or dataclasses"
             )
-        if key in found:
+        if key in outputs:
             raise BuildError(f"two outputs are called '{key}'")
-        found[key] = value if isinstance(value, Array) else recorder.constant(np.asarray(value))
-        if found[key].recorder is not recorder:
+        outputs[key] = value if isinstance(value, Array) else recorder.constant(np.asarray(value))
+        if outputs[key].recorder is not recorder:
             raise BuildError(f"output '{key}' is of another trace")
         try:
-            current(found[key])
+            current(outputs[key])
         except BuildError as error:
             raise BuildError(f"output '{key}': {error}") from None
-    if not found:
+    if not outputs:
         raise BuildError("the function returns nothing; it must return what it computes")
-    return found
+    return outputs
 
 
 def _leaves(value: Any, path: str, alone: str, level: int) -> Iterator[tuple[str, Any]]:

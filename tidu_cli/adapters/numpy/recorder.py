@@ -184,8 +184,8 @@ class Recorder:
     def recorded(self, function: Callable[..., Any], operands: Sequence[Array]) -> tuple[Any, list[Node]]:
         """What a function gives for these operands, and the nodes that were new."""
         before = len(self._nodes)
-        found = function(*operands)
-        return found, [(*node, self.cases.n_results[node[0]]) for node in self._nodes[before:]]
+        result = function(*operands)
+        return result, [(*node, self.cases.n_results[node[0]]) for node in self._nodes[before:]]
 
     def value_of(self, x: Array | Traced) -> int:
         """The number of a value here: one of a recording around this is taken in. Raises BuildError for those of others."""
@@ -216,16 +216,16 @@ class Recorder:
 
     def constant(self, value: Any) -> Array:
         """A NumPy array or scalar as a constant node; where all elements are the same, one of them is broadcast."""
-        found = resolved(value)
-        return found if isinstance(found, Array) else self.open[-1]._constant(np.asarray(found))
+        value = resolved(value)
+        return value if isinstance(value, Array) else self.open[-1]._constant(np.asarray(value))
 
     def _constant(self, array: Any) -> Array:
         dtype = known(array.dtype)
         if not array.ndim:
             scalar = dtype, array.tobytes()
-            found = self._scalars.get(scalar)
-            if found is not None:
-                return found
+            constant = self._scalars.get(scalar)
+            if constant is not None:
+                return constant
         if self.elements.arrays and marked(array):
             raise BuildError(LEAK)
         if array.size > 1 and not any(array.strides):  # one number, of which nobody shall make as many
@@ -238,13 +238,13 @@ class Recorder:
         if array.size > 1 and data == data[:size] * array.size:
             return self.emit("constant", value=Literal(TensorType(dtype), data[:size])).broadcast(array.shape)
         outermost = self.open[0] if len(data) > LARGE else self
-        found = outermost._record("constant", (), {"value": Literal(TensorType(dtype, array.shape), data)})[0]
+        constant = outermost._record("constant", (), {"value": Literal(TensorType(dtype, array.shape), data)})[0]
         if outermost is not self:
-            outermost._large.add(found.value)
-            found = Array(self, self.value_of(found), found.type)
+            outermost._large.add(constant.value)
+            constant = Array(self, self.value_of(constant), constant.type)
         if not array.ndim:
-            self._scalars[scalar] = found
-        return found
+            self._scalars[scalar] = constant
+        return constant
 
     def document(self, name: str, outputs: Mapping[str, Array]) -> Document:
         """A document of one graph: all inputs, and the nodes that the outputs depend on."""
@@ -278,8 +278,8 @@ class Recorder:
                 told = next((self.meta[v] for v in range(first, first + n_results) if v in self.meta), None)
                 if told is not None:
                     node_meta[len(builder.code) - 1] = told
-        found = [Output(key if isinstance(key, Key) else Key(key), new_id[value], type_) for key, value, type_ in outputs]
-        return builder.build(name, found, meta=meta, node_meta=node_meta)
+        graph_outputs = [Output(key if isinstance(key, Key) else Key(key), new_id[value], type_) for key, value, type_ in outputs]
+        return builder.build(name, graph_outputs, meta=meta, node_meta=node_meta)
 
     def needed(self, outputs: Iterable[tuple[str | Key, int, Type]]) -> bytearray:
         """Of each value whether outputs depend on it."""
@@ -329,21 +329,21 @@ def _held(array: Any, dtype: str) -> Any:
 
 def distinct(names: Sequence[str]) -> list[str]:
     """Names, the later ones of equals with a number: c, c.2, c.3."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
-        found[next(n for n in chain((name,), (f"{name}.{k}" for k in count(2))) if n not in found)] = None
-    return list(found)
+        unique[next(n for n in chain((name,), (f"{name}.{k}" for k in count(2))) if n not in unique)] = None
+    return list(unique)
 
 
-def chosen(found: Mapping[str, Array], outputs: Sequence[str], whose: str) -> Mapping[str, Array]:
+def chosen(arrays: Mapping[str, Array], outputs: Sequence[str], whose: str) -> Mapping[str, Array]:
     """The outputs of these keys, which may be patterns, all if there are none. Raises UnknownNameError."""
     keys: list[str] = []
     for key in outputs:
-        several = [key] if key in found else covered(key, found)
+        several = [key] if key in arrays else covered(key, arrays)
         if not several:
-            raise UnknownNameError(f"{whose} has no output '{key}'{did_you_mean(key, list(found))} (outputs: {', '.join(found)})")
+            raise UnknownNameError(f"{whose} has no output '{key}'{did_you_mean(key, list(arrays))} (outputs: {', '.join(arrays)})")
         keys += several
-    return {key: found[key] for key in keys} if outputs else found
+    return {key: arrays[key] for key in keys} if outputs else arrays
 
 
 def default_output(inputs: Collection[str], outputs: Sequence[str] = ()) -> str:

@@ -24,7 +24,7 @@ class Sources:
 
     def now(self) -> list[str]:
         """The places that are at work, from the outermost to the innermost one."""
-        found: list[str] = []
+        places: list[str] = []
         frame = sys._getframe(1)
         while frame is not None and frame.f_code is not self._outermost:
             code = frame.f_code
@@ -35,9 +35,9 @@ class Sources:
                 at = code, frame.f_lineno
                 if at not in self._texts:
                     self._texts[at] = f"{name}:{frame.f_lineno}"
-                found.append(self._texts[at])
+                places.append(self._texts[at])
             frame = frame.f_back  # type: ignore[assignment]
-        return found[::-1]
+        return places[::-1]
 
 
 def _named(code: CodeType) -> str:

@@ -85,8 +85,7 @@ def build_function(
         result = called(function, *arguments_given.args, **arguments_given.kwargs)
     single = not isinstance(result, dict) and not dataclasses.is_dataclass(result) and not isinstance(result, tuple | list)
     alone = default_output(inputs, outputs if single else ())
-    found = outputs_of(recorder, result, alone)
-    return recorder.document(name or function_name, chosen(found, outputs, function_name))
+    return recorder.document(name or function_name, chosen(outputs_of(recorder, result, alone), outputs, function_name))
 
 
 # Functions in files.

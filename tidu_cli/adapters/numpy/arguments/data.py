@@ -48,7 +48,7 @@ def with_data(function: Callable[..., Any], given: Mapping[str, Given], data: Da
     """
     if data is None:
         return given
-    known, found = named(function), dict(given)
+    known, inputs = named(function), dict(given)
     for key, value in data.values.items():
         parameter, *path = key.split(".")
         if parameter not in known and not takes_any(function):
@@ -59,18 +59,18 @@ def with_data(function: Callable[..., Any], given: Mapping[str, Given], data: Da
                 data.constants[key] = value
             for part in path:
                 hint, default = hint_below(hint, part), (members_of(default) or {}).get(part, MISSING)
-            found.update((k, x) for k, x in parts_of(key, value, hint, default) if not _is_given(k, x, given))
-    taken = {key.partition(".")[0] for key in found}
+            inputs.update((k, x) for k, x in parts_of(key, value, hint, default) if not _is_given(k, x, given))
+    taken = {key.partition(".")[0] for key in inputs}
     _require_known(name_of_function(function), "parameter", data, known, [k for k in known if k not in taken])
     order = {name: k for k, name in enumerate(known)}
-    return dict(sorted(found.items(), key=lambda item: order.get(item[0].partition(".")[0], len(order))))
+    return dict(sorted(inputs.items(), key=lambda item: order.get(item[0].partition(".")[0], len(order))))
 
 
 def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None) -> Mapping[str, Given]:
     """Likewise, of a formula, whose inputs are the names that it reads. Data for other names are left untaken."""
     if data is None:
         return given
-    free, found = free_names(formula), dict(given)
+    free, inputs = free_names(formula), dict(given)
     for key, value in data.values.items():
         if key in given:
             continue
@@ -81,11 +81,11 @@ def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None)
         type_ = TensorType("bool") if isinstance(value, bool) else leaves.get(key)
         if type_ is None or isinstance(type_, Static):
             raise BuildError(f"input '{key}' of the formula is not a number or array of numbers; give its type with -i {key}:TYPE")
-        found[key] = type_
-    _require_known("the formula", "name", data, free, [k for k in free if k not in found])
+        inputs[key] = type_
+    _require_known("the formula", "name", data, free, [k for k in free if k not in inputs])
     order = {name: k for k, name in enumerate(free)}
     return dict(
-        sorted(found.items(), key=lambda item: (item[0] not in given, order.get(item[0], -1) if item[0] not in given else 0))
+        sorted(inputs.items(), key=lambda item: (item[0] not in given, order.get(item[0], -1) if item[0] not in given else 0))
     )
 
 
@@ -95,9 +95,9 @@ def is_within(key: str, given: Mapping[str, Given]) -> bool:
     return any(".".join(parts[:k]) in given for k in range(1, len(parts) + 1))
 
 
-def _is_given(key: str, found: Given, given: Mapping[str, Given]) -> bool:
+def _is_given(key: str, leaf: Given, given: Mapping[str, Given]) -> bool:
     """Whether what data say of a key is given; of a constant parts may be."""
-    return is_within(key, given) or (not isinstance(found, Static) and any(other.startswith(f"{key}.") for other in given))
+    return is_within(key, given) or (not isinstance(leaf, Static) and any(other.startswith(f"{key}.") for other in given))
 
 
 def _require_known(whose: str, what: str, data: Data, known: list[str], free: list[str]) -> None:
@@ -164,9 +164,9 @@ def _leaf(path: str, value: Any, hint: Any, default: Any) -> Given:
     if isinstance(value, int | float | complex):
         return TensorType("c128" if isinstance(value, complex) else "f64")
     if isinstance(value, list):
-        found = _numbers(value)
-        assert found is not None  # else it would have been taken apart
-        return TensorType(*found)
+        dtype_and_shape = _numbers(value)
+        assert dtype_and_shape is not None  # else it would have been taken apart
+        return TensorType(*dtype_and_shape)
     raise BuildError(f"input '{path}': a {type(value).__name__} is not an array")
 
 

@@ -268,13 +268,13 @@ def expected(function: Callable[..., Any], key: str) -> tuple[Any, Any]:
 def bound(function: Callable[..., Any], arguments: Arguments, values: Mapping[str, Any]) -> inspect.BoundArguments:
     """What a function is called with, for arrays and constants by key. Raises BuildError for parts that do not fit."""
     signature = signature_of(function)
-    found = {key: filled(node, hint, values, default, key) for key, (node, hint, default) in arguments.items()}
+    by_name = {key: filled(node, hint, values, default, key) for key, (node, hint, default) in arguments.items()}
     given: dict[str, Any] = {}
     for name, parameter in signature.parameters.items():
         if parameter.kind is Parameter.VAR_KEYWORD:
-            given[name] = {k: v for k, v in found.items() if k not in signature.parameters or k == name}
-        elif name in found:
-            given[name] = found[name]
+            given[name] = {k: v for k, v in by_name.items() if k not in signature.parameters or k == name}
+        elif name in by_name:
+            given[name] = by_name[name]
         elif parameter.default is not Parameter.empty:
             given[name] = parameter.default
     rest = next((k for k, p in signature.parameters.items() if p.kind is Parameter.VAR_POSITIONAL), None)

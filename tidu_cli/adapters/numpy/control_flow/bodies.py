@@ -72,13 +72,13 @@ def _rebuilt(tree: Any, values: Iterator[Leaf]) -> Any:
         return next(values)
     if tree is None:
         return None
-    found = {name: _rebuilt(member, values) for name, member in members}
+    by_name = {name: _rebuilt(member, values) for name, member in members}
     if isinstance(tree, dict):
-        return found
+        return by_name
     if isinstance(tree, list | tuple):
-        parts = list(found.values())
+        parts = list(by_name.values())
         return parts if isinstance(tree, list) else type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-    return dataclasses.replace(tree, **found)
+    return dataclasses.replace(tree, **by_name)
 
 
 def leaves_as(model: Any, tree: Any, path: str, whence: str) -> Iterator[Leaf]:
@@ -193,8 +193,8 @@ def run(values: Iterable[Leaf], staged: Callable[[Recorder], R], plain: Callable
 
 def named(function: Callable[..., Any], default: str) -> str:
     """The name of a function, or of the parameter that it is."""
-    found = getattr(function, "__name__", default)
-    return found if found.isidentifier() else default
+    name = getattr(function, "__name__", default)
+    return name if name.isidentifier() else default
 
 
 def parameters(function: Callable[..., Any], default: Sequence[str]) -> list[str]:
@@ -204,11 +204,11 @@ def parameters(function: Callable[..., Any], default: Sequence[str]) -> list[str
     except (TypeError, ValueError):  # of NumPy's functions, for example
         return list(default)
     try:
-        found = signature.bind(*default)
+        bound = signature.bind(*default)
     except TypeError as error:
         raise BuildError(f"{name_of_function(function)}: {error}; it is called with {' and '.join(default) or 'nothing'}") from None
-    simple = all(signature.parameters[name].kind <= inspect.Parameter.POSITIONAL_OR_KEYWORD for name in found.arguments)
-    return list(found.arguments) if simple else list(default)
+    simple = all(signature.parameters[name].kind <= inspect.Parameter.POSITIONAL_OR_KEYWORD for name in bound.arguments)
+    return list(bound.arguments) if simple else list(default)
 
 
 # The types of what loops carry over, which must be the same after each step, and of what branches give.
@@ -262,8 +262,8 @@ def type_of(leaf: Leaf) -> TensorType:
 
 def weak_of(leaf: Leaf) -> type | None:
     """int, float or complex for a number of Python's."""
-    found = kind(leaf)
-    return None if isinstance(found, str) else found
+    kind_of_leaf = kind(leaf)
+    return None if isinstance(kind_of_leaf, str) else kind_of_leaf
 
 
 def fits(leaf: Leaf, due: TensorType) -> bool:
@@ -285,8 +285,8 @@ def plain(leaf: Leaf, type_: TensorType) -> Any:
 
 def constant_of(recorder: Recorder, carried: Carried, leaf: Leaf) -> Array:
     """What a loop begins with, as a node takes it."""
-    found: Array = converted(leaf, carried.type)
-    return found if isinstance(found, Array) else recorder.constant(np.asarray(found))
+    value: Array = converted(leaf, carried.type)
+    return value if isinstance(value, Array) else recorder.constant(np.asarray(value))
 
 
 def settled(
@@ -295,10 +295,10 @@ def settled(
     """What a loop carries over once its types stay the same, and what `step` gave then: a result, and the leaves after a step."""
     carried = [Carried.of(path, leaf) for path, leaf in init]
     while True:
-        found, leaves = step(carried)
+        result, leaves = step(carried)
         after = [c.after(leaf) for c, leaf in zip(carried, leaves, strict=True)]
         if after == carried:
-            return carried, found, leaves
+            return carried, result, leaves
         carried = after
 
 

@@ -45,8 +45,8 @@ class Rows(Frozen, slots=False):
     @property
     def type(self) -> TensorType:
         """Of a slice."""
-        found = type_of(self.array)
-        return found.with_shape(found.shape[1:])
+        whole = type_of(self.array)
+        return whole.with_shape(whole.shape[1:])
 
     def at(self, i: int) -> Any:
         """A slice, which may be changed in place."""
@@ -119,7 +119,7 @@ class Loop(Frozen, slots=False):
         outside, n = body.outside, len(carried)
         used = [k for k in range(len(self.slices)) if body.needs(n + k) or not (n or outside)]
         first = [constant_of(recorder, c, x) for c, (_, x) in zip(carried, init, strict=True)]
-        found = recorder.emit_all(
+        outputs = recorder.emit_all(
             "scan",
             [*operands_of(recorder, outside), *first, *[self.slices[k].operand(recorder) for k in used]],
             length=self.length,
@@ -128,15 +128,15 @@ class Loop(Frozen, slots=False):
             reverse=self.reverse,
             body=body.closed(outside, [*range(n), *[n + k for k in used]]),
         )
-        return found[:n], rebuilt(y, found[n:])
+        return outputs[:n], rebuilt(y, outputs[n:])
 
     def _called(self) -> tuple[Sequence[Any], Any]:
         init = list(leaves(self.init, self.carry))
         order = range(self.length)[:: -1 if self.reverse else 1]
         if not order:  # a recording that is thrown away says the types
             carry, ys = self._staged(Recorder())
-            found = [plain(x, c.type) for c, (_, x) in zip(carry, init, strict=True)]
-            return found, rebuilt(ys, [np.zeros(y.shape, y.dtype) for _, y in leaves(ys, "y")])
+            unchanged = [plain(x, c.type) for c, (_, x) in zip(carry, init, strict=True)]
+            return unchanged, rebuilt(ys, [np.zeros(y.shape, y.dtype) for _, y in leaves(ys, "y")])
 
         def first(carried: Sequence[Carried]) -> tuple[Any, Sequence[Leaf]]:
             given = [x if c.weak else plain(x, c.type) for c, (_, x) in zip(carried, init, strict=True)]
@@ -165,12 +165,12 @@ def scan(f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = 
     rows = [Rows(path, x) for path, x in leaves(xs, names[1])]
 
     def step(carry: Sequence[Leaf], slices: Sequence[Leaf]) -> tuple[list[Leaf], Any]:
-        found = f(rebuilt(init, carry), rebuilt(xs, slices))
-        if not isinstance(found, tuple | list) or len(found) != 2:
+        pair = f(rebuilt(init, carry), rebuilt(xs, slices))
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise BuildError(
-                f"{name} gives {kind_of_tree(found)}, but a step of scan gives a pair: what it carries on, and a result"
+                f"{name} gives {kind_of_tree(pair)}, but a step of scan gives a pair: what it carries on, and a result"
             )
-        return list(leaves_as(init, found[0], names[0], name)), found[1]
+        return list(leaves_as(init, pair[0], names[0], name)), pair[1]
 
     return Loop(init, names[0], rows, _length(rows, length), reverse, name, step).run()
 
@@ -216,7 +216,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
     length = _possible(max(int(upper) - int(lower), 0))
 
     def step(carry: Sequence[Leaf], slices: Sequence[Leaf]) -> tuple[list[Leaf], None]:
-        found = body_fun(slices[0], rebuilt(init_val, carry))
-        return list(leaves_as(init_val, found, names[1], name)), None
+        after = body_fun(slices[0], rebuilt(init_val, carry))
+        return list(leaves_as(init_val, after, names[1], name)), None
 
     return Loop(init_val, names[1], [Counter(names[0], int(lower), length)], length, False, name, step).run()[0]

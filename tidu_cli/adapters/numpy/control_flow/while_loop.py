@@ -55,12 +55,12 @@ class Loop(Frozen, slots=False):
         return list(leaves_as(self.init, self.body(rebuilt(self.init, carry)), self.carry, self.name))
 
     def _goes_on(self, carry: Sequence[Leaf]) -> Any:
-        found = self.condition(rebuilt(self.init, carry))
-        type_ = type_of(found) if isinstance(found, Array | bool | np.bool_ | np.ndarray) else None
+        answer = self.condition(rebuilt(self.init, carry))
+        type_ = type_of(answer) if isinstance(answer, Array | bool | np.bool_ | np.ndarray) else None
         if type_ != TensorType("bool"):
-            told = type_ if type_ is not None else f"a {type(found).__name__}"
+            told = type_ if type_ is not None else f"a {type(answer).__name__}"
             raise BuildError(f"{named(self.condition, 'cond_fun')} gives {told}, but the condition of a loop is one bool, bool[]")
-        return found
+        return answer
 
     def _staged(self, recorder: Recorder) -> Sequence[Array]:
         init = list(leaves(self.init, self.carry))
@@ -132,8 +132,8 @@ def counted(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any)
         number = carried[i]
         return {i: number + 1, carry: body_fun(_weak(number), carried[carry])}
 
-    found = Loop(lambda carried: carried[i] < upper, step, {i: lower, carry: init_val}, "", named(body_fun, "body_fun")).run()
-    return found[carry]
+    last = Loop(lambda carried: carried[i] < upper, step, {i: lower, carry: init_val}, "", named(body_fun, "body_fun")).run()
+    return last[carry]
 
 
 def _weak(x: Any) -> Any:
@@ -198,7 +198,7 @@ def _branched(index: Array, functions: Mapping[str, Branch], operands: Sequence[
         with body.going_on():
             body.give(distinct(paths), [body.array(converted(x, t)) for x, t in zip(given, types, strict=True)])
         outside |= body.outside
-    found = recorder.emit_all(
+    outputs = recorder.emit_all(
         "cond", [index, *operands_of(recorder, outside)], branches=tuple([body.closed(outside) for body in bodies])
     )
-    return rebuilt(results[0], found)
+    return rebuilt(results[0], outputs)

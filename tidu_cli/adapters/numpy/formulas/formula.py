@@ -168,14 +168,14 @@ def _statements(graph: Graph) -> Iterator[str]:
         case, operands = graph.case(node), graph.operands(node)
         if len(case.results) != 1:
             raise BuildError(f"{graph.describe(node)} has {len(case.results)} results, which no formula has")
-        found = _expression(graph, node, case, [values[x] for x in operands])
+        tree = _expression(graph, node, case, [values[x] for x in operands])
         depth = 1 + max((depths[x] for x in operands), default=0)
-        if (reads[len(values)] > 1 and not isinstance(found, ast.Constant | ast.Name | ast.UnaryOp)) or depth > _DEEP:
+        if (reads[len(values)] > 1 and not isinstance(tree, ast.Constant | ast.Name | ast.UnaryOp)) or depth > _DEEP:
             name = of_value.get(len(values)) or next(fresh)
             said.add(name)
-            yield f"{name} = {ast.unparse(found)}"
-            found, depth = ast.Name(name), 0
-        values.append(found)
+            yield f"{name} = {ast.unparse(tree)}"
+            tree, depth = ast.Name(name), 0
+        values.append(tree)
         depths.append(depth)
     alone = len(keys) == 1 and keys[0] == default_output([str(i.key) for i in graph.inputs]) and not said
     for name, output in zip(keys, graph.outputs, strict=True):
@@ -187,16 +187,16 @@ def _statements(graph: Graph) -> Iterator[str]:
 def _names(keys: Sequence[Key], others: Sequence[str]) -> list[str]:
     """Names for keys that differ from one another, from others, and from those of functions."""
     reserved = {*function_names(), *CONSTANTS, *others}
-    found: list[str] = []
+    names: list[str] = []
     for key in keys:
         steps = "".join(f"_t{step}" if step > 0 else f"_ct{-step}" for step in key.path)
         name = re.sub(r"\W", "_", key.name) + steps
         if not name.isidentifier() or name in reserved:
             name = f"{name}_" if name.isidentifier() else f"_{name}"
-        while name in found or name in reserved:
+        while name in names or name in reserved:
             name += "_"
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _expression(graph: Graph, node: int, case: Case, operands: Sequence[ast.expr]) -> ast.expr:

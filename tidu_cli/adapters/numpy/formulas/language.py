@@ -89,8 +89,8 @@ def recorded(recorder: Recorder, value: Any) -> Array:
 
 
 def _array(recorder: Recorder, values: Any, dtype: Any = None) -> Array:
-    found = recorded(recorder, values)
-    return found if dtype is None else found.convert(dtype)
+    array = recorded(recorder, values)
+    return array if dtype is None else array.convert(dtype)
 
 
 def _full(recorder: Recorder, shape: Any, value: Any = 0.0, dtype: Any = None) -> Array:
@@ -106,8 +106,8 @@ def _arange(recorder: Recorder, start: int, stop: int | None = None, step: int =
         raise ValueError("arange takes integers; write linspace for floats")
     n = len(range(start, stop, step))
     counted = recorder.emit("iota", dtype="i64", shape=(n,), dimension=0)
-    found = counted if step == 1 else counted * step
-    return (found if start == 0 else found + start).convert(dtype or np.dtype(np.int64))
+    multiples = counted if step == 1 else counted * step
+    return (multiples if start == 0 else multiples + start).convert(dtype or np.dtype(np.int64))
 
 
 def _linspace(recorder: Recorder, start: Any, stop: Any, num: int = 50, **options: Any) -> Array:
@@ -118,8 +118,8 @@ def _linspace(recorder: Recorder, start: Any, stop: Any, num: int = 50, **option
     if not isinstance(num, int) or num < 1:
         raise ValueError("linspace takes a number of points from 1 up")
     counted = recorder.emit("iota", dtype="f64", shape=(num,), dimension=0)
-    found: Array = counted * ((stop - start) / max(num - 1, 1)) + start
-    return found
+    points: Array = counted * ((stop - start) / max(num - 1, 1)) + start
+    return points
 
 
 def _eye(recorder: Recorder, n: int, m: int | None = None, k: int = 0, dtype: Any = None) -> Array:

@@ -103,8 +103,8 @@ class Walker(ast.NodeVisitor):
         """A value as an Array."""
         if isinstance(value, Record):
             self.refuse(node, str(value))
-        found: Array = self.checked(node, "it", lambda: recorded(self.recorder, value))
-        return found
+        array: Array = self.checked(node, "it", lambda: recorded(self.recorder, value))
+        return array
 
     def value(self, node: ast.expr, *, several: bool = False) -> Any:
         """The value of an expression: an Array, a number, a list or tuple, or, where they are wanted, `Several` results."""
@@ -115,11 +115,11 @@ class Walker(ast.NodeVisitor):
         visit = getattr(self, f"visit_{name}", None)
         if visit is None:
             self.refuse(node, _REFUSED.get(type(node)) or f"{name} has no place in a formula")
-        found = visit(node)
+        value = visit(node)
         self.depth -= 1
-        if isinstance(found, Several) and not several:
-            self.refuse(node, f"gives {len(found)} arrays; name them, as in a, b = ..., or take one: (...)[0]")
-        return found
+        if isinstance(value, Several) and not several:
+            self.refuse(node, f"gives {len(value)} arrays; name them, as in a, b = ..., or take one: (...)[0]")
+        return value
 
     def checked(self, node: ast.AST, what: str, compute: Callable[[], Any]) -> Any:
         """What `compute` gives. Whatever it raises is told with the place of the node."""
@@ -182,10 +182,10 @@ class Walker(ast.NodeVisitor):
         while isinstance(left, ast.BinOp):
             spine.append(left)
             left = left.left
-        found = self.value(left)
+        value = self.value(left)
         for step in reversed(spine):
-            found = self._combined(step, step.op, found, self.value(step.right))
-        return found
+            value = self._combined(step, step.op, value, self.value(step.right))
+        return value
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         if len(node.ops) != 1:
@@ -253,12 +253,12 @@ class Walker(ast.NodeVisitor):
             if at is None:
                 self.refuse(node, f"{name} takes an array or a number")
             args[at] = self.recorded(node, args[at])
-        found = self.checked(node, name, lambda: function(*args, **options))
-        if isinstance(found, list | tuple) and all(isinstance(x, Array) for x in found):
-            return Several(found)
-        if not isinstance(found, Array):
+        result = self.checked(node, name, lambda: function(*args, **options))
+        if isinstance(result, list | tuple) and all(isinstance(x, Array) for x in result):
+            return Several(result)
+        if not isinstance(result, Array):
             self.refuse(node, f"{name} gives no array here")
-        return found
+        return result
 
     def _refuse_two(self, node: ast.Call, name: str, second: Any) -> NoReturn:
         """max(x, 0) is the greatest element along axis 0 to NumPy, and the greater of x and 0 to readers of mathematics."""

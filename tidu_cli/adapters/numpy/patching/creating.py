@@ -34,8 +34,8 @@ _ARRAY, _ASARRAY = np.array, np.asarray
 
 def made(function: Function, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """What one of the functions gives users: a buffer, or what is traced."""
-    found = function(*args, **options)
-    return found if any(found is x for x in args) else wrapped(found, *args, *options.values())
+    result = function(*args, **options)
+    return result if any(result is x for x in args) else wrapped(result, *args, *options.values())
 
 
 def computed(function: Function, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -51,9 +51,9 @@ def full(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> 
     if not holds_traced(bound["fill_value"]):
         return made(function, args, options)
     value = array(_ARRAY, True, (bound["fill_value"],), {"dtype": bound.get("dtype")})
-    found = owned(np.empty(bound["shape"], value.dtype, bound.get("order", "C")))
-    found[...] = value
-    return found
+    buffer = owned(np.empty(bound["shape"], value.dtype, bound.get("order", "C")))
+    buffer[...] = value
+    return buffer
 
 
 _FULL = inspect.signature(np.full)
@@ -71,15 +71,15 @@ def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict
         return made(function, args, options)
     dtype, least = options.get("dtype", args[1] if len(args) > 1 else None), options.get("ndmin", 0)
     if isinstance(value, list | tuple):
-        found = nested(value, dtype)
+        result = nested(value, dtype)
     elif dtype is not None and np.dtype(dtype) != value.dtype:
-        found = resolved(value).astype(dtype) if isinstance(value, Array) or value.dtype == object else value.astype(dtype)
+        result = resolved(value).astype(dtype) if isinstance(value, Array) or value.dtype == object else value.astype(dtype)
     elif isinstance(value, Array):
         like = _ARRAY if copies and options.get("copy", True) else _ASARRAY
-        found = value.recorder.numpy["function"](like, (value,), {}, value)
+        result = value.recorder.numpy["function"](like, (value,), {}, value)
     else:
-        found = value.copy() if copies and options.get("copy", True) else value
-    return found.reshape((1,) * (least - found.ndim) + found.shape) if found.ndim < least else found
+        result = value.copy() if copies and options.get("copy", True) else value
+    return result.reshape((1,) * (least - result.ndim) + result.shape) if result.ndim < least else result
 
 
 def fromiter(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -132,8 +132,8 @@ def _zeros(x: Any) -> Any:
     numbers = numbers_of(x) if isinstance(x, Buffer) else None
     if numbers is not None:
         return np.where(numbers == STATIC, plain(x), x.dtype.type(0))
-    found = resolved(x)
-    return np.zeros(found.shape, found.dtype) if isinstance(found, Array) else plain(x)
+    value = resolved(x)
+    return np.zeros(value.shape, value.dtype) if isinstance(value, Array) else plain(x)
 
 
 def _as_numbers(x: Any, table: ElementTable, dtype: Any) -> Any:
@@ -141,23 +141,23 @@ def _as_numbers(x: Any, table: ElementTable, dtype: Any) -> Any:
     numbers = numbers_of(x) if isinstance(x, Buffer) and x.dtype == dtype else None
     if numbers is not None:
         return numbers
-    found = resolved(x)
-    if not isinstance(found, Array):
-        return np.full(np.shape(found), STATIC)
-    if found.type.complex and dtype.kind != "c":
-        raise TypeError(f"a value of {found.type} does not become {dtype}; write its real part, z.real")
-    return table.numbered(found.convert(dtype))
+    value = resolved(x)
+    if not isinstance(value, Array):
+        return np.full(np.shape(value), STATIC)
+    if value.type.complex and dtype.kind != "c":
+        raise TypeError(f"a value of {value.type} does not become {dtype}; write its real part, z.real")
+    return table.numbered(value.convert(dtype))
 
 
 def _of_objects(value: Any) -> Any:
     """Nested lists as an array of objects."""
-    found = np.empty(np.shape(_mapped(value, lambda x: 0)), object)
-    for place in np.ndindex(*found.shape):
+    objects = np.empty(np.shape(_mapped(value, lambda x: 0)), object)
+    for place in np.ndindex(*objects.shape):
         x = value
         for k in place:
             x = x[k]
-        found[place] = x
-    return owned(found)
+        objects[place] = x
+    return owned(objects)
 
 
 # What of NumPy's is neither function nor method, with traced values: np.r_, np.c_, np.vectorize and np.ndenumerate.
@@ -196,9 +196,9 @@ def along_axis(numpys: Any, args: Sequence[Any], options: dict[str, Any]) -> Any
     shape = rows.shape[:-1]
     if not math.prod(shape) or math.prod(shape) > MAX_STEPS:
         raise UntraceableError(f"np.apply_along_axis of {math.prod(shape):,} rows; write it with whole arrays")
-    found = nested([function(rows[k], *args[3:], **named) for k in np.ndindex(*shape)])
-    found = found.reshape((*shape, *found.shape[1:]))
-    return np.moveaxis(found, range(len(shape), found.ndim), range(axis, axis + found.ndim - len(shape)))
+    results = nested([function(rows[k], *args[3:], **named) for k in np.ndindex(*shape)])
+    results = results.reshape((*shape, *results.shape[1:]))
+    return np.moveaxis(results, range(len(shape), results.ndim), range(axis, axis + results.ndim - len(shape)))
 
 
 def piecewise(numpys: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -247,8 +247,8 @@ def vectorized(self: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
 
 
 def _element(x: Any, k: tuple[int, ...]) -> Any:
-    found = x[k]
-    return found.item() if isinstance(found, np.generic) else found
+    element = x[k]
+    return element.item() if isinstance(element, np.generic) else element
 
 
 def _of_results(results: Sequence[Any], shape: tuple[int, ...], types: str | None, k: int) -> Any:
@@ -277,7 +277,7 @@ _SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}
 
 def _numbers(name: str, args: Any) -> list[Any]:
     """Arguments as floats. Raises TypeError for an argument that is not a number."""
-    found = []
+    numbers = []
     for x in resolved(args):
         if isinstance(x, Array):
             if x.shape:
@@ -285,8 +285,8 @@ def _numbers(name: str, args: Any) -> list[Any]:
             if x.type.complex:
                 raise TypeError(f"math.{name} of a complex number; write np.{_RENAMED.get(name, name)}")
             x = x.convert("f64")
-        found.append(x if isinstance(x, Array) else float(x))
-    return found
+        numbers.append(x if isinstance(x, Array) else float(x))
+    return numbers
 
 
 def _of_python(x: Any) -> Any:
@@ -313,8 +313,8 @@ def _special(name: str, function: str) -> Callable[..., Any]:
 
 
 def _log(x: Any, *base: Any) -> Any:
-    found = [np.log(v) for v in _numbers("log", (x, *base))]
-    return _of_python(found[0] / found[1] if base else found[0])
+    logarithms = [np.log(v) for v in _numbers("log", (x, *base))]
+    return _of_python(logarithms[0] / logarithms[1] if base else logarithms[0])
 
 
 def _hypot(*args: Any) -> Any:

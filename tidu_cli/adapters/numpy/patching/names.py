@@ -78,25 +78,25 @@ def _vectorized(self: Any, *args: Any, **options: Any) -> Any:
 
 def _replacements() -> list[tuple[Any, str, Any]]:
     """What is replaced: where, by what name, and by what."""
-    found: list[tuple[Any, str, Any]] = [
+    replacements: list[tuple[Any, str, Any]] = [
         (np, k, _replacement(f := getattr(np, k), functools.partial(creating.made, f))) for k in creating.MAKING
     ]
-    found += [
+    replacements += [
         (np, k, _replacement(f := getattr(np, k), functools.partial(creating.array, f, k == "array"))) for k in creating.NESTED
     ]
-    found.append((np, "full", _replacement(np.full, functools.partial(creating.full, np.full))))
+    replacements.append((np, "full", _replacement(np.full, functools.partial(creating.full, np.full))))
     modules = {"": np, "linalg": np.linalg}
     for name in FUNCTIONS:
         module, _, short = name.rpartition(".")
         f = getattr(modules.get(module), short, None)
         if f is not None and not isinstance(f, np.ufunc) and name not in creating.NESTED:
-            found.append((modules[module], short, _replacement(f, functools.partial(creating.computed, f, name))))
-    found.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
+            replacements.append((modules[module], short, _replacement(f, functools.partial(creating.computed, f, name))))
+    replacements.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
     calling = {"ndenumerate": creating.enumerated, "apply_along_axis": creating.along_axis, "piecewise": creating.piecewise}
-    found += [(np, k, _replacement(f := getattr(np, k), functools.partial(ours, f))) for k, ours in calling.items()]
-    found += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
-    found.append((np.vectorize, "__call__", _vectorized))
-    return found + [(math, k, _mathematical(getattr(math, k), f)) for k, f in creating.FUNCTIONS.items() if hasattr(math, k)]
+    replacements += [(np, k, _replacement(f := getattr(np, k), functools.partial(ours, f))) for k, ours in calling.items()]
+    replacements += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
+    replacements.append((np.vectorize, "__call__", _vectorized))
+    return replacements + [(math, k, _mathematical(getattr(math, k), f)) for k, f in creating.FUNCTIONS.items() if hasattr(math, k)]
 
 
 class _Names:
