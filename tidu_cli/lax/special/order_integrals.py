@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 
@@ -109,7 +109,7 @@ def gamma_by_order(np: Any, special: Any, n: int, a: Any, x: Any) -> Any:
 def _gamma_lower(np: Any, special: Any, n: int, a: Any, x: Any) -> Any:
     # P(a, x) = P(a + 1, x) + x^a e^-x / Γ(a + 1)
     small, added, log_x = a < _RAISED, 0.0, np.log(x)
-    for k in range(_RAISED if small.any() else 0):
+    for k in range(_RAISED if np.any(small) else 0):
         c = a + (k + 1)
         slopes = [log_x - special.psi(c), *(-special.polygamma(i, c) for i in range(1, n))]
         added = added + np.exp((a + k) * log_x - x - special.gammaln(c)) * _of_one(n, slopes)
@@ -161,14 +161,18 @@ def beta_by_orders(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any
 def _beta_lower(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any, y: Any) -> Any:
     # I(a, b) = I(a + 1, b) + x^a y^b / (a B(a, b))
     small, added = a < _RAISED, 0.0
-    for k in range(_RAISED if small.any() else 0):
-        p = a + k
-        total = p + b
-        size = p * np.log(x * total / p) + b * (np.log1p(-x) + np.log1p(p / b))
-        lacking = _remainder(np, special, total) - _remainder(np, special, p) - _remainder(np, special, b)
-        weight = np.exp(size + lacking) * np.sqrt(b / (2 * math.pi * total * p))
-        added = added + weight * bell(m, n, _beta_slopes(np, special, p, b, np.log(x), np.log1p(-x)))
+    for k in range(_RAISED if np.any(small) else 0):
+        added = added + _beta_term(np, special, m, n, a + k, b, x)
     return _beta_side(np, special, m, n, np.where(small, a + _RAISED, a), b, x, y) + np.where(small, added, 0)
+
+
+def _beta_term(np: Any, special: Any, m: int, n: int, p: Any, b: Any, x: Any) -> Any:
+    """The derivative of x^p (1 - x)^b / (p B(p, b))."""
+    total = p + b
+    size = p * np.log(x * total / p) + b * (np.log1p(-x) + np.log1p(p / b))
+    lacking = _remainder(np, special, total) - _remainder(np, special, p) - _remainder(np, special, b)
+    weight = np.exp(size + lacking) * np.sqrt(b / (2 * math.pi * total * p))
+    return weight * bell(m, n, _beta_slopes(np, special, p, b, np.log(x), np.log1p(-x)))
 
 
 def _beta_slopes(np: Any, special: Any, a: Any, b: Any, log_x: Any, log_y: Any) -> Callable[[int, int], Any]:
@@ -177,7 +181,7 @@ def _beta_slopes(np: Any, special: Any, a: Any, b: Any, log_x: Any, log_y: Any) 
         (1, 0): log_x + special.psi(a + b) - special.psi(a + 1),
         (0, 1): log_y + np.log1p(a / b) + (_excess(np, special, b) - _excess(np, special, a + b)),  # of a that is less than b
     }
-    return lambda i, j: first[i, j] if i + j == 1 else _beta_curvature(np, special, i, j, a, b, 1)
+    return cache(lambda i, j: first[i, j] if i + j == 1 else _beta_curvature(np, special, i, j, a, b, 1))
 
 
 def _beta_curvature(np: Any, special: Any, i: int, j: int, a: Any, b: Any, raised: int) -> Any:
@@ -190,7 +194,7 @@ def _beta_curvature(np: Any, special: Any, i: int, j: int, a: Any, b: Any, raise
 def _polygamma_step(np: Any, special: Any, order: int, z: Any, step: Any) -> Any:
     """ψ⁽ⁿ⁾(z + step) - ψ⁽ⁿ⁾(z): for a step that is small beside z, where the two cancel, by Taylor's series."""
     small = np.abs(step) < z / 100
-    series = sum(step**k / math.factorial(k) * special.polygamma(order + k, z) for k in range(1, 9)) if small.any() else 0
+    series = sum(step**k / math.factorial(k) * special.polygamma(order + k, z) for k in range(1, 9)) if np.any(small) else 0
     return np.where(small, series, special.polygamma(order, z + step) - special.polygamma(order, z))
 
 
@@ -210,12 +214,13 @@ def _beta_side(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any, y:
     start = np.log(x) - np.log(y) - np.log(a / b)
     reach = _reach(np, lambda s: deviance(start - s) - deviance(start), start)
     excess = [_excess(np, special, z)[:, None] for z in (a, b, total)]
+    curvature = cache(lambda i, j: _beta_curvature(np, special, i, j, a, b, 0)[:, None])
     a_, b_, p_, q_ = a[:, None], b[:, None], p[:, None], q[:, None]
 
     def integrand(v: Any) -> Any:
         log_s, log_rest = logs(v, p_, q_)
         first = {(1, 0): log_s + excess[0] - excess[2], (0, 1): log_rest + excess[1] - excess[2]}
-        derivative = bell(m, n, lambda i, j: first[i, j] if i + j == 1 else _beta_curvature(np, special, i, j, a, b, 0)[:, None])
+        derivative = bell(m, n, lambda i, j: first[i, j] if i + j == 1 else curvature(i, j))
         return np.exp(a_ * log_s + b_ * log_rest) * derivative
 
     lacking = _remainder(np, special, total) - _remainder(np, special, a) - _remainder(np, special, b)
@@ -231,26 +236,28 @@ _TERMS = 16
 
 
 def zeta_by_exponent(np: Any, special: Any, n: int, s: Any, q: Any) -> Any:
-    """The n-th derivative by s of Σ (q + k)^-s, by the Euler-Maclaurin formula; NaN unless s > 1 and q > 0."""
-
-    def inside(s: Any, q: Any) -> Any:
-        found = sum((-np.log(q + k)) ** n * (q + k) ** -s for k in range(_TERMS))
-        t = q + _TERMS
-        log_t = -np.log(t)
-        size = t**-s
-        for i in range(n + 1):
-            found = found + math.comb(n, i) * log_t ** (n - i) * size * t * (-1.0) ** i * math.factorial(i) / (s - 1) ** (i + 1)
-        found = found + log_t**n * size / 2
-        jet = [s, *([np.ones_like(s)] if n else []), *[np.zeros_like(s)] * (n - 1)]  # s and its derivatives by s
-        for j, coefficient in enumerate(_BERNOULLI):
-            at = coefficient * size / t ** (2 * j + 1)
-            found = found + at * sum(math.comb(n, i) * jet[i] * log_t ** (n - i) for i in range(n + 1))
-            for k in (2 * j + 1, 2 * j + 2):
-                jet = [jet[i] * (s + k) + (i * jet[i - 1] if i else 0) for i in range(n + 1)]
-        return found
-
+    """The n-th derivative by s of Σ (q + k)^-s; NaN unless s > 1 and q > 0."""
     known = (s > 1) & (q > 0)
-    return _by_blocks(np, inside, (s, q), known & np.isfinite(s) & np.isfinite(q), known)
+    where = known & np.isfinite(s) & np.isfinite(q)
+    return _by_blocks(np, lambda s, q: _zeta_series(np, n, s, q), (s, q), where, known)
+
+
+def _zeta_series(np: Any, n: int, s: Any, q: Any) -> Any:
+    """Likewise, for finite s > 1 and q > 0, by the Euler-Maclaurin formula."""
+    found = sum((-np.log(q + k)) ** n * (q + k) ** -s for k in range(_TERMS))
+    t = q + _TERMS
+    log_t = -np.log(t)
+    size = t**-s
+    for i in range(n + 1):
+        found = found + math.comb(n, i) * log_t ** (n - i) * size * t * (-1.0) ** i * math.factorial(i) / (s - 1) ** (i + 1)
+    found = found + log_t**n * size / 2
+    jet = [s, *([np.ones_like(s)] if n else []), *[np.zeros_like(s)] * (n - 1)]  # s and its derivatives by s
+    for j, coefficient in enumerate(_BERNOULLI):
+        at = coefficient * size / t ** (2 * j + 1)
+        found = found + at * sum(math.comb(n, i) * jet[i] * log_t ** (n - i) for i in range(n + 1))
+        for k in (2 * j + 1, 2 * j + 2):
+            jet = [jet[i] * (s + k) + (i * jet[i - 1] if i else 0) for i in range(n + 1)]
+    return found
 
 
 def _by_blocks(np: Any, inside: Callable[..., Any], operands: tuple[Any, ...], where: Any, known: Any) -> Any:

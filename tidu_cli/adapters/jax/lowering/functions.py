@@ -1,8 +1,9 @@
 """Every primitive of tidu as a function of JAX: the one table, which evaluation by JAX and modules of StableHLO are made from.
 
-Op and attr names are lax's, so that most need no word of translation; the others are in `primitives`, a file a family, and what
-JAX has no function for in `special`. Values are arrays of JAX, those of times their counts (i64 of datetimes, f64 of durations);
-records are dicts of their fields and tuples are tuples, without holes: a field that is structurally zero is zeros.
+Op and attr names are lax's, so that most need no word of translation; the others are in `primitives`, a file a family, and in
+`matrices`. What JAX has no function for is computed by its definition. Values are arrays of JAX, those of times their counts (i64
+of datetimes, f64 of durations); records are dicts of their fields and tuples are tuples, without holes: a field that is structurally
+zero is zeros.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ Function = Callable[..., tuple[Any, ...]]
 _ALIASES = {"not": "bitwise_not", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 """What lax calls the functions of primitives that have Python's words for names."""
 
+_LOSING = ("erfc", "erf_inv", "lgamma", "digamma")
+"""Functions of lax that lose digits of f64, where recipes have all but a few units in the last place."""
+
 
 def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: bool = False) -> Function:
     """From JAX arrays to the tuple of results. Attrs are looked at once, here.
@@ -36,23 +40,32 @@ def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: boo
     if primitives[case.op].rules.inlined is not None:
         return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
     function = computed(case, primitives, precise=precise)
-    if precise:
+    if precise or case.op not in BUILTIN.primitives:
         return function
     from tidu_cli.adapters.jax.lowering import derivatives
 
-    own = case.op in BUILTIN.primitives and (
-        case.op in _special() or primitives[case.op].evaluation.definition or derivatives.needs_rules(case)
-    )
+    own = case.op in _special() or derivatives.needs_rules(case) or _by_jax(case, precise) is None
     return derivatives.with_rules(case, function, document_function) if own else function
 
 
 def computed(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: bool = False) -> Function:
     """Likewise, of a primitive, with the derivatives that JAX has of what computes it. Raises MissingRuleError."""
-    found = _of_records(case) or _of_graphs(case, precise) or _of_times(case) or _of_attrs(case, precise)
-    found = found or _by_definition(case, primitives, precise)
-    if found is None:
+    function = _by_jax(case, precise) or _by_definition(case, primitives, precise)
+    if function is None:
         raise MissingRuleError("no function of JAX computes it; evaluate the document with tidu instead")
-    return found
+    return function
+
+
+def _by_jax(case: Case, precise: bool) -> Function | None:
+    """A primitive by functions of JAX, and what is made of these."""
+    return _of_records(case) or _of_graphs(case, precise) or _of_times(case) or _of_attrs(case, precise)
+
+
+def _by_definition(case: Case, primitives: PrimitiveSet, precise: bool) -> Function | None:
+    """An operation as the graph of others that it is defined as."""
+    if primitives[case.op].evaluation.definition is None:
+        return None
+    return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
 
 
 def document_function(graph: Graph, *, precise: bool = False) -> Function:
@@ -89,6 +102,8 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
     """The function of what is told by its attrs, of arrays of numbers."""
     from jax import lax
 
+    if precise and case.op in _LOSING and case.results[0].dtype == "f64":  # type: ignore[union-attr]
+        return None
     attrs = dict(cast(Any, case.attrs))
     called = (_precise().get(case.op) if precise else None) or _families().get(case.op) or _special().get(case.op)
     if called is not None:
@@ -96,12 +111,6 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
     name = _ALIASES.get(case.op, case.op).replace("-", "_")
     function = getattr(lax, name, None) if case.op in BUILTIN.primitives else None
     return None if function is None else lambda *xs: _tuple(function(*xs, **attrs))
-
-
-def _by_definition(case: Case, primitives: PrimitiveSet, precise: bool) -> Function | None:
-    if primitives[case.op].evaluation.definition is None:
-        return None
-    return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
 
 
 @cache
@@ -115,20 +124,18 @@ def _families() -> dict[str, Callable[..., Any]]:
 
 @cache
 def _special() -> dict[str, Callable[..., Any]]:
-    """Likewise, those that JAX does not have; their derivatives are tidu's."""
-    from tidu_cli.adapters.jax.lowering.special import gamma, hypergeometric, matrices
+    """Likewise, those of matrices that JAX does not have; their derivatives are tidu's."""
+    from tidu_cli.adapters.jax.lowering.matrices import FUNCTIONS
 
-    families: tuple[Any, ...] = (gamma, hypergeometric, matrices)
-    return {op: function for family in families for op, function in family.FUNCTIONS.items()}
+    return FUNCTIONS
 
 
 @cache
 def _precise() -> dict[str, Callable[..., Any]]:
     """Likewise, those that have more digits than lax's of the same names."""
-    from tidu_cli.adapters.jax.lowering.primitives.precise import FUNCTIONS as ELEMENTARY
-    from tidu_cli.adapters.jax.lowering.special.precise import FUNCTIONS as SPECIAL
+    from tidu_cli.adapters.jax.lowering.primitives.precise import FUNCTIONS
 
-    return {**ELEMENTARY, **SPECIAL}
+    return FUNCTIONS
 
 
 def _tuple(results: Any) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ _TINY = 2.0**-60
 def _integrated(function: Callable[[Any], Any]) -> Any:
     """∫₀^∞ function(u) du, which falls off as e^-u, by the trapezoidal rule of s, where u = e^(s - e^-s), along a new last axis."""
     step = np.longdouble(1) / 16
-    s = np.arange(-64, 97) * step
+    s = np.arange(-80, 97) * step
     u = np.exp(s - np.exp(-s))
     return (function(u) * (u * (1 + np.exp(-s)) * step)).sum(axis=-1)
 
@@ -99,26 +99,25 @@ def _auxiliary_of_sine(part: int) -> Callable[[Array], Array]:
 
 @cache
 def _auxiliary_of_fresnel(part: int) -> Callable[[Array], Array]:
-    """x f(x), and x^3 g(x), of Fresnel integrals; Abramowitz and Stegun 7.3.22, by erfc, and DLMF 7.5.3 and 7.5.4."""
-    from scipy import special
+    """x f(x), and x^3 g(x), of Fresnel integrals; DLMF 7.7.10, 7.7.11, with t = 2u / πx^2."""
 
     def scaled(x: Any) -> Any:
-        found = 0.5 * (1 + 1j) * special.wofz(0.5 * math.sqrt(math.pi) * (1 + 1j) * x)
-        return found.real * x**3 if part else found.imag * x
+        square = x.astype(np.longdouble)[..., None] ** 2 * (math.pi / 2)
+        return (
+            (part + 1) * math.pi ** (-1.5 - part) * _integrated(lambda u: np.exp(-u) * u ** (part - 0.5) / (1 + (u / square) ** 2))
+        )
 
-    return table(scaled, 1.0, 2.0**15)
+    return table(scaled, 1.5, 2.0**15)
 
 
 def _fresnel(sine: bool) -> Callable[[Any, Array], Array]:
     """S or C."""
     # Abramowitz and Stegun 7.3.11, 7.3.13.
     ks = range(14)
-    series = [
-        (-1) ** k * (math.pi / 2) ** (2 * k + sine) / (math.factorial(2 * k + sine) * (4 * k + 1 + 2 * sine)) for k in ks
-    ]
+    series = [(-1) ** k * (math.pi / 2) ** (2 * k + sine) / (math.factorial(2 * k + sine) * (4 * k + 1 + 2 * sine)) for k in ks]
 
     def recipe(attrs: Any, x: Array) -> Array:
-        near, far = xp.clip(x, -1.0, 1.0), xp.clip(xp.abs(x), 1.0, 2.0**60)
+        near, far = xp.clip(x, -1.5, 1.5), xp.clip(xp.abs(x), 1.5, 2.0**60)
         small = xp.polynomial(series, (near * near) ** 2) * near
         # x^2 / 4, less integers: h has 24 bits and what is left 29, so that their products are exact.
         h = xp.single(far)
@@ -129,7 +128,7 @@ def _fresnel(sine: bool) -> Callable[[Any, Array], Array]:
         f, g = _auxiliary_of_fresnel(0)(far) / far, _auxiliary_of_fresnel(1)(far) / far / far / far
         large = 0.5 - f * c - g * s if sine else 0.5 + f * s - g * c  # 7.3.9, 7.3.10
         found = xp.where(x < 0, -large, large)
-        return xp.where(xp.abs(x) < 1, small * (near * near) if sine else small, xp.where(xp.isnan(x), x, found))
+        return xp.where(xp.abs(x) < 1.5, small * (near * near) if sine else small, xp.where(xp.isnan(x), x, found))
 
     return recipe
 
@@ -195,13 +194,26 @@ _FAR = 9.0
 """Standard deviations beyond which nothing is left."""
 
 
+@cache
+def _gauss(count: int) -> tuple[Any, Any]:
+    """The nodes, from 0 to 1, and the weights of Gauss' rule; DLMF 3.5.20. NumPy's weights lack some digits."""
+    x = np.polynomial.legendre.leggauss(count)[0].astype(np.longdouble)
+    for _ in range(2):  # of Newton's steps
+        before, value = np.ones_like(x), x
+        for k in range(2, count + 1):
+            before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
+        slope = count * (x * value - before) / (x * x - 1)
+        x = x - value / slope
+    return ((1 + x) / 2).astype(float), (1 / ((1 - x * x) * slope * slope)).astype(float)
+
+
 def _owens_inside(h: Array, a: Array) -> Array:
     """T(h, a) for 0 ≤ h < 100 and 0 ≤ a ≤ 1, by Gauss' rule, up to where the integrand is nothing."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _gauss(_NODES)
     end = xp.minimum(a, _FAR / xp.maximum(h, 1.0))[..., None]
-    s = end * (nodes * 0.5 + 0.5)
+    s = end * nodes
     square = s * s
-    summed = xp.total(xp.exp(-0.5 * ((h * h)[..., None] * square)) / (1 + square) * (end * (weights * (0.25 / math.pi))))
+    summed = xp.total(xp.exp(-0.5 * ((h * h)[..., None] * square)) / (1 + square) * (end * (weights / (2 * math.pi))))
     return exp_of_square(h, -0.5) * summed
 
 
