@@ -72,9 +72,9 @@ def scan_along(node: JVP) -> tuple[Sequence[Term], Terms]:
     step = along_loop(attrs.body, parts[1], [t is not None for t in node.tangents], trace.primitives)
     given = _with_tangents(node.operands, node.tangents, parts, step)
     numbers = {"length": attrs.length, "num_consts": len(given[0]), "num_carry": len(given[1]), "reverse": attrs.reverse}
-    found = trace.emit_all("scan", *chain(*given), **numbers, body=_body(trace.primitives, attrs.body, parts, step))
+    results = trace.emit_all("scan", *chain(*given), **numbers, body=_body(trace.primitives, attrs.body, parts, step))
     n_carry, n_ys, moves = attrs.num_carry, len(node.results) - attrs.num_carry, [step.active[k] for k in attrs.carried]
-    carry, ys = found[: len(given[1])], found[len(given[1]) :]
+    carry, ys = results[: len(given[1])], results[len(given[1]) :]
     tangents = [*_placed(carry[n_carry:], moves), *_placed(ys[n_ys:], step.live[n_carry:])]
     return [*carry[:n_carry], *ys[:n_ys]], tangents
 
@@ -92,8 +92,8 @@ def cond_along(node: JVP) -> tuple[Sequence[Term], Terms]:
     def branch(number: int, graph: ClosedGraph) -> ClosedGraph:
         def emit(inner: Trace, terms: list[Term]) -> list[Term]:
             with naming_place(f"branches[{number}]", graph):
-                values, found = nested.along(inner, graph.graph, terms[:n], _placed(terms[n:], moves))
-            return [*values, *_not_null(inner, values, found, live)]
+                values, dvalues = nested.along(inner, graph.graph, terms[:n], _placed(terms[n:], moves))
+            return [*values, *_not_null(inner, values, dvalues, live)]
 
         return made(primitives, inputs, emit)
 
@@ -119,10 +119,10 @@ def _body(primitives: PrimitiveSet, body: ClosedGraph, parts: Parts, step: Linea
             operands += [next(left) for _ in part]
             tangents += [next(left) if step.active[k] else None for k in part]
         with naming_place("body", body):
-            values, found = nested.along(inner, body.graph, operands, tangents)
+            values, dvalues = nested.along(inner, body.graph, operands, tangents)
         carried, ys = slice(n_carry), slice(n_carry, None)
         return [
-            term for some in (carried, ys) for term in (*values[some], *_not_null(inner, values[some], found[some], live[some]))
+            term for some in (carried, ys) for term in (*values[some], *_not_null(inner, values[some], dvalues[some], live[some]))
         ]
 
     return made(primitives, inputs, emit)
@@ -150,8 +150,8 @@ def _not_null(trace: Recorder, values: Sequence[Term], tangents: Terms, live: Se
 
 
 def _placed(tangents: Sequence[Term], live: Sequence[bool]) -> list[Term | None]:
-    found = iter(tangents)
-    return [next(found) if m else None for m in live]
+    left = iter(tangents)
+    return [next(left) if m else None for m in live]
 
 
 # Loops and branches on NumPy: functions of Python, in which a step is written out, so that a loop runs as one written by hand.
@@ -162,7 +162,7 @@ def scan_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
     writer, n, n_carry = _writer(np, attrs.body), attrs.num_consts, attrs.num_carry
     parameters = [writer.variable() for _ in operands]
     carry, slices = parameters[n : n + n_carry], [writer.variable() for _ in operands[n + n_carry :]]
-    lines, found = writer.statements(attrs.body.graph, [*parameters[: n + n_carry], *slices])
+    lines, names = writer.statements(attrs.body.graph, [*parameters[: n + n_carry], *slices])
     stacks = [writer.variable() for _ in results[n_carry:]]
     make = writer.constant(lambda k: _empty(np, results[n_carry + k]))
     cut, put = writer.constant(_slice), writer.constant(_put)
@@ -173,9 +173,9 @@ def scan_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
     ]
     given = [
         f"{put}({ys}, i, {y})" if isinstance(t, RecordType) else f"{ys}[i] = {y}"
-        for ys, y, t in zip(stacks, found[n_carry:], results[n_carry:], strict=True)
+        for ys, y, t in zip(stacks, names[n_carry:], results[n_carry:], strict=True)
     ]
-    body = [*taken, *lines, *given, *_assigned(carry, found[:n_carry])]
+    body = [*taken, *lines, *given, *_assigned(carry, names[:n_carry])]
     return writer.function(
         parameters,
         [
@@ -195,8 +195,8 @@ def while_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes)
     parameters = [writer.variable() for _ in operands]
     of_condition, of_body, carry = attrs.split(parameters)
     tests, (go_on,) = writer.statements(attrs.condition.graph, [*of_condition, *carry])
-    lines, found = writer.statements(attrs.body.graph, [*of_body, *carry])
-    body = [*tests, f"if not {go_on}: break", *lines, *_assigned(carry, found)]
+    lines, names = writer.statements(attrs.body.graph, [*of_body, *carry])
+    body = [*tests, f"if not {go_on}: break", *lines, *_assigned(carry, names)]
     end = ["else:", f" {writer.constant(refuse_steps)}()"]
     loop = [f"for _ in {writer.constant(each_step)}():", *[f" {line}" for line in body], *end]
     return writer.function(parameters, [*_as_scalars(carry, results), *loop, f"return {returned(carry)}"])
@@ -209,9 +209,9 @@ def cond_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
     lines: Lines = []
     last = len(attrs.branches) - 1
     for k, branch in enumerate(attrs.branches):
-        statements, found = writer.statements(branch.graph, parameters)
+        statements, names = writer.statements(branch.graph, parameters)
         test = "if True:" if not last else f"if {index} <= 0:" if k == 0 else "else:" if k == last else f"elif {index} <= {k}:"
-        lines += [test, *[f" {line}" for line in [*statements, f"return {returned(found)}"]]]
+        lines += [test, *[f" {line}" for line in [*statements, f"return {returned(names)}"]]]
     return writer.function([index, *parameters], lines)
 
 

@@ -56,12 +56,12 @@ class Checkpointed:
 
         body = made(trace.primitives, named("x", one.body.input_types), step)
         main, rest = zip(*[self._parts(one, x) for x in xs], strict=True) if xs else ((), ())
-        carry, found = _in_segments(trace, one, self._segments, self.steps, body, consts, carry, main)
-        states, stacked = found[: one.num_carry], [[y] for y in found[one.num_carry :]]
+        carry, arrays = _in_segments(trace, one, self._segments, self.steps, body, consts, carry, main)
+        states, stacked = arrays[: one.num_carry], [[y] for y in arrays[one.num_carry :]]
         states = [*states, *carry]
         if self._rest:
-            carry, found = _scan(trace, self._rest, one.reverse, body, consts, carry, [r for r in rest if r is not None])
-            stacked = [[y, more] for (y,), more in zip(stacked, found, strict=True)]
+            carry, arrays = _scan(trace, self._rest, one.reverse, body, consts, carry, [r for r in rest if r is not None])
+            stacked = [[y, more] for (y,), more in zip(stacked, arrays, strict=True)]
         results: dict[int, Term] = dict(enumerate(carry))
         results |= {k: self._joined(one, parts) for k, parts in zip(ys, stacked, strict=True)}
         return [results[k] if k in self.kept else None for k in range(len(one.body.graph.outputs))], states
@@ -79,18 +79,18 @@ class Checkpointed:
         in_steps = self._second_step(trace.primitives)
         in_segments = self._second_segment(trace.primitives, in_steps, len(xs_one), [x.type for x in main if x is not None])
         before, at_end = states[:n_carry], states[n_carry:]
-        found: dict[bool, Sequence[Term]] = {}
+        slices: dict[bool, Sequence[Term]] = {}
         for is_main in (True, False) if one.reverse == other.reverse else (False, True):
             if is_main:
                 scanned = [*before, *[x for x in main if x is not None]]
-                carry, found[True] = _scan(trace, self._segments, other.reverse, in_segments, fixed, carry, scanned)
-                found[True] = [_merged(y) for y in found[True]]
+                carry, slices[True] = _scan(trace, self._segments, other.reverse, in_segments, fixed, carry, scanned)
+                slices[True] = [_merged(y) for y in slices[True]]
             elif self._rest:
                 given, n = [x for x in rest if x is not None], self._rest
                 states_of = self._state_step(trace.primitives)
                 _, inside = _scan(trace, n, one.reverse, states_of, consts_one, at_end, given[: len(xs_one)])
-                carry, found[False] = _scan(trace, n, other.reverse, in_steps, fixed, carry, [*inside, *given])
-        stacked = zip(*[found[k] for k in (True, False) if k in found], strict=True)
+                carry, slices[False] = _scan(trace, n, other.reverse, in_steps, fixed, carry, [*inside, *given])
+        stacked = zip(*[slices[k] for k in (True, False) if k in slices], strict=True)
         return [*carry, *[self._joined(one, list(parts)) for parts in stacked]]
 
     @property
@@ -168,8 +168,8 @@ def segmented(
     one: Any, other: Any, links: Sequence[int | None], kept: Sequence[int], steps: Callable[[int], int]
 ) -> Checkpointed | None:
     """Two scans in segments; None where there is nothing to store less of."""
-    found = Checkpointed(one, other, links, kept, max(steps(one.length), 1))
-    return found if found.applies else None
+    checkpointed = Checkpointed(one, other, links, kept, max(steps(one.length), 1))
+    return checkpointed if checkpointed.applies else None
 
 
 def _split(attrs: Any, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -187,10 +187,10 @@ def _scan(
     xs: Sequence[Term],
 ) -> tuple[list[Term], list[Term]]:
     """Emit a scan. Gives what is carried out, and the results."""
-    found = trace.emit_all(
+    results = trace.emit_all(
         "scan", *consts, *carry, *xs, length=length, reverse=reverse, num_consts=len(consts), num_carry=len(carry), body=body
     )
-    return list(found[: len(carry)]), list(found[len(carry) :])
+    return list(results[: len(carry)]), list(results[len(carry) :])
 
 
 def _in_segments(
@@ -214,8 +214,8 @@ def _in_segments(
     types: list[Type] = [t.value_type for t in (*consts, *carry)]
     slices = [x.type.with_shape(x.type.shape[1:]) for x in scanned]
     graph = made(trace.primitives, named("x", [*types, *slices]), segment)
-    out, found = _scan(trace, segments, attrs.reverse, graph, consts, carry, scanned)
-    return out, [*found[:n_carry], *[_merged(y) for y in found[n_carry:]]]
+    out, arrays = _scan(trace, segments, attrs.reverse, graph, consts, carry, scanned)
+    return out, [*arrays[:n_carry], *[_merged(y) for y in arrays[n_carry:]]]
 
 
 def _merged(y: Term) -> Term:

@@ -92,12 +92,12 @@ def _jvp(node: JVP) -> Terms:
 def _shared_residuals(each: Sequence[Linearized], n_operands: int) -> tuple[list[dict[Place, int]], list[Type]]:
     """Where each branch finds its residuals among the results of a cond of residuals, and the types of these.
 
-    What is an operand of the branch is found after those results.
+    What is an operand of the branch comes after those results.
     """
     types: list[Type] = []
     places: list[dict[Place, int]] = []
     for branch in each:
-        taken, found = set[int](), dict[Place, int]()
+        taken, number_of = set[int](), dict[Place, int]()
         for place in getattr(branch, "residuals", ()):
             if place[0] == 0 and place[1] < n_operands:
                 continue
@@ -106,10 +106,10 @@ def _shared_residuals(each: Sequence[Linearized], n_operands: int) -> tuple[list
             if number == len(types):
                 types.append(due)
             taken.add(number)
-            found[place] = number
-        places.append(found)
-    for branch, found in zip(each, places, strict=True):
-        found.update(((g, v), len(types) + v) for g, v in getattr(branch, "residuals", ()) if (g, v) not in found)
+            number_of[place] = number
+        places.append(number_of)
+    for branch, number_of in zip(each, places, strict=True):
+        number_of.update(((g, v), len(types) + v) for g, v in getattr(branch, "residuals", ()) if (g, v) not in number_of)
     return places, types
 
 
@@ -122,9 +122,9 @@ def _emit_residuals(
     types: Sequence[Type],
     operands: Sequence[Term],
 ) -> Sequence[Term]:
-    def branch(linearized: Linearized, found: dict[Place, int], graph: ClosedGraph) -> ClosedGraph:
+    def branch(linearized: Linearized, number_of: dict[Place, int], graph: ClosedGraph) -> ClosedGraph:
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
-            own = {number: place for place, number in found.items() if number < len(types)}
+            own = {number: place for place, number in number_of.items() if number < len(types)}
             values = dict(zip(own, linearized.emit_residuals(inner, list(own.values()), terms), strict=True)) if own else {}
             return [values[k] if k in values else _filler(inner, t) for k, t in enumerate(types)]
 
@@ -157,15 +157,15 @@ def _emit_linear(
     moving: Sequence[int],
     live: Sequence[bool],
 ) -> Terms:
-    used = sorted({k for found in places for k in found.values()})
+    used = sorted({k for number_of in places for k in number_of.values()})
     types = [tangent_type(t) for t in attrs.branches[0].output_types]
     given = [cast(Term, tangents[k]) for k in moving]
     inputs = [*named("r", [values[k].value_type for k in used]), *named("dx", [t.value_type for t in given])]
 
-    def branch(linearized: Linearized, found: dict[Place, int]) -> ClosedGraph:
+    def branch(linearized: Linearized, number_of: dict[Place, int]) -> ClosedGraph:
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
             at = dict(zip(used, terms, strict=False))
-            out = linearized.emit_linear(inner, {place: at[k] for place, k in found.items()}, terms[len(used) :])
+            out = linearized.emit_linear(inner, {place: at[k] for place, k in number_of.items()}, terms[len(used) :])
             due = [(t, type_) for t, type_, lives in zip(out, types, live, strict=True) if lives]
             return [zeros(inner, type_) if t is None else t for t, type_ in due]
 
@@ -186,7 +186,7 @@ def _transpose(node: Transposition) -> Terms:
     fixed = [k for k, a in enumerate(active) if not a]
     given = [k for k, ct in enumerate(node.cotangents) if ct is not None]
     inputs = [*named("x", [types[k] for k in fixed]), *named("ct", [attrs.branches[0].output_types[k] for k in given])]
-    found: list[bool] = [False] * len(types)
+    flowing: list[bool] = [False] * len(types)
 
     def pulled(inner: Recorder, branch: ClosedGraph, terms: Sequence[Term]) -> Terms:
         values = dict(zip(fixed, terms, strict=False))
@@ -195,22 +195,22 @@ def _transpose(node: Transposition) -> Terms:
         return nested.pull_back(inner, branch.graph, operands, active, [cts.get(k) for k in range(len(node.cotangents))])
 
     for b in attrs.branches:
-        made(trace.primitives, inputs, lambda inner, terms, b=b: _noted(found, pulled(inner, b, terms)))  # type: ignore[misc]
+        made(trace.primitives, inputs, lambda inner, terms, b=b: _noted(flowing, pulled(inner, b, terms)))  # type: ignore[misc]
 
     def dense(branch: ClosedGraph) -> ClosedGraph:
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
             back = pulled(inner, branch, terms)
-            return [zeros(inner, types[k]) if (t := back[k]) is None else t for k, f in enumerate(found) if f]
+            return [zeros(inner, types[k]) if (t := back[k]) is None else t for k, f in enumerate(flowing) if f]
 
         return made(trace.primitives, inputs, emit)
 
     values = [*[operands[k] for k in fixed], *[node.cotangents[k] for k in given]]
     results = iter(emit_cond(trace, index, list(map(dense, attrs.branches)), cast(list[Term], values)))
-    return [None, *[next(results) if f else None for f in found]]
+    return [None, *[next(results) if f else None for f in flowing]]
 
 
-def _noted(flags: list[bool], found: Terms) -> list[Term]:
-    flags[:] = [f or t is not None for f, t in zip(flags, found, strict=True)]
+def _noted(flags: list[bool], terms: Terms) -> list[Term]:
+    flags[:] = [f or t is not None for f, t in zip(flags, terms, strict=True)]
     return []
 
 
@@ -225,11 +225,11 @@ def _batch(node: Batching) -> Sequence[Term]:
             return made(
                 trace.primitives,
                 named("x", types),
-                lambda inner, terms: [as_batch(*found, size) for found in batched_outputs(inner, branch, terms, batched, size)],
+                lambda inner, terms: [as_batch(*output, size) for output in batched_outputs(inner, branch, terms, batched, size)],
             )
 
         return emit_cond(trace, index, list(map(emit, attrs.branches)), operands)
-    each = [[as_batch(*found, size) for found in batched_outputs(trace, b, operands, batched, size)] for b in attrs.branches]
+    each = [[as_batch(*output, size) for output in batched_outputs(trace, b, operands, batched, size)] for b in attrs.branches]
     which = clamp(trace.full(0, TensorType("i32")), convert(index, new_dtype="i32"), trace.full(len(each) - 1, TensorType("i32")))
     return [_selected(which, some) for some in zip(*each, strict=True)]
 

@@ -53,11 +53,11 @@ def made(
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for name in names:
         others = (f"{name}.{k}" for k in count(2))
-        found[next(n for n in chain([name], others) if n not in found)] = None
-    return list(found)
+        distinct[next(n for n in chain([name], others) if n not in distinct)] = None
+    return list(distinct)
 
 
 def named(name: str, types: Sequence[Type]) -> list[tuple[str, Type]]:
@@ -128,23 +128,23 @@ class Linearized:
         """Emit the linear graph for these residuals and the tangents of active inputs. Gives the outputs' tangents."""
         graph = _with_residuals_as_inputs(self.linear)
         constants = self.emit_residuals(trace, self.constants, [None] * len(self._keys)) if self.constants else []
-        found = {**residuals, **dict(zip(self.constants, constants, strict=True))}
-        values = [*[found[r] for r in self.linear.external], *tangents]
+        known = {**residuals, **dict(zip(self.constants, constants, strict=True))}
+        values = [*[known[r] for r in self.linear.external], *tangents]
         return spliced(trace, Document((graph,), graph.cases), _by_input(graph, values))
 
     def depending_on(self, inputs: Collection[int]) -> list[bytearray]:
         """Of each value of each graph before the linear one, whether it depends on these inputs of the closed graph."""
-        found: list[bytearray] = []
+        flags: list[bytearray] = []
         for graph in self.document.graphs[:-1]:
             depends = bytearray(len(graph.inputs))
-            if not found:
+            if not flags:
                 for k in inputs:
                     depends[k] = 1
-            outside = [found[g][v] for g, v in graph.external]
+            outside = [flags[g][v] for g, v in graph.external]
             for _, args, first, end in forwards(graph, graph.args):
                 depends += bytes([any(depends[a] if a >= 0 else outside[~a] for a in args)]) * (end - first)
-            found.append(depends)
-        return found
+            flags.append(depends)
+        return flags
 
 
 def fixed_point(carry: Flags, step: Callable[[Flags], Sequence[bool]]) -> Flags:
@@ -183,8 +183,8 @@ def batched_outputs(
     """Emit a graph for a batch of these operands. Gives its outputs, and of each whether it has the batch as its first axis."""
     keys = {i.key for i, b in zip(graph.graph.inputs, batched, strict=True) if b}
     with listening(None):
-        found, depend = vectorized(graph.document.head, keys, size, trace.primitives)
-    outputs = spliced(trace, Document((found,), found.cases), _by_input(found, operands))
+        batched_graph, depend = vectorized(graph.document.head, keys, size, trace.primitives)
+    outputs = spliced(trace, Document((batched_graph,), batched_graph.cases), _by_input(batched_graph, operands))
     return list(zip(cast(list[Term], outputs), depend, strict=True))
 
 

@@ -25,10 +25,10 @@ def tidy(primitives: PrimitiveSet, graph: ClosedGraph) -> ClosedGraph:
     """The graph without dead and equal nodes: itself if there are none."""
     if graph.tidy:
         return graph
-    found = over(primitives, graph, range(len(graph.graph.inputs)), output_values(graph))
-    same = found.graph.cases.cases == graph.graph.cases.cases and found.graph.code == graph.graph.code
-    graph.tidy = same and found.graph.args == graph.graph.args
-    return graph if graph.tidy else found
+    tidied = over(primitives, graph, range(len(graph.graph.inputs)), output_values(graph))
+    same = tidied.graph.cases.cases == graph.graph.cases.cases and tidied.graph.code == graph.graph.code
+    graph.tidy = same and tidied.graph.args == graph.graph.args
+    return graph if graph.tidy else tidied
 
 
 def values_read(graph: Graph, wanted: Iterable[int], known: Iterable[int] = ()) -> set[int]:
@@ -39,23 +39,23 @@ def values_read(graph: Graph, wanted: Iterable[int], known: Iterable[int] = ()) 
 
 def needed_carries(needed: Sequence[bool], first: int, read: Callable[[Sequence[bool]], set[int]]) -> list[bool]:
     """What of the values carried, the inputs from `first` on, is needed if that is: what steps that give it read, and so on."""
-    found = list(needed)
+    carry = list(needed)
     while True:
-        values = read(found)
-        after = [n or first + k in values for k, n in enumerate(found)]
-        if after == found:
-            return found
-        found = after
+        values = read(carry)
+        after = [n or first + k in values for k, n in enumerate(carry)]
+        if after == carry:
+            return carry
+        carry = after
 
 
 def varying(graph: Graph, inputs: Iterable[int]) -> bytearray:
     """Of each value of a closed graph whether it depends on one of these inputs."""
-    found = bytearray(len(graph.inputs))
+    varies = bytearray(len(graph.inputs))
     for k in inputs:
-        found[k] = 1
+        varies[k] = 1
     for _, args, first, end in forwards(graph, graph.args):
-        found += bytes([any(found[a] for a in args)]) * (end - first)
-    return found
+        varies += bytes([any(varies[a] for a in args)]) * (end - first)
+    return varies
 
 
 def invariants(graph: Graph, varies: bytearray, wanted: Iterable[int]) -> list[int]:
@@ -103,7 +103,7 @@ def narrowed_cond(node: Narrowing) -> Sequence[Term | None] | None:
     if chosen is not None and linear and trace.primitives.is_irreversible(branches[chosen].graph.cases.cases):
         chosen = None
     if chosen is not None:
-        found = emitted(trace, branches[chosen].graph, dict(enumerate(operands)), wanted[chosen])
+        terms = emitted(trace, branches[chosen].graph, dict(enumerate(operands)), wanted[chosen])
     else:
         read = {v for b, some in zip(branches, wanted, strict=True) for v in values_read(b.graph, some)}
         kept = [k for k in range(len(operands)) if k in read]
@@ -111,8 +111,8 @@ def narrowed_cond(node: Narrowing) -> Sequence[Term | None] | None:
         if unchanged and len(kept) == len(operands) and all(node.needed):
             return None
         changed = tuple([over(trace.primitives, b, kept, some) for b, some in zip(branches, wanted, strict=True)])
-        found = list(trace.emit_all("cond", index, *[operands[k] for k in kept], branches=changed))
-    results = iter(found)
+        terms = list(trace.emit_all("cond", index, *[operands[k] for k in kept], branches=changed))
+    results = iter(terms)
     return [next(results) if n else None for n in node.needed]
 
 
@@ -152,7 +152,7 @@ def narrowed_while(node: Narrowing) -> Sequence[Term | None] | None:
     same = condition is attrs.condition and body is attrs.body and tests == [*range(n)] and fixed == [*range(m)] and not before
     if same and len(carried) == len(init):
         return None
-    found: dict[int, Term] = {k: t for k, t in enumerate(init) if k not in carried}
+    finals: dict[int, Term] = {k: t for k, t in enumerate(init) if k not in carried}
     if carried:
         of_test = dict(enumerate(cond_consts)) | {n + k: t for k, t in enumerate(init)}
         values = known | dict(zip(before, emitted(trace, body.graph, known, before), strict=True))
@@ -161,8 +161,8 @@ def narrowed_while(node: Narrowing) -> Sequence[Term | None] | None:
         body = over(trace.primitives, body, [*fixed, *before, *[m + k for k in carried]], wanted)
         numbers = {"cond_consts": len(tests), "body_consts": len(fixed) + len(before)}
         results = trace.emit_all("while", *operands, **numbers, condition=condition, body=body)
-        found |= dict(zip(carried, results, strict=True))
-    return [found[k] if needed else None for k, needed in enumerate(node.needed)]
+        finals |= dict(zip(carried, results, strict=True))
+    return [finals[k] if needed else None for k, needed in enumerate(node.needed)]
 
 
 # scan without what nobody needs, and two scans over the same as one.
@@ -192,19 +192,19 @@ def narrowed(node: Narrowing) -> Sequence[Term | None] | None:
     fixed = sorted(values_read(graph, wanted, before) & known.keys())
     if body is attrs.body and not before and [*fixed, *carried, *xs, *stacked] == _everything(attrs):
         return None
-    found = {k: t for k in range(n_carry) if (t := known.get(n + k)) is not None}
+    terms = {k: t for k in range(n_carry) if (t := known.get(n + k)) is not None}
     if carried or stacked:
         inputs = [*fixed, *before, *[n + k for k in carried], *xs]
         values = known | dict(zip(before, emitted(trace, graph, known, before), strict=True)) | dict(enumerate(node.operands))
         numbers = {"length": attrs.length, "num_consts": len(fixed) + len(before), "num_carry": len(carried)}
         changed = over(trace.primitives, body, inputs, wanted)
         results = trace.emit_all("scan", *[values[v] for v in inputs], **numbers, reverse=attrs.reverse, body=changed)
-        found |= dict(zip([*carried, *stacked], results, strict=True))
+        terms |= dict(zip([*carried, *stacked], results, strict=True))
     for k in ys:
-        if k not in found:  # slices of what is scanned, or the same in all steps
+        if k not in terms:  # slices of what is scanned, or the same in all steps
             v = outputs[k]
-            found[k] = node.operands[v] if varies[v] else repeated(emitted(trace, graph, known, [v])[0], attrs.length)
-    return [found[k] if needed else None for k, needed in enumerate(node.needed)]
+            terms[k] = node.operands[v] if varies[v] else repeated(emitted(trace, graph, known, [v])[0], attrs.length)
+    return [terms[k] if needed else None for k, needed in enumerate(node.needed)]
 
 
 def _everything(attrs: Any) -> list[int]:
@@ -224,5 +224,5 @@ def merged(one: Any, other: Any, operands: Sequence[Term]) -> Sequence[Term] | N
         return None
     union = over(trace.primitives, body, range(len(operands)), [*values[:n_one], *values[n_one + n_carry :]])
     numbers = {"length": one.length, "num_consts": one.num_consts, "num_carry": n_carry, "reverse": one.reverse}
-    found = trace.emit_all("scan", *operands, **numbers, body=union)
-    return [*found[:n_one], *found[:n_carry], *found[n_one:]]
+    results = trace.emit_all("scan", *operands, **numbers, body=union)
+    return [*results[:n_one], *results[:n_carry], *results[n_one:]]

@@ -103,8 +103,8 @@ def _emit(trace: Recorder, attrs: ScanAttrs, body: ClosedGraph, consts: Sequence
     )
     if not body.graph.outputs:
         return (), ()
-    found = trace.apply("scan", changed, [*consts, *carry, *xs])
-    return found[: len(carry)], found[len(carry) :]
+    results = trace.apply("scan", changed, [*consts, *carry, *xs])
+    return results[: len(carry)], results[len(carry) :]
 
 
 def _jvp(node: JVP) -> Terms:
@@ -127,13 +127,13 @@ class _Residuals:
 
 def _residuals(trace: Recorder, attrs: ScanAttrs, step: Linearized, operands: Sequence[Term]) -> _Residuals:
     """Emit the scan that stores residuals, and outside of it those that are the same in all steps."""
-    found, (n, end) = _Residuals(), (attrs.num_consts, attrs.num_consts + attrs.num_carry)
+    residuals, (n, end) = _Residuals(), (attrs.num_consts, attrs.num_consts + attrs.num_carry)
     depends = step.depending_on(range(n, len(operands)))
     invariant = [(g, v) for g, v in step.residuals if not depends[g][v]]
     consts = [*operands[:n], *[None] * (len(operands) - n)]
-    found.shared = dict(zip(invariant, step.emit_residuals(trace, invariant, consts), strict=True))
-    found.scanned = {(g, v): operands[v] for g, v in step.residuals if g == 0 and end <= v < len(operands)}
-    stored = [place for place in step.residuals if place not in found.shared and place not in found.scanned]
+    residuals.shared = dict(zip(invariant, step.emit_residuals(trace, invariant, consts), strict=True))
+    residuals.scanned = {(g, v): operands[v] for g, v in step.residuals if g == 0 and end <= v < len(operands)}
+    stored = [place for place in step.residuals if place not in residuals.shared and place not in residuals.scanned]
     if stored:
         carried = [(0, o.value) for o in attrs.body.graph.outputs[: attrs.num_carry]]
         body = made(
@@ -147,8 +147,8 @@ def _residuals(trace: Recorder, attrs: ScanAttrs, step: Linearized, operands: Se
         # It reads nothing but what residuals need: within a rule what is linear has no value there (`nested.pull_back`).
         needed = (*[False] * attrs.num_carry, *[True] * len(stored))
         results = narrowed(Narrowing(changed, operands, needed, [None] * len(operands))) or trace.apply("scan", changed, operands)
-        found.scanned |= dict(zip(stored, cast(Sequence[Term], results[attrs.num_carry :]), strict=True))
-    return found
+        residuals.scanned |= dict(zip(stored, cast(Sequence[Term], results[attrs.num_carry :]), strict=True))
+    return residuals
 
 
 def _linear_scan(trace: Recorder, attrs: ScanAttrs, step: Linearized, residuals: _Residuals, tangents: Terms) -> Terms:
@@ -172,9 +172,9 @@ def _linear_scan(trace: Recorder, attrs: ScanAttrs, step: Linearized, residuals:
         of_shared = {r: next(values) for r in shared}
         first = [next(values) for _ in (*of_consts, *of_carry)]
         of_scanned = {r: next(values) for r in scanned}
-        found = step.emit_linear(inner, of_shared | of_scanned, [*first, *values])
-        out = [t if (t := found[k]) is not None else zeros(inner, types[attrs.num_consts + k]) for k in carried]
-        return [*out, *[cast(Term, found[k]) for k in results]]
+        outputs = step.emit_linear(inner, of_shared | of_scanned, [*first, *values])
+        out = [t if (t := outputs[k]) is not None else zeros(inner, types[attrs.num_consts + k]) for k in carried]
+        return [*out, *[cast(Term, outputs[k]) for k in results]]
 
     body = made(trace.primitives, inputs, emit)
     given = cast(dict[int, Term], {k: t for k, t in enumerate(tangents) if t is not None})
@@ -186,8 +186,8 @@ def _linear_scan(trace: Recorder, attrs: ScanAttrs, step: Linearized, residuals:
         [given[k] if k in given else zeros(trace, types[k]) for k in of_carry],
         [*residuals.scanned.values(), *[given[k] for k in of_xs]],
     )
-    found = dict(zip([*carried, *results], [*carry_out, *arrays], strict=True))
-    return [t if (t := found.get(k)) is not None and t.linear else None for k in range(len(step.live))]
+    tangent_of = dict(zip([*carried, *results], [*carry_out, *arrays], strict=True))
+    return [t if (t := tangent_of.get(k)) is not None and t.linear else None for k in range(len(step.live))]
 
 
 def _transpose(node: Transposition) -> Terms:
@@ -212,20 +212,20 @@ def _transpose(node: Transposition) -> Terms:
         return nested.pull_back(inner, body.graph, operands, linear, [*carry, *ys])
 
     def live_after(carry: Flags) -> Sequence[bool]:
-        found: list[bool] = []
+        live: list[bool] = []
 
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
             values = iter(terms)
             operands = [None if a else next(values) for a in linear]
             cts = [next(values) if c else None for c in (*carry, *[t is not None for t in ct_ys])]
             back = pulled(inner, operands, cts[:n_carry], cts[n_carry:])
-            found.extend(t is not None for t in back)
+            live.extend(t is not None for t in back)
             return [t for t in back if t is not None]
 
         flags = (*carry, *[t is not None for t in ct_ys])
         outputs = [t for t, c in zip(body.output_types, flags, strict=True) if c]
         made(trace.primitives, named("x", [*[t for t, a in zip(body.input_types, linear, strict=True) if not a], *outputs]), emit)
-        return found[attrs.num_consts : attrs.num_consts + n_carry]
+        return live[attrs.num_consts : attrs.num_consts + n_carry]
 
     flowing = fixed_point(tuple([t is not None for t in ct_carry]), live_after)
     return _transposed_scan(trace, node, linear, flowing, pulled)
@@ -261,7 +261,7 @@ def _transposed_scan(
         *named("x", [types[k] for k in slices]),
         *named("ct_y", [attrs.body.output_types[n_carry + k] for k in given]),
     ]
-    found_of: dict[int, bool] = {}
+    flows: dict[int, bool] = {}
 
     def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
         values = iter(terms)
@@ -276,7 +276,7 @@ def _transposed_scan(
             [carry.get(k) for k in range(n_carry)],
             [ys.get(k) for k in range(len(ct_ys))],
         )
-        found_of.update((k, t is not None) for k, t in enumerate(back))
+        flows.update((k, t is not None) for k, t in enumerate(back))
         add = inner.primitives.add
         totals = [total if (t := back[k]) is None else inner.emit(add, total, t) for k, total in zip(sums, totals, strict=True)]
         out = [t if (t := back[n + k]) is not None else zeros(inner, types[n + k]) for k in carried]
@@ -294,7 +294,7 @@ def _transposed_scan(
         turned=True,
     )
     results: dict[int, Term] = dict(zip([*sums, *[n + k for k in carried], *wanted], [*finals, *arrays], strict=True))
-    is_live = {k: found_of[k] or (n <= k < outer and ct_carry[k - n] is not None) for k in results}
+    is_live = {k: flows[k] or (n <= k < outer and ct_carry[k - n] is not None) for k in results}
     return [results[k] if a and k in results and is_live[k] else None for k, a in enumerate(node.active)]
 
 
@@ -312,10 +312,10 @@ def _batch(node: Batching) -> Sequence[Term]:
 
     def step(carry: Flags, outputs: list[bool]) -> ClosedGraph:
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
-            found = batched_outputs(inner, body, terms, (*const_batched, *carry, *x_batched), size)
-            outputs[:] = [b for _, b in found]
-            kept = [as_batch(t, b, size) if c else t for (t, b), c in zip(found[:n_carry], carry, strict=True)]
-            return [*kept, *[t for t, _ in found[n_carry:]]]
+            pairs = batched_outputs(inner, body, terms, (*const_batched, *carry, *x_batched), size)
+            outputs[:] = [b for _, b in pairs]
+            kept = [as_batch(t, b, size) if c else t for (t, b), c in zip(pairs[:n_carry], carry, strict=True)]
+            return [*kept, *[t for t, _ in pairs[n_carry:]]]
 
         return made(trace.primitives, typed(carry), emit)
 

@@ -108,13 +108,13 @@ def _jvp(node: JVP) -> Terms:
 
     def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
         given = dict(zip(active, terms[n:], strict=True))
-        _, found = while_along(JVP(attrs, terms[:n], node.results, [given.get(k) for k in range(n)]), step)
-        return [t for t in found if t is not None]
+        _, derivatives = while_along(JVP(attrs, terms[:n], node.results, [given.get(k) for k in range(n)]), step)
+        return [t for t in derivatives if t is not None]
 
     operands, of_tangents = named("x", [t.value_type for t in node.operands]), zip(active, tangents, strict=True)
     loop = made(trace.primitives, [*operands, *[(f"dx{k}", t.value_type) for k, t in of_tangents]], emit)
-    found = iter(trace.emit_all("cond", trace.full(0, TensorType("i32")), *node.operands, *tangents, branches=(loop,)))
-    return [next(found) if m else None for m in moves]
+    results = iter(trace.emit_all("cond", trace.full(0, TensorType("i32")), *node.operands, *tangents, branches=(loop,)))
+    return [next(results) if m else None for m in moves]
 
 
 def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> list[bool]:
@@ -166,18 +166,18 @@ def _batch(node: Batching) -> Sequence[Term]:
     of_condition, of_body = [*cond_batched, *carry_batched], [*const_batched, *carry_batched]
 
     def go_on(inner: Recorder, terms: Sequence[Term]) -> Term:
-        ((found, depends),) = batched_outputs(inner, attrs.condition, terms, of_condition, size)
-        return as_batch(found, depends, size) if each else found
+        ((holds, depends),) = batched_outputs(inner, attrs.condition, terms, of_condition, size)
+        return as_batch(holds, depends, size) if each else holds
 
     def condition(inner: Recorder, terms: list[Term]) -> list[Term]:
-        found = go_on(inner, terms)
-        return [reduce_or(found, axes=(0,)) if each else found]
+        running = go_on(inner, terms)
+        return [reduce_or(running, axes=(0,)) if each else running]
 
     def step(inner: Recorder, terms: list[Term]) -> list[Term]:
         n_cond = len(cond_consts) if each else 0
         carry = terms[n_cond + len(body_consts) :]
-        found = batched_outputs(inner, attrs.body, terms[n_cond:], of_body, size)
-        new = [as_batch(t, b, size) if c else t for (t, b), c in zip(found, carry_batched, strict=True)]
+        outputs = batched_outputs(inner, attrs.body, terms[n_cond:], of_body, size)
+        new = [as_batch(t, b, size) if c else t for (t, b), c in zip(outputs, carry_batched, strict=True)]
         if not each:
             return new
         running = go_on(inner, [*terms[:n_cond], *carry])
@@ -186,7 +186,7 @@ def _batch(node: Batching) -> Sequence[Term]:
     typed_condition = _typed(attrs.condition, of_condition, size)
     typed_body = [*([(f"c{k}", t) for k, (_, t) in enumerate(typed_condition[: len(cond_consts)])] if each else []),
                   *[(f"x{k}", t) for k, (_, t) in enumerate(_typed(attrs.body, of_body, size))]]  # fmt: skip
-    found = _emit(
+    carried = _emit(
         trace,
         made(trace.primitives, typed_condition, condition),
         made(trace.primitives, typed_body, step),
@@ -194,15 +194,15 @@ def _batch(node: Batching) -> Sequence[Term]:
         [*(cond_consts if each else []), *body_consts],
         init,
     )
-    return [as_batch(t, b, size) for t, b in zip(found, carry_batched, strict=True)]
+    return [as_batch(t, b, size) for t, b in zip(carried, carry_batched, strict=True)]
 
 
 def _typed(graph: ClosedGraph, batched: Sequence[bool], size: int) -> list[tuple[str, Type]]:
     return [(str(i.key), of_batch(i.type, size) if b else i.type) for i, b in zip(graph.graph.inputs, batched, strict=True)]
 
 
-def _noted(flags: list[bool], found: Sequence[tuple[Term, bool]]) -> list[Term]:
-    flags[:] = [b for _, b in found]
+def _noted(flags: list[bool], outputs: Sequence[tuple[Term, bool]]) -> list[Term]:
+    flags[:] = [b for _, b in outputs]
     return []
 
 

@@ -131,11 +131,11 @@ def closed_graphs(attrs: object) -> Sequence[ClosedGraph]:
 
 def named_graphs(attrs: object) -> Sequence[tuple[str, ClosedGraph]]:
     """Likewise, with what messages call them: `body`, `branches[0]`."""
-    found: list[tuple[str, ClosedGraph]] = []
+    pairs: list[tuple[str, ClosedGraph]] = []
     for name in getattr(attrs, "graphs", ()):
         value = vars(attrs)[name]
-        found += [(f"{name}[{k}]", graph) for k, graph in enumerate(value)] if isinstance(value, tuple) else [(name, value)]
-    return found
+        pairs += [(f"{name}[{k}]", graph) for k, graph in enumerate(value)] if isinstance(value, tuple) else [(name, value)]
+    return pairs
 
 
 def graphs_of(cases: Iterable[Case]) -> list[ClosedGraph]:
@@ -158,11 +158,11 @@ def graphs_within(cases: Iterable[Case]) -> Iterator[ClosedGraph]:
     """The graphs that cases hold, and those in them, at any depth; one that several nodes hold once."""
     pending, seen = graphs_of(cases), set[int]()
     while pending:
-        found = pending.pop()
-        if id(found) not in seen:
-            seen.add(id(found))
-            yield found
-            pending += graphs_of(found.graph.cases.cases)
+        closed = pending.pop()
+        if id(closed) not in seen:
+            seen.add(id(closed))
+            yield closed
+            pending += graphs_of(closed.graph.cases.cases)
 
 
 def cases_within(cases: Iterable[Case]) -> Iterator[Case]:

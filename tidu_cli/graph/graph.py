@@ -110,10 +110,10 @@ class CaseTable:
 
     def copy(self) -> CaseTable:
         """A table of the same cases, which grows by itself."""
-        found = CaseTable(self.vocabulary)
+        table = CaseTable(self.vocabulary)
         for case in self.cases:
-            found.intern(case)
-        return found
+            table.intern(case)
+        return table
 
     def __getitem__(self, number: int) -> Case:
         return self.cases[number]
@@ -314,11 +314,11 @@ class Document(Frozen, slots=False, eq=False):
     @cached_property
     def inputs(self) -> dict[Key, Input]:
         """The inputs that graphs declare, by key and in order; each as the first graph declares it."""
-        found: dict[Key, Input] = {}
+        inputs: dict[Key, Input] = {}
         for graph in self.graphs:
             for declared in graph.inputs:
-                found.setdefault(declared.key, declared)
-        return found
+                inputs.setdefault(declared.key, declared)
+        return inputs
 
     @cached_property
     def bound(self) -> dict[Key, Place]:

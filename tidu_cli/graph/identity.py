@@ -47,27 +47,27 @@ def digests(document: Document) -> list[list[bytes]]:
     bound = document.bound
     detached = [bytes.fromhex(d.digest.removeprefix(PREFIX)) for d in document.detached]
     slots = [_pack(slot) for slot in range(max(cases.n_results, default=0))]
-    found: list[list[bytes]] = []
+    by_graph: list[list[bytes]] = []
     for graph in document.graphs:
-        values = [found[bound[i.key][0]][bound[i.key][1]] if i.key in bound else input_digest(i.key) for i in graph.inputs]
-        external = [detached[v] if g == Externals.DETACHED else found[g][v] for g, v in graph.external]
+        values = [by_graph[bound[i.key][0]][bound[i.key][1]] if i.key in bound else input_digest(i.key) for i in graph.inputs]
+        external = [detached[v] if g == Externals.DETACHED else by_graph[g][v] for g, v in graph.external]
         for code, arguments, first, after in forwards(graph, graph.args):
             # A 32-byte bin is its digest after the header C4 20.
             operands = b"".join(b"\xc4\x20" + (values[a] if a >= 0 else external[-1 - a]) for a in arguments)
             for slot in slots[: after - first]:
                 values.append(hashing[code](prefixes[code] + operands + slot).digest())
-        found.append(values)
-    return found
+        by_graph.append(values)
+    return by_graph
 
 
 def case_digests(cases: CaseTable, codes: Iterable[int]) -> dict[int, bytes]:
     """Of each of these cases what the digest of a node would be that reads nothing: it says op, attrs and role, and no types."""
     ops = _Ops(cases.vocabulary)
-    found = {}
+    by_code = {}
     for code in codes:
         begun, hashing = ops[cases[code].op]
-        found[code] = hashing(begun + _after_op(cases[code], 0) + _pack(0)).digest()
-    return found
+        by_code[code] = hashing(begun + _after_op(cases[code], 0) + _pack(0)).digest()
+    return by_code
 
 
 def closed_digest(closed: ClosedGraph) -> bytes:

@@ -48,9 +48,9 @@ class LogicalGraph(Frozen, slots=False, eq=False):
 
     def by_argument(self, g: int, of_flat: Sequence[int]) -> list[int]:
         """What this holds for the flat ids that arguments of graph g stand for, as a table for those who walk its nodes."""
-        n_inputs, found = len(self.document.graphs[g].inputs), [*map(of_flat.__getitem__, self.outside[g])]
-        found[n_inputs:n_inputs] = of_flat[self.base[g] + n_inputs : self.base[g + 1]]
-        return found
+        n_inputs, table = len(self.document.graphs[g].inputs), [*map(of_flat.__getitem__, self.outside[g])]
+        table[n_inputs:n_inputs] = of_flat[self.base[g] + n_inputs : self.base[g + 1]]
+        return table
 
     @cached_property
     def args(self) -> Sequence[Column[int]]:
@@ -90,8 +90,8 @@ class LogicalGraph(Frozen, slots=False, eq=False):
 
     def select_outputs(self, keys: Sequence[Key] | None) -> list[tuple[Output, int | None]]:
         """The outputs of these keys, by default the head's, and their flat ids, None for zero. Raises UnknownNameError."""
-        found = select_outputs(self.document, keys)
-        return [(o, None if o.value is None else self.flat_id(g, o.value)) for g, o in found]
+        outputs = select_outputs(self.document, keys)
+        return [(o, None if o.value is None else self.flat_id(g, o.value)) for g, o in outputs]
 
     def depends_on_externals(self, graphs: Iterable[int]) -> bytearray:
         """For each flat id, 1 if what these graphs read of others is it or depends on it, else 0."""

@@ -57,12 +57,12 @@ class Call(Frozen, slots=False, eq=False):
         lists nodes and references. `docs/format.md` says what is hashed. Linear in the size of the document, by whole columns.
         """
         logical, document, cases = self.logical, self.logical.document, self.logical.document.cases
-        found = case_digests(cases, sorted({code for graph in document.graphs for code in occurring(graph.code, len(cases))}))
+        by_code = case_digests(cases, sorted({code for graph in document.graphs for code in occurring(graph.code, len(cases))}))
         # Cases are numbered by what they are, and so are detached values: in memory they are in the order in which they were read.
-        kinds = sorted({(digest, cases.arity[code]) for code, digest in found.items()})
+        kinds = sorted({(digest, cases.arity[code]) for code, digest in by_code.items()})
         number = {kind: k for k, kind in enumerate(kinds)}
         kind_of = column([0]) * len(cases)
-        for code, digest in found.items():
+        for code, digest in by_code.items():
             kind_of[code] = number[digest, cases.arity[code]]
         flat = _in_order(document, logical.base[-1])
         graphs = [
@@ -128,10 +128,10 @@ def _columns(logical: LogicalGraph, kind_of: Column[int], flat: Mapping[int, int
 @by_columns("tidu_cli.graph.columns.dataflow", lambda values, _: len(values))
 def encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
     """Integers, or the entries of a table that they number, as little-endian bytes."""
-    found = column(values if table is None else [*map(table.tolist().__getitem__, values)])
+    integers = column(values if table is None else [*map(table.tolist().__getitem__, values)])
     if sys.byteorder == "big":
-        found.byteswap()
-    yield found.tobytes()
+        integers.byteswap()
+    yield integers.tobytes()
 
 
 class Kind(StrEnum):

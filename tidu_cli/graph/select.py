@@ -20,23 +20,23 @@ def select_outputs(document: Document, keys: Sequence[Key] | None) -> list[tuple
     last = len(document.graphs) - 1
     if not keys:
         return [(last, output) for output in document.head.outputs]
-    found: dict[Key, tuple[int, Output]] = {}
+    outputs: dict[Key, tuple[int, Output]] = {}
     for g, graph in enumerate(document.graphs):
-        found.update({output.key: (g, output) for output in graph.outputs})
+        outputs.update({output.key: (g, output) for output in graph.outputs})
     chosen: dict[Key, None] = {}
-    known = {str(key): key for key in found}
+    known = {str(key): key for key in outputs}
     for key in keys:
-        if key in found:
+        if key in outputs:
             chosen[key] = None
         elif is_digest(key):
             g, v = find_value([document], key)
-            found[key], chosen[key] = (g, Output(key, v, document.graphs[g].type_of(v))), None
+            outputs[key], chosen[key] = (g, Output(key, v, document.graphs[g].type_of(v))), None
         elif several := covered(str(key), known):
             chosen.update((known[text], None) for text in several)
         else:
             what = f"no output matches '{key}'" if is_pattern(str(key)) else f"no graph has an output '{key}'"
             raise UnknownNameError(f"{what}{output_hint(key, list(known))} (outputs: {listed(list(known))})")
-    return [found[key] for key in chosen]
+    return [outputs[key] for key in chosen]
 
 
 def find_value(documents: Sequence[Document], key: Key, apart_from: Key | None = None) -> Place:
@@ -86,7 +86,7 @@ def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
     These are the inputs of which a part is no integer, but for those that are bound or are there already. Other keys stay, also
     where there is no such input. Raises UnknownNameError for a pattern that matches none.
     """
-    declared, found = document.inputs, dict[Key, None]()
+    declared, matched = document.inputs, dict[Key, None]()
     for key in keys:
         several = [] if key in declared else covered_inputs(document, key)
         movable = [k for k in several if is_movable(declared[k].type)]
@@ -95,8 +95,8 @@ def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
         if not several and is_pattern(str(key)) and key not in declared:
             known = sorted(str(k) for k, i in declared.items() if k not in document.bound and is_movable(i.type))
             raise UnknownNameError(f"no input to differentiate by matches '{key}' (inputs: {listed(known)})")
-        found.update(dict.fromkeys(movable or [key]))
-    return list(found)
+        matched.update(dict.fromkeys(movable or [key]))
+    return list(matched)
 
 
 def covered_inputs(document: Document, key: Key) -> list[Key]:

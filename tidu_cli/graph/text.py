@@ -70,10 +70,10 @@ def parse_value_type(text: str, declared: Mapping[str, RecordType] = NO_RECORDS,
     if text != text.strip():
         raise TypeTextError(f"unknown type {text[:60]!r}: no blanks go before or after a type")
     parser = _Parser(text, declared, open_shapes)
-    found = parser.type(0)
+    type_ = parser.type(0)
     parser.end()
-    check_extent(found, text)
-    return found
+    check_extent(type_, text)
+    return type_
 
 
 def check_name(name: str) -> None:
@@ -139,21 +139,21 @@ class _Parser:
         raise self.malformed()
 
     def fields(self, depth: int, *, is_tuple: bool) -> tuple[tuple[str, Type], ...]:
-        found: dict[str, Type] = {}
+        types: dict[str, Type] = {}
         end = ")" if is_tuple else "}"
         while self.peek() != end:
-            name = str(len(found)) if is_tuple else self.next()[1]
+            name = str(len(types)) if is_tuple else self.next()[1]
             if not is_tuple and (not _FIELD.fullmatch(name) or self.next()[1] != ":"):
                 raise self.malformed()
-            if name in found:
+            if name in types:
                 raise TypeTextError(f"the type {self.text[:60]!r} has two fields '{name}'")
-            found[name] = self.type(depth + 1)
-            if is_tuple and self.peek() == end and len(found) == 1:
-                raise TypeTextError(f"the type {self.text[:60]!r} is not a tuple; write one of a single field as ({found['0']},)")
+            types[name] = self.type(depth + 1)
+            if is_tuple and self.peek() == end and len(types) == 1:
+                raise TypeTextError(f"the type {self.text[:60]!r} is not a tuple; write one of a single field as ({types['0']},)")
             if self.peek() != end and self.next()[1] != ",":
                 raise self.malformed()
         self.next()
-        return tuple(found.items())
+        return tuple(types.items())
 
     def next(self) -> tuple[str, str]:
         match = _TOKEN.match(self.text, self.position)
@@ -201,9 +201,9 @@ def number(text: str) -> float:
     exact = Decimal(text)
     if exact == x:
         return x
-    found = Beside(x)
-    found.odd = _to_odd(x, above=exact > x)
-    return found
+    beside = Beside(x)
+    beside.odd = _to_odd(x, above=exact > x)
+    return beside
 
 
 def to_be_shortened(x: float | int) -> float:

@@ -297,14 +297,14 @@ def of_batch(type_: Type, size: int) -> Type:
 
     Raises TypeRuleError where that is one axis, or are more elements, than arrays may have.
     """
-    found = map_leaves(type_, lambda t: t.with_shape((size, *t.shape)))
+    batch = map_leaves(type_, lambda t: t.with_shape((size, *t.shape)))
     try:
-        require_possible(found)
+        require_possible(batch)
     except TypeRuleError as error:
-        if any(leaf.rank > MAX_RANK for _, leaf in leaves(found)):
+        if any(leaf.rank > MAX_RANK for _, leaf in leaves(batch)):
             raise TypeRuleError(f"a batch of {_cut(str(type_))} would be {error}") from None
         raise TypeRuleError(f"{size:,} values of {_cut(str(type_))} are larger than any memory; take fewer at a time") from None
-    return found
+    return batch
 
 
 def itemsize(dtype: str) -> int:

@@ -28,14 +28,14 @@ class _OnDemand(Mapping[str, Primitive]):
 
     def __init__(self) -> None:
         self._family = {op: family for family, ops in FAMILIES.items() for op in ops.split()}
-        self._found: dict[str, Primitive] = {}
+        self._loaded: dict[str, Primitive] = {}
 
     def __getitem__(self, op: str) -> Primitive:
-        found = self._found.get(op)
-        if found is None:
-            self._found |= {p.name: p for p in family(self._family[op]).PRIMITIVES}
-            found = self._found[op]
-        return found
+        primitive = self._loaded.get(op)
+        if primitive is None:
+            self._loaded |= {p.name: p for p in family(self._family[op]).PRIMITIVES}
+            primitive = self._loaded[op]
+        return primitive
 
     def __contains__(self, op: object) -> bool:
         return op in self._family
@@ -109,8 +109,8 @@ def with_records(base: PrimitiveSet, records: Mapping[str, RecordType], origins:
                 f"type '{name}': {here} declares it as {spelled_out(type_)}, {there} as {spelled_out(known)}; rename one of them"
             )
     owned = {name for name in records if name not in origins}
-    found = {name: library for name, library in {**origins, **base.origins}.items() if name not in owned}
-    return replace(base, records={**base.records, **records}, origins=found)
+    libraries = {name: library for name, library in {**origins, **base.origins}.items() if name not in owned}
+    return replace(base, records={**base.records, **records}, origins=libraries)
 
 
 def spelled_out(type_: RecordType) -> str:

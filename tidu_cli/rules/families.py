@@ -202,10 +202,10 @@ _FACET_OF = {part: facet for facet, kind in _FACETS.items() for part in field_na
 
 def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Fields by the facets that have them."""
-    found: dict[str, dict[str, Any]] = {}
+    facets: dict[str, dict[str, Any]] = {}
     for name, value in told.items():
-        found.setdefault(_FACET_OF[name], {})[name] = value
-    return found
+        facets.setdefault(_FACET_OF[name], {})[name] = value
+    return facets
 
 
 def primitive(

@@ -149,8 +149,8 @@ class PrimitiveSet(Frozen, slots=False):
         """Types of tangents as the one in which they add up, if there is one."""
         if all(t == types[0] for t in types):
             return types
-        found = joined(types, self.records)
-        return types if found is None else (found,) * len(types)
+        common = joined(types, self.records)
+        return types if common is None else (common,) * len(types)
 
     def is_irreversible(self, cases: Iterable[Case]) -> bool:
         """Whether some of these cases, or of those in their graphs, can have no transpose."""
@@ -215,7 +215,7 @@ def _completed(
     Unchanged where the primitive takes no operands of that one type.
     """
     others = () if declared is None or isinstance(type_, RecordType) else (type_.with_dtype("f64"),)
-    found = operands
+    best = operands
     for candidate in (type_, *others, *(declared or ())):
         completed = [candidate if t is None else t for t in operands]
         try:
@@ -224,20 +224,20 @@ def _completed(
             continue  # the primitive does not take it
         if declared is None or results == declared:
             return completed
-        found = completed if candidate == type_ else found  # which says what is wrong with the declaration
-    return found
+        best = completed if candidate == type_ else best  # which says what is wrong with the declaration
+    return best
 
 
 def _one_type(domain: Domain, attrs: CaseAttrs, n: int, declared: ValueTypes | None) -> Type | None:
     """The type of n operands of one type that gives the declared results; None where there is none, or more than one."""
     if declared is None or len(declared) != 1 or not isinstance(declared[0], TensorType):
         return None
-    found: list[TensorType] = []
+    candidates: list[TensorType] = []
     for dtype in domain.dtypes:
         candidate = declared[0].with_dtype(dtype)
         try:
             if domain.types(attrs, (candidate,) * n) == declared:
-                found.append(candidate)
+                candidates.append(candidate)
         except TypeRuleError:
             continue  # the primitive does not take it
-    return found[0] if len(found) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None

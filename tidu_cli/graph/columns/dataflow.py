@@ -57,19 +57,19 @@ def counting(first: int, end: int) -> Column[int]:
 
 def taken(values: NDArray[Any], numbers: Ints) -> NDArray[Any]:
     """The values of these numbers."""
-    found = np.empty(len(numbers), values.dtype)
+    chosen = np.empty(len(numbers), values.dtype)
     for block in blocks(0, len(numbers)):
-        found[block] = values[numbers[block]]
-    return found
+        chosen[block] = values[numbers[block]]
+    return chosen
 
 
 def sums(values: Ints, numbers: Ints, first: int = 0) -> Ints:
     """`first`, and what it becomes by adding the values of these numbers, one after the other."""
-    found = np.empty(len(numbers) + 1, np.int32)
-    found[0] = first
+    totals = np.empty(len(numbers) + 1, np.int32)
+    totals[0] = first
     for block in blocks(0, len(numbers)):
-        found[block.start + 1 : block.stop + 1] = values[numbers[block]]
-    return np.cumsum(found, out=found)
+        totals[block.start + 1 : block.stop + 1] = values[numbers[block]]
+    return np.cumsum(totals, out=totals)
 
 
 def starts(sizes: Sequence[int], code: Column[int], first: int = 0) -> Column[int]:
@@ -79,17 +79,17 @@ def starts(sizes: Sequence[int], code: Column[int], first: int = 0) -> Column[in
 
 def before_each(sizes: NDArray[Any]) -> Ints:
     """The sum of all sizes before each; one more entry for their total."""
-    found = np.zeros(len(sizes) + 1, np.int32)
-    np.cumsum(sizes, out=found[1:])
-    return found
+    totals = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=totals[1:])
+    return totals
 
 
 def counts(values: Ints, n: int) -> Ints:
     """How often each number below n occurs."""
-    found = np.zeros(n, np.int32)
+    tally = np.zeros(n, np.int32)
     for block in blocks(0, len(values)):  # what NumPy's bincount does to all at once, with three times the memory
-        np.add.at(found, values[block].astype(np.intp), np.int32(1))
-    return found
+        np.add.at(tally, values[block].astype(np.intp), np.int32(1))
+    return tally
 
 
 def spans(first: Indices, end: Indices) -> Ints:
@@ -111,10 +111,10 @@ def distinct(values: Ints) -> Ints:
 
 def occurring(values: Column[int], n: int) -> set[int]:
     """Which of the numbers below n occur."""
-    found, given = np.zeros(n, np.bool_), array_of(values)
+    occurs, given = np.zeros(n, np.bool_), array_of(values)
     for block in blocks(0, len(given)):
-        found[given[block]] = True
-    return set(np.flatnonzero(found).tolist())
+        occurs[given[block]] = True
+    return set(np.flatnonzero(occurs).tolist())
 
 
 def encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
@@ -193,9 +193,9 @@ def flow_of(document: Document, base: Sequence[int], outside: Sequence[Column[in
 def to_flat_ids(args: Ints, base: int, outside: Column[int], n_inputs: int) -> None:
     """Turn arguments of a graph into the flat ids that they stand for, in place."""
     is_outside = np.flatnonzero(args < n_inputs)
-    found = array_of(outside)[args[is_outside]]
+    flat = array_of(outside)[args[is_outside]]
     args += np.int32(base)
-    args[is_outside] = found
+    args[is_outside] = flat
 
 
 def externals_in_flat_ids(
@@ -204,14 +204,14 @@ def externals_in_flat_ids(
     """What the plain way does."""
     graphs, values = array_of(external.graph), array_of(external.value)
     bases = np.array(base, np.int32)
-    found: Ints = bases[graphs]  # graph -1, of which detached values are, has the last base
-    found += values
+    flat: Ints = bases[graphs]  # graph -1, of which detached values are, has the last base
+    flat += values
     # Inputs stand for what they share or are bound to.
     is_input = np.flatnonzero(values < np.array([*n_inputs, 0])[graphs])
     linked = [array_of(some)[:n] for some, n in zip(outside, n_inputs, strict=False)]
     first = np.cumsum([0, *n_inputs])
-    found[is_input] = np.concatenate([*linked, found[:0]])[first[graphs[is_input]] + values[is_input]]
-    return column_of(found)
+    flat[is_input] = np.concatenate([*linked, flat[:0]])[first[graphs[is_input]] + values[is_input]]
+    return column_of(flat)
 
 
 def depended_on(flow: Flow, roots: Iterable[int]) -> Bools:
@@ -314,26 +314,26 @@ def number_by_first_use(args: Ints, n: int) -> Ints:
     return np.concatenate(first_used)
 
 
-def hashes_of(flow: Flow, nodes: Ints, found: Ints | None, factor: np.uint64) -> Hashes:
+def hashes_of(flow: Flow, nodes: Ints, stand_ins: Ints | None, factor: np.uint64) -> Hashes:
     """A hash of each node's case and of what stands for its operands. Another factor makes another hash."""
     start = flow.start[nodes]
     arity = flow.start[nodes + 1] - start
     total = _mixed(flow.code[nodes], -1, factor)
     k, longer = 0, np.flatnonzero(arity)
     while len(longer) > FEW:
-        total[longer] += _mixed(operands_at(flow, start[longer] + k, found), k, factor)
+        total[longer] += _mixed(operands_at(flow, start[longer] + k, stand_ins), k, factor)
         k += 1
         longer = longer[arity[longer] > k]
     for node in longer.tolist():
         rest = np.arange(k, arity[node])
-        total[node : node + 1] += _mixed(operands_at(flow, start[node] + rest, found), rest, factor).sum()
+        total[node : node + 1] += _mixed(operands_at(flow, start[node] + rest, stand_ins), rest, factor).sum()
     return _mixed(total, 0, factor)
 
 
-def operands_at(flow: Flow, places: Indices, found: Ints | None) -> Ints:
+def operands_at(flow: Flow, places: Indices, stand_ins: Ints | None) -> Ints:
     """What stands for the arguments at these places."""
     args = flow.args[places]
-    return args if found is None else found[args]
+    return args if stand_ins is None else stand_ins[args]
 
 
 def _mixed(values: NDArray[np.generic], place: Indices | int, factor: np.uint64) -> Hashes:

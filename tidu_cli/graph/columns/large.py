@@ -40,9 +40,9 @@ def by_columns(module: str, size: Callable[..., int]) -> Callable[[Callable[P, T
         @wraps(plain)
         def either(*args: P.args, **kwargs: P.kwargs) -> T:
             if is_large(size(*args, **kwargs)):
-                found: T | None = getattr(import_module(module), plain.__name__)(*args, **kwargs)
-                if found is not None:
-                    return found
+                result: T | None = getattr(import_module(module), plain.__name__)(*args, **kwargs)
+                if result is not None:
+                    return result
             return plain(*args, **kwargs)
 
         return either

@@ -93,10 +93,10 @@ def _kernel(np: Any, attrs: GatherAttrs, operands: Types, results: Types) -> Ker
 
     def gathered(x: Any, indices: Any) -> Any:
         rows, fits = locate(indices)
-        found = np.take(np.reshape(x, matrix), rows, axis=0)
+        values = np.take(np.reshape(x, matrix), rows, axis=0)
         if fill is not None and not fits.all():
-            found[~fits] = fill
-        return np.transpose(np.reshape(found, unordered), layout)
+            values[~fits] = fill
+        return np.transpose(np.reshape(values, unordered), layout)
 
     return gathered
 
@@ -119,13 +119,13 @@ def _rows_kernel(np: Any, attrs: GatherAttrs, windows: Windows, operands: Types)
     def gathered(x: Any, indices: Any) -> Any:
         rows = np.minimum(indices, np.uint64(2**63 - 1)) if unsigned else indices
         rows = np.reshape(rows, -1).astype(np.int64, copy=False)
-        found = np.take(x, rows, axis=0, mode="clip")
+        values = np.take(x, rows, axis=0, mode="clip")
         # Below 0 is beyond all rows where the sign is a digit: one pass instead of two.
         if fill is not None and rows.view(np.uint64).max() >= n_rows:
-            found[(rows < 0) | (rows >= n_rows)] = fill
+            values[(rows < 0) | (rows >= n_rows)] = fill
         if taken != unordered:
-            found = np.reshape(found, unordered)
-        return found if in_order else np.transpose(found, layout)
+            values = np.reshape(values, unordered)
+        return values if in_order else np.transpose(values, layout)
 
     return gathered
 

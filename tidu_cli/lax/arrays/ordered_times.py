@@ -33,10 +33,10 @@ def in_order(rule: KernelRule) -> KernelRule:
             return compute
 
         def compared(*arrays: Any) -> Any:
-            found = compute(*[x.view(_UNIT) if t else x for x, t in zip(map(np.asarray, arrays), taken, strict=True)])
+            computed = compute(*[x.view(_UNIT) if t else x for x, t in zip(map(np.asarray, arrays), taken, strict=True)])
             if len(given) == 1:
-                return found.view(np.int64) if given[0] else found
-            return [x.view(np.int64) if t else x for x, t in zip(found, given, strict=True)]
+                return computed.view(np.int64) if given[0] else computed
+            return [x.view(np.int64) if t else x for x, t in zip(computed, given, strict=True)]
 
         return compared
 

@@ -212,11 +212,11 @@ def _update_batch(node: Batching) -> Sequence[Term]:
 def _slice_caption(case: Case, operands: Sequence[str]) -> Caption:
     attrs, (type_,) = cast(SliceAttrs, case.attrs), arrays(case)
     starts, limits, n = attrs.start_indices, attrs.limit_indices, len(attrs.start_indices)
-    sizes, found = type_.shape if type_ else [None] * n, []
+    sizes, spans = type_.shape if type_ else [None] * n, []
     for start, limit, stride, size in zip(starts, limits, attrs.strides or [1] * n, sizes, strict=True):
         ends = f"{start or ''}:{'' if limit == size else limit}"
-        found.append(f"{ends}:{stride}" if stride != 1 else ends)
-    where = f"[{', '.join(found)}]" if found else ""
+        spans.append(f"{ends}:{stride}" if stride != 1 else ends)
+    where = f"[{', '.join(spans)}]" if spans else ""
     return Caption(operands[0] + where, f"the slice {where}".rstrip())
 
 

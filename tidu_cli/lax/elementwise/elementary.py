@@ -19,9 +19,9 @@ exp, integer_pow = op("exp"), op("integer_pow")
 def _complex_exp2(np: Any, z: Any) -> Any:
     # By parts, as a product with ln 2 would cost 2^Re z its digits; in double, so that it does not cost c64 those of the angle.
     size, angle = np.exp2(z.real, dtype=np.float64), z.imag * np.float64(math.log(2))
-    found = np.empty(np.shape(z), z.dtype)
-    found.real, found.imag = size * np.cos(angle), np.where(angle == 0, z.imag, size * np.sin(angle))
-    return found
+    power = np.empty(np.shape(z), z.dtype)
+    power.real, power.imag = size * np.cos(angle), np.where(angle == 0, z.imag, size * np.sin(angle))
+    return power
 
 
 def _complex_expm1(np: Any, z: Any) -> Any:
@@ -34,9 +34,9 @@ def _complex_log1p(np: Any, z: Any) -> Any:
     from scipy import special
 
     # NumPy's loses Re near z = 0. SciPy's does not, but loses the sign of Im z = -0, which is the side of the branch cut.
-    found = np.array(special.log1p(z))
-    found.imag = np.copysign(found.imag, z.imag)
-    return found
+    logarithm = np.array(special.log1p(z))
+    logarithm.imag = np.copysign(logarithm.imag, z.imag)
+    return logarithm
 
 
 def _complex_logistic(np: Any, z: Any) -> Any:
@@ -68,18 +68,18 @@ def _rsqrt_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kerne
         return lambda x: 1 / np.sqrt(x)
 
     def rsqrt(z: Any) -> Any:
-        found = np.array(1 / np.sqrt(z))
-        found[z == 0], found[np.isinf(z)] = complex(np.inf, np.nan), 0
-        return found
+        inverse = np.array(1 / np.sqrt(z))
+        inverse[z == 0], inverse[np.isinf(z)] = complex(np.inf, np.nan), 0
+        return inverse
 
     return rsqrt
 
 
 def _complex_square(np: Any, z: Any) -> Any:
     # x^2 - y^2 would cancel, and overflow too soon.
-    found = np.empty(np.shape(z), z.dtype)
-    found.real, found.imag = (z.real - z.imag) * (z.real + z.imag), 2 * (z.real * z.imag)
-    return found
+    square = np.empty(np.shape(z), z.dtype)
+    square.real, square.imag = (z.real - z.imag) * (z.real + z.imag), 2 * (z.real * z.imag)
+    return square
 
 
 _EXP2 = numpy_function("exp2", COMPLEXES, _complex_exp2)

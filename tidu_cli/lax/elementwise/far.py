@@ -15,8 +15,8 @@ _TERMS = 10
 def where_far(x: Term, limit: float, far: Callable[[Term], Term], near: Term, *, below: bool = True) -> Term:
     """far(x) for x beyond the limit, with `below` for those beyond its negative too, and `near` elsewhere."""
     beyond = or_(gt(x, limit), lt(x, -limit)) if below else gt(x, limit)
-    found: Term = select_n(beyond, near, far(select_n(beyond, limit, x)))
-    return found
+    chosen: Term = select_n(beyond, near, far(select_n(beyond, limit, x)))
+    return chosen
 
 
 def bessel_limit(order: float) -> float:
@@ -63,4 +63,4 @@ def _rates(order: float) -> list[float]:
 def _series(coefficients: Sequence[float], u: Term) -> Term:
     """Σ c u^(k + 1)"""
     *first, last = coefficients
-    return reduce(lambda found, c: (found + c) * u, reversed(first), u * last)
+    return reduce(lambda total, c: (total + c) * u, reversed(first), u * last)

@@ -21,9 +21,9 @@ from tidu_cli.rules.terms import Term, op
 eq, select_n, strong_div, strong_mul = map(op, ("eq", "select_n", "strong_div", "strong_mul"))
 
 
-def _kept(np: Any, x: Any, found: Any) -> Any:
+def _kept(np: Any, x: Any, result: Any) -> Any:
     """The result, but for 0 where it is NaN and x is 0."""
-    return np.where((x == 0) & (found != found), found.dtype.type(0), found)
+    return np.where((x == 0) & (result != result), result.dtype.type(0), result)
 
 
 def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:

@@ -53,8 +53,8 @@ def _complex_atan2(np: Any, y: Any, x: Any) -> Any:
     x, y = x / size, y / size
     r = np.sqrt(np.square(x) + np.square(y))
     turn = (x + 1j * y) / r
-    found = np.where((x / r).real > 0, 2 * np.arctan(y / (r + x)), -1j * np.log(turn))
-    return found.astype(r.dtype, copy=False).reshape(shape)
+    angle = np.where((x / r).real > 0, 2 * np.arctan(y / (r + x)), -1j * np.log(turn))
+    return angle.astype(r.dtype, copy=False).reshape(shape)
 
 
 def _atan2_jvp(node: JVP) -> Sequence[Term | None]:

@@ -90,8 +90,8 @@ def _of_negatives(site: Site) -> Term | None:
     of_x, of_y = _negated(x), _negated(y)
     if of_x is None or of_y is None or x.dtype not in FLOATS or x.type != y.type:
         return None
-    found: Term = trace.emit(site.op, of_x, of_y)
-    return found
+    term: Term = trace.emit(site.op, of_x, of_y)
+    return term
 
 
 def _constant(x: Operand, sign: int = -1) -> float | None:
@@ -112,8 +112,8 @@ def _scaled_negative(site: Site) -> Term | None:
         of, number = _negated(one) if one.alone else None, _constant(other)
         if of is not None and number is not None and not (site.op == "div" and swapped):
             c = trace.full(number, other.type)
-            found: Term = trace.emit(site.op, *((c, of) if swapped else (of, c)))
-            return found
+            term: Term = trace.emit(site.op, *((c, of) if swapped else (of, c)))
+            return term
     return None
 
 
@@ -126,8 +126,8 @@ def _negative_of_scaled(site: Site) -> Term | None:
         number = _constant(other)
         if number is not None and other.type == y.operands[1 - k].type:
             operands = [trace.full(number, other.type) if j == k else x.term for j, x in enumerate(y.operands)]
-            found: Term = trace.emit(y.op, *operands)
-            return found
+            term: Term = trace.emit(y.op, *operands)
+            return term
     return None
 
 
@@ -154,8 +154,8 @@ def _sum_of_equals(site: Site) -> Term | None:
         whole //= 2
     if whole * n >= 2**digits or exponent + n.bit_length() > greatest:
         return None
-    found: Term = site.trace.full(number * n, site.type)
-    return found
+    term: Term = site.trace.full(number * n, site.type)
+    return term
 
 
 def _zero_product(site: Site) -> Term | None:
@@ -167,8 +167,8 @@ def _integer_zero_product(site: Site) -> Term | None:
 
 
 def _to_power_zero(site: Site) -> Term | None:
-    found: Term | None = site.trace.full(1, site.type) if site.attrs.y == 0 else None
-    return found
+    term: Term | None = site.trace.full(1, site.type) if site.attrs.y == 0 else None
+    return term
 
 
 def _of_parts(site: Site) -> Term | None:

@@ -100,10 +100,10 @@ def folded(primitives: PrimitiveSet, case: Case, operands: Sequence[Known | None
     kernel = primitives[case.op].evaluation.kernel(np, case.attrs, cast(Types, case.operands), cast(Types, case.results))
     arrays = [_array(np, cast(Known, k), cast(TensorType, t)) for k, t in zip(operands, case.operands, strict=True)]
     with np.errstate(all="ignore"):
-        found = np.asarray(kernel(*arrays))
-    if not found.any() and any(found.tobytes()):
+        array = np.asarray(kernel(*arrays))
+    if not array.any() and any(array.tobytes()):
         return None  # -0, which nobody would see to be a zero, as it is in what is linear
-    return Literal(cast(TensorType, case.results[0]), found.astype(found.dtype.newbyteorder("<")).tobytes())
+    return Literal(cast(TensorType, case.results[0]), array.astype(array.dtype.newbyteorder("<")).tobytes())
 
 
 def _is_exact(case: Case) -> bool:

@@ -78,8 +78,8 @@ def _stretch(x: Operand, axis: int) -> tuple[int, int, int] | None:
     if x.op == "split" and x.attrs.axis == axis:
         ends = [0, *accumulate(x.attrs.sizes)]
         return x.operands[0].number, ends[x.slot], ends[x.slot + 1]
-    found = _limits(x.attrs, x.type, x.operands[0].type, axis) if x.op == "slice" else None
-    return None if found is None else (x.operands[0].number, *found)
+    limits = _limits(x.attrs, x.type, x.operands[0].type, axis) if x.op == "slice" else None
+    return None if limits is None else (x.operands[0].number, *limits)
 
 
 def _joined_parts(site: Site) -> Term | None:
@@ -106,10 +106,10 @@ def _part_of_joined(site: Site) -> Term | None:
     if y.op != "concatenate":
         return None
     axis = y.attrs.dimension
-    found = _limits(attrs, site.type, y.type, axis)
-    if found is None:
+    limits = _limits(attrs, site.type, y.type, axis)
+    if limits is None:
         return None
-    first, end = found
+    first, end = limits
     starts = list(accumulate((x.type.shape[axis] for x in y.operands), initial=0))
     for x, start in zip(y.operands, starts, strict=False):
         size = x.type.shape[axis]

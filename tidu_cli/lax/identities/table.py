@@ -20,11 +20,11 @@ IDENTITIES: tuple[Identity, ...] = (
 @cache
 def identities(assumptions: frozenset[str]) -> dict[str, tuple[Identity, ...]]:
     """Those that hold where this is assumed, by op, in the order of the table."""
-    found: dict[str, tuple[Identity, ...]] = {}
+    by_op: dict[str, tuple[Identity, ...]] = {}
     for identity in IDENTITIES:
         if identity.assumes <= assumptions:
-            found[identity.op] = (*found.get(identity.op, ()), identity)
-    return found
+            by_op[identity.op] = (*by_op.get(identity.op, ()), identity)
+    return by_op
 
 
 def may_change(op: str, assumptions: frozenset[str]) -> bool:

@@ -178,10 +178,10 @@ def _batch(node: Batching) -> Sequence[Term]:
     if not batch[0] and k == 1 and not n_kept[1]:
         # With the operands exchanged the batch comes first by itself. (Products commute to the bit.)
         return [_dot(node, rhs, lhs, contract[::-1], batch[::-1])]
-    found = _dot(node, lhs, rhs, contract, batch)
+    product = _dot(node, lhs, rhs, contract, batch)
     place = len(batch[0]) + k * n_kept[0]
-    others = [axis for axis in range(found.type.rank) if axis != place]
-    return [transpose(found, permutation=(place, *others)) if place else found]
+    others = [axis for axis in range(product.type.rank) if axis != place]
+    return [transpose(product, permutation=(place, *others)) if place else product]
 
 
 def _dot(node: Batching, lhs: Term, rhs: Term, contract: Pair, batch: Pair) -> Term:

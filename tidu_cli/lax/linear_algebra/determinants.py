@@ -60,8 +60,8 @@ def _det_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
 
 def _det_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), t = node.operands, node.tangent
-    found = _gradient(x)
-    return [None if found is None else reduce_sum(mul(found, t), axes=(x.type.rank - 2, x.type.rank - 1))]
+    slope = _gradient(x)
+    return [None if slope is None else reduce_sum(mul(slope, t), axes=(x.type.rank - 2, x.type.rank - 1))]
 
 
 # Its derivatives.
@@ -99,14 +99,14 @@ def _of_balanced(np: Any, a: Any, *directions: Any) -> Any:
     weight = _of_others(np, s, places)
     if k:
         rows = np.stack([np.stack([e[..., i, j] for j in places], -1) for e, i in zip(inner, places, strict=False)], -2)
-    found = 0
+    total = 0
     for c in range(k + 1):
         minor = np.linalg.det(np.delete(rows, c, -1)) if k else 1
         term = (-1) ** (k + c) * weight * minor
         part = term.sum(tuple(r - k - 1 for r in range(k) if r != c))
-        found = found + (part[..., None] * np.eye(n, dtype=s.dtype) if c == k else np.swapaxes(part, -1, -2))
+        total = total + (part[..., None] * np.eye(n, dtype=s.dtype) if c == k else np.swapaxes(part, -1, -2))
     sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
-    return sign * (np.conj(u) @ found @ np.conj(vh))
+    return sign * (np.conj(u) @ total @ np.conj(vh))
 
 
 def _adjoint(np: Any, x: Any) -> Any:

@@ -115,10 +115,10 @@ def _solve_kernel(np: Any, attrs: TriangularSolveAttrs, operands: Types, results
         a = np.conj(a) if only_conjugate else a
         if b.ndim == 2:
             return one(a, b)
-        found = np.empty(b.shape, b.dtype)
+        solution = np.empty(b.shape, b.dtype)
         for k in np.ndindex(*b.shape[:-2]):
-            found[k] = one(a[k], b[k])
-        return found
+            solution[k] = one(a[k], b[k])
+        return solution
 
     return solve
 
@@ -158,8 +158,8 @@ def _solve_batch(node: Batching) -> Sequence[Term]:
     order = (*inner, k + 1, 0, k + 2) if left else (*inner, 0, k + 1, k + 2)
     sizes = (*batch, m, node.size * n) if left else (*batch, node.size * m, n)
     wide = reshape(_permuted(b, order), new_sizes=sizes)
-    found = triangular_solve(a, wide, **dict(node.attrs))
-    apart = reshape(found, new_sizes=tuple(b.type.shape[axis] for axis in order))
+    solution = triangular_solve(a, wide, **dict(node.attrs))
+    apart = reshape(solution, new_sizes=tuple(b.type.shape[axis] for axis in order))
     return [_permuted(apart, tuple(map(order.index, range(k + 3))))]
 
 

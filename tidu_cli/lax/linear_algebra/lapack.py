@@ -48,22 +48,22 @@ def of_each(np: Any, function: Callable[..., Any], operands: Types, results: Typ
     nothing = [np.nan if t.inexact else 0 for t in results]
 
     def run(*arrays: Any) -> Any:
-        found = [np.empty(t.shape, numpy_dtype(np, t.dtype)) for t in results]
+        outputs = [np.empty(t.shape, numpy_dtype(np, t.dtype)) for t in results]
         for k in np.ndindex(*batch):
             matrices = [x[k] for x in arrays]
             try:
                 parts = function(*matrices) if all(np.isfinite(x).all() for x in matrices) else nothing
             except (np.linalg.LinAlgError, ValueError):
                 parts = nothing
-            for whole, one in zip(found, parts, strict=True):
+            for whole, one in zip(outputs, parts, strict=True):
                 whole[k] = one
-        return _typed(np, found, results)
+        return _typed(np, outputs, results)
 
     return run
 
 
-def _typed(np: Any, found: Any, results: Types) -> Any:
-    arrays = [np.asarray(x, numpy_dtype(np, t.dtype)) for x, t in zip(found, results, strict=True)]
+def _typed(np: Any, outputs: Any, results: Types) -> Any:
+    arrays = [np.asarray(x, numpy_dtype(np, t.dtype)) for x, t in zip(outputs, results, strict=True)]
     return arrays if len(results) > 1 else arrays[0]
 
 
@@ -77,11 +77,11 @@ def phases(np: Any, v: Any) -> Any:
 
 def turned_by(np: Any, v: Any, phase: Any) -> Any:
     """The columns multiplied by their phases, the component of greatest magnitude exactly real."""
-    found = np.multiply(v, phase, order="C")
-    flat, rows = found.reshape(-1, *found.shape[-2:]), np.abs(v).argmax(-2).reshape(-1, v.shape[-1])
+    turned = np.multiply(v, phase, order="C")
+    flat, rows = turned.reshape(-1, *turned.shape[-2:]), np.abs(v).argmax(-2).reshape(-1, v.shape[-1])
     at = np.arange(len(rows))[:, None], rows, np.arange(v.shape[-1])
     flat[at] = flat[at].real
-    return found
+    return turned
 
 
 def _greatest(np: Any, v: Any) -> Any:

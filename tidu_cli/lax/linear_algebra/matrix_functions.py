@@ -102,12 +102,12 @@ def _principal(np: Any, name: str, x: Any) -> Any:
         raise np.linalg.LinAlgError("the matrix is singular")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = getattr(scipy.linalg, name)(x)
-    if singular and not np.abs(found @ found - x).max() <= _ROOT_ERROR * s[0]:
+        value = getattr(scipy.linalg, name)(x)
+    if singular and not np.abs(value @ value - x).max() <= _ROOT_ERROR * s[0]:
         raise np.linalg.LinAlgError("the matrix has no square root")
-    if found.dtype.kind == "c" and x.dtype.kind != "c" and found.imag.any():
+    if value.dtype.kind == "c" and x.dtype.kind != "c" and value.imag.any():
         raise np.linalg.LinAlgError(f"{name} of a real matrix is not real")
-    return found.real if x.dtype.kind != "c" else found
+    return value.real if x.dtype.kind != "c" else value
 
 
 _ROOT_ERROR = 1e-12
@@ -237,10 +237,10 @@ def _sylvester_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) ->
         size = ROUNDINGS * sum(c.shape) * np.finfo(c.dtype).eps * (np.abs(r).max() + np.abs(s).max())
         if sums.min() <= size:
             raise np.linalg.LinAlgError("a and -b have eigenvalues in common, to rounding")
-        found, scale, info = trsyl(r, s, np.conj(u.T) @ c @ v, tranb="C")
+        y, scale, info = trsyl(r, s, np.conj(u.T) @ c @ v, tranb="C")
         if info:
             raise np.linalg.LinAlgError("a and -b have eigenvalues in common")  # others close to these have been taken
-        return (u @ (scale * found) @ np.conj(v.T),)
+        return (u @ (scale * y) @ np.conj(v.T),)
 
     return of_each(np, solution, operands, results)
 

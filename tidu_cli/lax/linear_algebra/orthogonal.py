@@ -48,8 +48,8 @@ def _types(attrs: QRAttrs, operands: Types) -> Types:
     x = require_matrices(operands)
     *batch, m, n = x.shape
     k = m if attrs.full_matrices else min(m, n)
-    found = x.with_shape((*batch, m, k)), x.with_shape((*batch, k, n))
-    return (*found, TensorType("i32", (*batch, n))) if attrs.pivoting else found
+    factors = x.with_shape((*batch, m, k)), x.with_shape((*batch, k, n))
+    return (*factors, TensorType("i32", (*batch, n))) if attrs.pivoting else factors
 
 
 def _kernel(np: Any, attrs: QRAttrs, operands: Types, results: Types) -> Kernel:

@@ -63,12 +63,12 @@ def field_type(type_: Type, name: str) -> Type:
     """The type of a field. Raises TypeRuleError if there is none, or the type is no record."""
     if not isinstance(type_, RecordType):
         raise TypeRuleError(f"input 0 has type {type_}, but it takes a record")
-    found = type_.get(name)
-    if found is None:
+    part = type_.get(name)
+    if part is None:
         raise TypeRuleError(
             f"{type_} has no field '{name}'{did_you_mean(name, list(type_.names)) or ': ' + ', '.join(type_.names)}"
         )
-    return found
+    return part
 
 
 def _record_types(attrs: RecordAttrs, operands: ValueTypes) -> ValueTypes:

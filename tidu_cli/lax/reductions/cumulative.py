@@ -93,12 +93,12 @@ def _reaches(x: Term, attrs: CumulativeAttrs) -> list[int]:
 def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
     # d[i] = x[i] d[i-1] + y[i-1] t[i]; d[i - reach] is carried on by the product of the `reach` elements up to x[i].
     (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
-    window, found = x, _shifted(y, 1, attrs, 1) * t
+    window, d = x, _shifted(y, 1, attrs, 1) * t
     for reach in _reaches(x, attrs):
         if reach > 1:
             window = window * _shifted(window, reach // 2, attrs, 1)
-        found = found + window * _shifted(found, reach, attrs, 0)
-    return [found]
+        d = d + window * _shifted(d, reach, attrs, 0)
+    return [d]
 
 
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
@@ -118,10 +118,10 @@ def _logsumexp_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     x, y = _without_infinities(x), _without_infinities(y)
     lowest = -_GREATEST[real_dtype(x.type.dtype)]
-    found = exp(x - y) * t
+    d = exp(x - y) * t
     for reach in _reaches(x, attrs):
-        found = found + exp(_shifted(y, reach, attrs, lowest) - y) * _shifted(found, reach, attrs, 0)
-    return [found]
+        d = d + exp(_shifted(y, reach, attrs, lowest) - y) * _shifted(d, reach, attrs, 0)
+    return [d]
 
 
 def _without_infinities(z: Term) -> Term:

@@ -56,20 +56,20 @@ def _sort_kernel(np: Any, attrs: SortAttrs, operands: Types, results: Types) -> 
 
     def sort(*arrays: Any) -> Any:
         places = _order(np, arrays[: attrs.num_keys], axis)
-        found = [np.take_along_axis(x, places, axis) for x in arrays]
-        return found if len(found) > 1 else found[0]
+        ordered = [np.take_along_axis(x, places, axis) for x in arrays]
+        return ordered if len(ordered) > 1 else ordered[0]
 
     return sort
 
 
 def _sorted_numbers(np: Any, x: Any, axis: int, *, mixed_zeros: bool) -> Any:
     # The quick sort is many times faster than the stable one. They differ where zeros of both signs are equal.
-    found = np.sort(x, axis=axis)
+    ordered = np.sort(x, axis=axis)
     if mixed_zeros:
-        negative = np.signbit(found[found == 0])
+        negative = np.signbit(ordered[ordered == 0])
         if negative.any() and not negative.all():
             return np.sort(x, axis=axis, kind="stable")
-    return found
+    return ordered
 
 
 def _order(np: Any, keys: Sequence[Any], axis: int) -> Any:

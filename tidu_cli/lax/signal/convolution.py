@@ -132,14 +132,14 @@ def _kernel(np: Any, attrs: ConvAttrs, operands: Types, results: Types) -> Kerne
     through = numpy_dtype(np, "f32") if results[0].dtype in ("f16", "bf16") else result
     split = (batches, n // batches, n_in, *places) if batches > 1 else (n, groups, n_in, *places)
     kernels = (groups * batches, n_out // (groups * batches), n_in, *window)
-    found = (n // batches, n_out, *(along.count for along in axes))
-    order = tuple(map(numbers.out_spec.index, range(len(found))))
+    shape = (n // batches, n_out, *(along.count for along in axes))
+    order = tuple(map(numbers.out_spec.index, range(len(shape))))
 
     def convolution(x: Any, w: Any) -> Any:
         x = np.reshape(np.transpose(x, numbers.lhs_spec), split).astype(through, copy=False)
         w = np.reshape(np.transpose(w, numbers.rhs_spec), kernels).astype(through, copy=False)
         y = convolved(np.swapaxes(x, 0, 1) if batches > 1 else x, w)
-        return np.transpose(np.reshape(y, found), order).astype(result, copy=False)
+        return np.transpose(np.reshape(y, shape), order).astype(result, copy=False)
 
     return convolution
 
@@ -184,7 +184,7 @@ def _of_lhs(node: Transposition, rhs: Term, ct: Term) -> Term:
     groups = a.feature_group_count * a.batch_group_count
     axes = _axes(a, _taken(lhs, numbers.lhs_spec), _taken(rhs.type, numbers.rhs_spec))
     kernel = _regrouped(rhs, numbers.rhs_spec[0], numbers.rhs_spec[1], groups)
-    found = conv(
+    ct_lhs = conv(
         ct,
         rev(kernel, dimensions=numbers.rhs_spec[2:]) if numbers.rhs_spec[2:] else kernel,
         window_strides=a.lhs_dilation,
@@ -195,7 +195,7 @@ def _of_lhs(node: Transposition, rhs: Term, ct: Term) -> Term:
         feature_group_count=groups,
         preferred_element_type=a.preferred_element_type,
     )
-    return _regrouped(found, numbers.lhs_spec[1], numbers.lhs_spec[0], a.batch_group_count)
+    return _regrouped(ct_lhs, numbers.lhs_spec[1], numbers.lhs_spec[0], a.batch_group_count)
 
 
 def _of_rhs(node: Transposition, lhs: Term, ct: Term) -> Term:

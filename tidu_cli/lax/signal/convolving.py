@@ -50,14 +50,14 @@ def convolving(np: Any, axes: Sequence[Sliding]) -> Callable[[Any, Any], Any]:
         shape = (lhs.shape[0], *rhs.shape[:2], *counts)
         if is_line and lhs.shape[:3] == rhs.shape[:3] == (1, 1, 1) and every[0][0].n_taps == rhs.shape[3]:
             return np.reshape(_of_line(np, _met(np, lhs, every[0])[0, 0, 0], rhs[0, 0, 0]), shape)
-        found = np.zeros(shape, lhs.dtype)
-        for phases in every if found.size and lhs.size and rhs.size else ():
+        total = np.zeros(shape, lhs.dtype)
+        for phases in every if total.size and lhs.size and rhs.size else ():
             windows = _windows(np, _met(np, lhs, phases), phases)
             kernel = rhs[(..., *(phase.taps for phase in phases))]
-            part = found[(..., *(phase.outputs for phase in phases))]
+            part = total[(..., *(phase.outputs for phase in phases))]
             many = prod(phase.n_outputs for phase in phases) >= prod(phase.n_taps for phase in phases)
             (_by_columns if many else _by_rows)(np, windows, kernel, part)
-        return found
+        return total
 
     return convolved
 
@@ -96,8 +96,8 @@ def _by_columns(np: Any, windows: Any, kernel: Any, into: Any) -> None:
     for images, lines in _pieces(windows, rank):
         some = windows[(images, *[slice(None)] * (rank + 2), *lines)]
         n, counts = some.shape[0], some.shape[3 + rank :]
-        found = np.matmul(rows, np.reshape(some, (n, groups, rows.shape[-1], prod(counts))))
-        into[(images, slice(None), slice(None), *lines)] = np.reshape(found, (n, groups, n_out, *counts))
+        columns = np.matmul(rows, np.reshape(some, (n, groups, rows.shape[-1], prod(counts))))
+        into[(images, slice(None), slice(None), *lines)] = np.reshape(columns, (n, groups, n_out, *counts))
 
 
 def _pieces(windows: Any, rank: int) -> Iterator[tuple[slice, tuple[slice, ...]]]:
@@ -123,7 +123,7 @@ def _by_rows(np: Any, windows: Any, kernel: Any, into: Any) -> None:
     for k in range(0, n_features, per):
         some = rows[(slice(None),) * (2 + rank) + (slice(k, k + per),)]
         by = np.reshape(columns[:, k : k + per], (groups, -1, n_out))
-        found = np.matmul(np.reshape(some, (groups, n_rows, by.shape[1])), by)
-        total = found if total is None else np.add(total, found, out=total)
-    found = np.reshape(total, (groups, into.shape[0], *counts, n_out))
-    into[...] = np.transpose(found, (1, 0, 2 + rank, *range(2, 2 + rank)))
+        part = np.matmul(np.reshape(some, (groups, n_rows, by.shape[1])), by)
+        total = part if total is None else np.add(total, part, out=total)
+    total = np.reshape(total, (groups, into.shape[0], *counts, n_out))
+    into[...] = np.transpose(total, (1, 0, 2 + rank, *range(2, 2 + rank)))

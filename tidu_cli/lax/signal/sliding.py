@@ -125,14 +125,14 @@ class Sliding(Frozen):
         """How many pairs there are of a window and an element of the operand in it."""
         if self.n_phases <= self.window:
             return sum(phase.n_pairs(self.n) for phase in self.phases())
-        found, step = 0, self.stride // gcd(self.stride, self.base)
+        total, step = 0, self.stride // gcd(self.stride, self.base)
         for t in range(self.window):
             place = self.low - t * self.dilation
             first = _solved(self.stride, place, self.base)
             if first is not None:
                 outputs = -((first - self.count) // self.n_phases)
-                found += _within((first * self.stride - place) // self.base, step, outputs, self.n)
-        return found
+                total += _within((first * self.stride - place) // self.base, step, outputs, self.n)
+        return total
 
 
 def _solved(factor: int, value: int, modulus: int) -> int | None:
@@ -161,14 +161,14 @@ def slidings(
 ) -> tuple[Sliding, ...]:
     """The windows along each of these axes of `what`. Raises TypeRuleError where more is taken away than there is."""
     columns = zip(shape, windows, strides, padding, base_dilation, window_dilation, strict=True)
-    found = tuple(Sliding(n, w, s, low, high, base, dilation) for n, w, s, (low, high), base, dilation in columns)
-    for axis, along in enumerate(found):
+    axes = tuple(Sliding(n, w, s, low, high, base, dilation) for n, w, s, (low, high), base, dilation in columns)
+    for axis, along in enumerate(axes):
         if along.padded < 0:
             raise TypeRuleError(
                 f"padding {[along.low, along.high]} takes more from {what} than the {spread(along.n, along.base)} places "
                 f"along its axis {axis}; use less"
             )
-    return found
+    return axes
 
 
 def laid_out(np: Any, x: Any, axes: Sequence[Sliding], fill: Any) -> Any:
@@ -191,13 +191,13 @@ def laid_out(np: Any, x: Any, axes: Sequence[Sliding], fill: Any) -> Any:
 
 def most_places(axes: Sequence[Sliding]) -> int:
     """How many places arrays have together, at most, while `slid` reduces one that is `laid_out` along one axis after the other."""
-    found, sizes = 0, [along.padded for along in axes]
+    most, sizes = 0, [along.padded for along in axes]
     for axis, along in enumerate(axes):
         before = prod(sizes)
         sizes[axis] = along.count
         # The array, its reductions of twice the reach of those before, and these; and of the windows what is combined of two.
-        found = max(found, (1 if along.directly else 3) * before + 3 * prod(sizes))
-    return found
+        most = max(most, (1 if along.directly else 3) * before + 3 * prod(sizes))
+    return most
 
 
 Parts = tuple[Any, ...]
@@ -216,10 +216,10 @@ def slid(parts: Parts, combine: Callable[[Parts, Parts], Parts], axis: int, alon
 
     at_windows = partial(every, count=along.count, step=along.stride)
     if along.directly:
-        found = at_windows(parts, 0)
+        reduced = at_windows(parts, 0)
         for t in range(1, along.window if along.count else 0):
-            found = combine(found, at_windows(parts, t * along.dilation))
-        return found
+            reduced = combine(reduced, at_windows(parts, t * along.dilation))
+        return reduced
     total: Parts | None = None
     offset, reach, left, places = 0, 1, along.window, along.padded
     while True:

@@ -111,8 +111,8 @@ def _gather_kernel(np: Any, attrs: GatherSelectedAttrs, operands: Types, results
 
     def gathered(values: Any, x: Any) -> Any:
         places = chosen(x)
-        found = np.take(values, places)
-        return np.where(places < 0, np.zeros((), dtype), found) if padded else found
+        taken = np.take(values, places)
+        return np.where(places < 0, np.zeros((), dtype), taken) if padded else taken
 
     return gathered
 
@@ -130,12 +130,12 @@ def _scatter_kernel(np: Any, attrs: ScatterSelectedAttrs, operands: Types, resul
         places, added = np.reshape(chosen(x), -1), np.reshape(source, -1).astype(through, copy=False)
         if padded:
             places, added = places[places >= 0], added[places >= 0]
-        found = np.zeros(result.size, through)
+        sums = np.zeros(result.size, through)
         if apart:
-            found[places] = added
+            sums[places] = added
         else:
-            np.add.at(found, places, added)
-        return np.reshape(found, result.shape).astype(dtype, copy=False)
+            np.add.at(sums, places, added)
+        return np.reshape(sums, result.shape).astype(dtype, copy=False)
 
     return scattered
 

@@ -146,12 +146,12 @@ def to_file(value: object, binary: bool, of_graph: Callable[[ClosedGraph], objec
 
 
 def _read(attrs: type[Attrs], data: Mapping[str, object], records: Records) -> Mapping[str, object]:
-    found = read_quickly(attrs, data, records)
-    if found is DOUBT:
+    values = read_quickly(attrs, data, records)
+    if values is DOUBT:
         from tidu_cli.rules.attrs.models import validated
 
-        found = validated(attrs, data, records)
-    return found  # type: ignore[no-any-return]
+        values = validated(attrs, data, records)
+    return values  # type: ignore[no-any-return]
 
 
 def _dtype(name: str) -> str:

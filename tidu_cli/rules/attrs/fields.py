@@ -163,9 +163,9 @@ def field_names(data: type[Data]) -> tuple[str, ...]:
 
 def made(data: type[D], values: Mapping[str, object]) -> D:
     """An object of values that are known to be right."""
-    found = data.__new__(data)
-    found.__dict__.update(values)
-    return found
+    instance = data.__new__(data)
+    instance.__dict__.update(values)
+    return instance
 
 
 class _DoubtError(Exception):
@@ -237,9 +237,9 @@ def _of_type(*kinds: type) -> Reader:
 
 def _narrowed(read: Reader, admits: Callable[[Any], bool] | None) -> Reader:
     def narrowed(value: Any, context: Any) -> Any:
-        found = read(value, context)
-        _sure(admits(found))  # type: ignore[misc]
-        return found
+        result = read(value, context)
+        _sure(admits(result))  # type: ignore[misc]
+        return result
 
     return narrowed if admits else read
 

@@ -65,8 +65,8 @@ class Writer:
             if not any(v in last for v in made_here):
                 continue
             if all(a in closed for a in args):
-                found = kernel(*[closed[a] for a in args])
-                closed.update(zip(made_here, found if len(made_here) > 1 else (found,), strict=True))
+                computed = kernel(*[closed[a] for a in args])
+                closed.update(zip(made_here, computed if len(made_here) > 1 else (computed,), strict=True))
                 continue
             for a in args:
                 if a not in names:

@@ -37,14 +37,14 @@ def require_linear(primitives: PrimitiveSet, graph: Graph, active: Sequence[bool
     What is not known to be linear counts as not linear. Raises MissingRuleError naming a node by its number. Takes a step for each
     node, and each distinct one is looked at once.
     """
-    found = _dependences(primitives, graph, [Dependence.LINEAR if a else Dependence.FREE for a in active], {})
+    depends = _dependences(primitives, graph, [Dependence.LINEAR if a else Dependence.FREE for a in active], {})
     culprit: dict[int, int] = {}
     for number, (_, args, first, end) in enumerate(forwards(graph, graph.args)):
         # The first node that is not linear, of those that an output depends on.
         before = min((culprit[a] for a in args if a in culprit), default=number)
-        culprit |= {value: before for value in range(first, end) if found[value] is Dependence.OTHER}
+        culprit |= {value: before for value in range(first, end) if depends[value] is Dependence.OTHER}
     for output in graph.outputs:
-        if output.value is None or found[output.value].vanishes:
+        if output.value is None or depends[output.value].vanishes:
             continue
         if output.value in culprit:
             number = culprit[output.value]
@@ -65,14 +65,14 @@ def is_zero_constant(primitives: PrimitiveSet, case: Case) -> bool:
 
 def _dependences(primitives: PrimitiveSet, graph: Graph, inputs: Sequence[Dependence], known: Known) -> list[Dependence]:
     """Of every value of a graph how it depends on tangents, if its inputs do so."""
-    found = list(inputs)
+    depends = list(inputs)
     seen: dict[tuple[int, ...], Dependences] = {}
     for code, args, _, _ in forwards(graph, graph.args):
-        key = (code, *[found[a] for a in args])
+        key = (code, *[depends[a] for a in args])
         if key not in seen:
-            seen[key] = _of_results(primitives, graph.cases[code], tuple([found[a] for a in args]), known)
-        found += seen[key]
-    return found
+            seen[key] = _of_results(primitives, graph.cases[code], tuple([depends[a] for a in args]), known)
+        depends += seen[key]
+    return depends
 
 
 def _of_results(primitives: PrimitiveSet, case: Case, operands: Dependences, known: Known) -> Dependences:
@@ -92,8 +92,8 @@ def _of_results(primitives: PrimitiveSet, case: Case, operands: Dependences, kno
 
 
 def _of_outputs(primitives: PrimitiveSet, known: Known, graph: Graph, inputs: Dependences) -> Dependences:
-    found = _dependences(primitives, graph, inputs, known)
-    return tuple([Dependence.ZERO if o.value is None else found[o.value] for o in graph.outputs])
+    depends = _dependences(primitives, graph, inputs, known)
+    return tuple([Dependence.ZERO if o.value is None else depends[o.value] for o in graph.outputs])
 
 
 def _of_one(primitives: PrimitiveSet, case: Case, operands: Dependences) -> Dependences:
@@ -104,16 +104,16 @@ def _of_one(primitives: PrimitiveSet, case: Case, operands: Dependences) -> Depe
         tuple([a and d is kind for a, d in zip(able, operands, strict=True)]) for kind in (Dependence.ZERO, Dependence.LINEAR)
     )
     others = any(d.moves and not m for d, m in zip(operands, linear, strict=True))
-    found = [Dependence.OTHER if others or any(linear) else Dependence.FREE] * len(case.results)
+    kinds = [Dependence.OTHER if others or any(linear) else Dependence.FREE] * len(case.results)
     # Zeros are constants, too: t + 0 is linear as what is zero with both, t · 0 as a product with a constant.
     both = tuple(map(operator.or_, zero, linear))
     for mask in (linear, both) if any(linear) and not others else ():
-        found = [Dependence.LINEAR if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), found, strict=True)]
+        kinds = [Dependence.LINEAR if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), kinds, strict=True)]
     # A sum is zero if all its operands are, a product if one is.
     alone = [tuple([j == k for j in range(len(zero))]) for k, z in enumerate(zero) if z] if sum(zero) > 1 else []
     for mask in (zero, *alone):
-        found = [Dependence.ZERO if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), found, strict=True)]
-    return tuple(found)
+        kinds = [Dependence.ZERO if v else d for v, d in zip(_vanishes(primitives, replace(case, mask=mask)), kinds, strict=True)]
+    return tuple(kinds)
 
 
 def _vanishes(primitives: PrimitiveSet, case: Case) -> Sequence[bool]:
@@ -154,14 +154,14 @@ def _unread(primitives: PrimitiveSet, case: Case) -> Sequence[frozenset[int] | N
     ]
     try:
         rule = primitives.jvp_rule(case.op)
-        found = rule(JVP(case.attrs, operands, results, tangents)) if any(map(is_vector, case.results)) else ()
+        derivatives = rule(JVP(case.attrs, operands, results, tangents)) if any(map(is_vector, case.results)) else ()
     except MissingRuleError:
-        found = ()
-    if len(found) != len(results):
+        derivatives = ()
+    if len(derivatives) != len(results):
         return (None,) * len(results)
     values = {t.slot for t in results} | {k for k, m in enumerate(mask) if m}
     others = frozenset(k for k, m in enumerate(mask) if not m and not primitive.domain.is_index(k))
-    return [None if t is None or values & (live := trace.live([t])) else others - live for t in found]
+    return [None if t is None or values & (live := trace.live([t])) else others - live for t in derivatives]
 
 
 def zeros_due(primitives: PrimitiveSet, case: Case) -> tuple[int, ...]:

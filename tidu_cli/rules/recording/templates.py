@@ -140,16 +140,16 @@ def recorded_once(record: Recording[P, MaybeTemplate]) -> Recording[P, MaybeTemp
         case, kept = cases[code], primitives.templates
         key = record, case, flags, args, *kwargs.values()
         primitive = primitives[case.op]  # which a package may have changed
-        found = kept.get(key)
-        if found is None or found[0] is not primitive:
+        entry = kept.get(key)
+        if entry is None or entry[0] is not primitive:
             own = CaseTable(cases.vocabulary)
             with no_collection(), _rule_refused(case):
-                found = primitive, own, record(primitives, own, own.intern(case), flags, *args, **kwargs)
-            if found[2] is None or len(found[2].nodes) <= KEPT_NODES:
+                entry = primitive, own, record(primitives, own, own.intern(case), flags, *args, **kwargs)
+            if entry[2] is None or len(entry[2].nodes) <= KEPT_NODES:
                 if len(kept) >= KEPT:
                     kept.clear()
-                kept[key] = found
-        return found[2] and found[2].renumbered([cases.intern(emitted) for emitted in found[1].cases])
+                kept[key] = entry
+        return entry[2] and entry[2].renumbered([cases.intern(emitted) for emitted in entry[1].cases])
 
     return template
 
@@ -168,8 +168,8 @@ def jvp_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active: 
     tangents = [trace.source(t and tangent_type(t), linear=True) for t in case.operands]
     n_sources = trace.n_slots
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
-    found = tangents_of_results(trace, case.op, JVP(case.attrs, operands, results, given))
-    template = trace.template(n_sources, _checked(found, case.op, [tangent_type(t) for t in case.results]))
+    of_results = tangents_of_results(trace, case.op, JVP(case.attrs, operands, results, given))
+    template = trace.template(n_sources, _checked(of_results, case.op, [tangent_type(t) for t in case.results]))
     takes = primitives[case.op].domain.takes
     if takes is not None:
         template = replace(template, takes=(tangents[0].slot, takes(case.attrs)))
@@ -191,8 +191,8 @@ def along_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active
     )
     results = [trace.source(t, linear=False) for t in case.results]
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
-    values, found = rule(JVP(case.attrs, operands, results, given))
-    return trace.template(2 * len(operands) + len(results), [*values, *found])
+    values, derivatives = rule(JVP(case.attrs, operands, results, given))
+    return trace.template(2 * len(operands) + len(results), [*values, *derivatives])
 
 
 @recorded_once
@@ -208,7 +208,7 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
     operands = [trace.source(t, linear=False) for t in case.operands]
     cotangents = [trace.source(t, linear=True) for t in case.results]
     n_sources = trace.n_slots
-    found = rule(
+    back = rule(
         Transposition(
             case.attrs,
             [None if a else t for t, a in zip(operands, case.mask, strict=True)],
@@ -217,7 +217,7 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
             [t if a else None for t, a in zip(cotangents, live, strict=True)],
         )
     )
-    return _linear(trace, trace.template(n_sources, _checked(found, case.op, case.operands)), f"transpose rule of {case.op}")
+    return _linear(trace, trace.template(n_sources, _checked(back, case.op, case.operands)), f"transpose rule of {case.op}")
 
 
 @recorded_once

@@ -170,12 +170,12 @@ def spliced(trace: Recorder, document: Document, sources: Mapping[Key, Term]) ->
     numbers: dict[tuple[int, ...], int] = {}
     values: list[list[Term | None]] = []
     for graph in document.graphs:
-        found: list[Term | None] = [sources.get(i.key) for i in graph.inputs]
+        local: list[Term | None] = [sources.get(i.key) for i in graph.inputs]
         outside = [values[g][v] for g, v in graph.external]
         for code, args, _, _ in forwards(graph, graph.args):
-            operands = [found[a] if a >= 0 else outside[~a] for a in args]
+            operands = [local[a] if a >= 0 else outside[~a] for a in args]
             if None in operands:
-                found += [None] * cases.n_results[code]
+                local += [None] * cases.n_results[code]
                 continue
             terms = cast(list[Term], operands)
             key = (code, *[t.linear for t in terms])
@@ -183,12 +183,12 @@ def spliced(trace: Recorder, document: Document, sources: Mapping[Key, Term]) ->
             if number is None:
                 mask = tuple([t.linear for t in terms])
                 number = numbers[key] = trace.cases.intern(replace(cases[code], mask=mask if any(mask) else None))
-            found += trace.append(number, terms)
-        values.append(found)
+            local += trace.append(number, terms)
+        values.append(local)
     results: list[Term | None] = []
     for output in document.head.outputs:
         value = output.value
-        results.append(None if value is None else found[value] if value >= 0 else outside[~value])
+        results.append(None if value is None else local[value] if value >= 0 else outside[~value])
         if value is not None and results[-1] is None:
             raise MissingRuleError(f"its '{output.key}' depends on a value that is not there")
     return results
@@ -206,13 +206,13 @@ def stamped(trace: Recorder, cases: CaseTable, template: Template, sources: Sequ
 def emitted(trace: Recorder, graph: Graph, known: Mapping[int, Term], wanted: Sequence[int]) -> list[Term]:
     """Emit those nodes of a closed graph that these values of it need, where some are known. Gives the terms of the values."""
     nodes = nodes_for(graph, known, wanted)
-    found = dict(known)
+    terms = dict(known)
     for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
         if node in nodes:
             case = graph.cases[code]
-            results = trace.apply(case.op, case.attrs, [found[a] for a in args])
-            found.update((v, t) for v, t in zip(range(first, end), results, strict=True) if v not in known)
-    return [found[v] for v in wanted]
+            results = trace.apply(case.op, case.attrs, [terms[a] for a in args])
+            terms.update((v, t) for v, t in zip(range(first, end), results, strict=True) if v not in known)
+    return [terms[v] for v in wanted]
 
 
 def nodes_for(graph: Graph, known: Container[int], wanted: Iterable[int]) -> dict[int, Sequence[int]]:

@@ -35,9 +35,9 @@ def converted_cotangent(cotangent: Term, wanted: Type) -> Term:
         trace, op = ct.trace, "convert_element_type"
         attrs = trace.primitives.parse_attrs(op, {"new_dtype": ct.type.dtype})
         rule: TransposeRule = trace.primitives.transpose_rule(op)
-        (found,) = rule(Transposition(attrs, [None], (ct.type.with_dtype(dtype),), (True,), [ct]))
-        assert found is not None
-        return found
+        (back,) = rule(Transposition(attrs, [None], (ct.type.with_dtype(dtype),), (True,), [ct]))
+        assert back is not None
+        return back
 
     return _converted(cotangent, wanted, transposed, pulled=True)
 

@@ -136,8 +136,8 @@ def _joined(types: Sequence[Type]) -> Type | None:
     if len(given) < len(types) or any(t.names != given[0].names for t in given):
         return None
     fields = [(name, _joined([part for t in given if (part := t.get(name))])) for name in given[0].names]
-    found = tuple((name, type_) for name, type_ in fields if type_ is not None)
-    return RecordType("", found) if len(found) == len(fields) else None
+    parts = tuple((name, type_) for name, type_ in fields if type_ is not None)
+    return RecordType("", parts) if len(parts) == len(fields) else None
 
 
 def scaled_operand(types: Sequence[Type | None]) -> int | None:

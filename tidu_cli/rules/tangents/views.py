@@ -69,5 +69,5 @@ def from_fields(tangent: Term, view: View, *, pulled: bool) -> Term:
 def _mapped(x: Term, graph: Graph, due: Fields) -> Term:
     known = {k: field_of(x, i.key.name) for k, i in enumerate(graph.inputs)}
     values = {o.key.name: o.value for o in graph.outputs if o.value is not None}
-    found = emitted(x.trace, graph, known, list(values.values()))
-    return record(cast(RecordType, x.value_type).tangents(due), dict(zip(values, found, strict=True)))
+    terms = emitted(x.trace, graph, known, list(values.values()))
+    return record(cast(RecordType, x.value_type).tangents(due), dict(zip(values, terms, strict=True)))
