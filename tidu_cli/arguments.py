@@ -161,10 +161,10 @@ def among_engines(name: str, value: Any) -> Any:
 
 def policies(name: str, value: Any) -> list[str]:
     """A check: policies of recomputation, as text."""
-    found = [value] if isinstance(value, str | int) else [] if value is None else value
-    if isinstance(found, bytes | Mapping) or not isinstance(found, Iterable):
+    items = [value] if isinstance(value, str | int) else [] if value is None else value
+    if isinstance(items, bytes | Mapping) or not isinstance(items, Iterable):
         raise _refuse(name, value, "'sqrt', 'cheap', a number of steps, or a list of 'value=KEY' and 'graph=NAME'")
-    return [x if isinstance(x, str) else str(whole(name, x)) for x in found]
+    return [x if isinstance(x, str) else str(whole(name, x)) for x in items]
 
 
 def sizes_by_name(name: str, value: Any) -> Any:

@@ -70,17 +70,17 @@ def _distributions(group: str) -> Iterator[Distribution]:
     from importlib.metadata import distribution, distributions
 
     seen: set[str] = set()
-    for found in distributions():
-        points = _entry_points(found, group)
+    for installed in distributions():
+        points = _entry_points(installed, group)
         if not points:
             continue
-        name = _package(found, points[0]).name
+        name = _package(installed, points[0]).name
         if normalized(name) not in seen:
             seen.add(normalized(name))
             try:
                 yield distribution(name)
             except Exception:  # its metadata do not tell its name
-                yield found
+                yield installed
 
 
 def _entry_points(distribution: Distribution, group: str) -> list[EntryPoint]:

@@ -53,12 +53,12 @@ class _Described:
     def __get__(self, instance: object, owner: type[Frozen]) -> Mapping[str, Any]:
         import dataclasses
 
-        found = {}
+        fields = {}
         for name, one in owner.__frozen_fields__.items():
             made = dataclasses.field(compare=one.compare, repr=one.repr, init=one.init)
             made.name, made._field_type = name, dataclasses._FIELD  # type: ignore[attr-defined]
-            found[name] = made
-        return found
+            fields[name] = made
+        return fields
 
 
 class _Parameters:
@@ -180,18 +180,18 @@ def _completed(cls: type[Frozen], args: tuple[Any, ...], named: dict[str, Any]) 
     places = [name for name in cls.__match_args__ if cls.__frozen_fields__[name].init]
     if len(args) > len(places):
         raise TypeError(f"{cls.__name__}() takes {len(places)} positional arguments but {len(args)} were given")
-    found = dict(zip(places, args, strict=False))
+    values = dict(zip(places, args, strict=False))
     for name, value in named.items():
-        if name in found or name not in cls.__frozen_fields__ or not cls.__frozen_fields__[name].init:
-            what = "multiple values for" if name in found else "an unexpected keyword"
+        if name in values or name not in cls.__frozen_fields__ or not cls.__frozen_fields__[name].init:
+            what = "multiple values for" if name in values else "an unexpected keyword"
             raise TypeError(f"{cls.__name__}() got {what} argument '{name}'")
-        found[name] = value
+        values[name] = value
     for name, one in cls.__frozen_fields__.items():
-        if name not in found:
+        if name not in values:
             if one.make is _required and one.init:
                 raise TypeError(f"{cls.__name__}() missing a required argument: '{name}'")
-            found[name] = _UNSET if one.make is _required else one.make()
-    return [found[name] for name in cls.__frozen_fields__]
+            values[name] = _UNSET if one.make is _required else one.make()
+    return [values[name] for name in cls.__frozen_fields__]
 
 
 def _compile(cls: type[Frozen]) -> None:

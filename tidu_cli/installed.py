@@ -47,10 +47,10 @@ def _own(place: tuple[Any, ...]) -> Any:
 @cache
 def _announced(port: str) -> dict[str, list[tuple[Package, EntryPoint]]]:
     """What other packages announce for a port, by name."""
-    found: dict[str, list[tuple[Package, EntryPoint]]] = {}
+    by_name: dict[str, list[tuple[Package, EntryPoint]]] = {}
     for package, point in entry_points(f"tidu.{port}"):
-        found.setdefault(point.name, []).append((package, point))
-    return found
+        by_name.setdefault(point.name, []).append((package, point))
+    return by_name
 
 
 _loaded: dict[tuple[str, str], Any] = {}
@@ -70,20 +70,20 @@ def _brought(port: str, name: str) -> Any:
             raise PluginError(f"'{name}': packages {package} and {others[0][0]} both bring one; uninstall one of them")
         with blaming(name, package, f"{point.value}: "):
             with redirect_stdout(sys.stderr):  # standard output is for documents
-                found = point.load()
-            _require_port(found, port)
-        _loaded[port, name] = found
+                brought = point.load()
+            _require_port(brought, port)
+        _loaded[port, name] = brought
     return _loaded[port, name]
 
 
-def _require_port(found: Any, port: str) -> None:
+def _require_port(brought: Any, port: str) -> None:
     """Raises TypeError for an object that lacks a part of the port."""
     from tidu_cli import ports
 
     protocol: Any = {"formats": ports.Format, "engines": ports.Engine}[port]
     parts = [*protocol.__annotations__, *(name for name in vars(protocol) if not name.startswith("_"))]
-    if lacking := [part for part in parts if not hasattr(found, part)]:
-        raise TypeError(f"{type(found).__name__} has no {', '.join(lacking)}")
+    if lacking := [part for part in parts if not hasattr(brought, part)]:
+        raise TypeError(f"{type(brought).__name__} has no {', '.join(lacking)}")
 
 
 @contextmanager
@@ -148,12 +148,12 @@ def brought_with_suffix(path: str) -> str | None:
 
 def declared_options(side: Literal["reading", "writing"]) -> dict[str, tuple[Format, Option]]:
     """The options of readers or of writers by name, with the format that has each: of tidu's own, and of those that were named."""
-    found: dict[str, tuple[Format, Option]] = {}
+    declared: dict[str, tuple[Format, Option]] = {}
     brought = (one for (port, _), one in _loaded.items() if port == "formats")
     for format_ in (*map(_own, adapters.FORMATS.values()), *brought):
         for option in getattr(format_, side):
-            found.setdefault(option.name, (format_, option))
-    return found
+            declared.setdefault(option.name, (format_, option))
+    return declared
 
 
 def recognized(source: Readable) -> Format | None:
@@ -162,15 +162,15 @@ def recognized(source: Readable) -> Format | None:
     One that another package brings is looked for where the file has its suffix.
     """
     brought = brought_with_suffix(source.path) if source.path else None
-    if brought and (found := format_named(brought)):
+    if brought and (format_ := format_named(brought)):
         with blaming(brought):
-            if found.sniff(source):
-                return found
+            if format_.sniff(source):
+                return format_
     first = source.head(1)  # here it is waited for those who write into a pipe
     if not first or first[0] >= 0x80 or first in b"{[":
         return None
     own: Iterable[Format] = map(_own, adapters.FORMATS.values())
-    return next((found for found in own if found.sniff(source)), None)
+    return next((format_ for format_ in own if format_.sniff(source)), None)
 
 
 def runtimes() -> list[str]:

@@ -49,8 +49,8 @@ class Limits(Frozen):
         """The bytes that values may take; 2**62, which is more than there are, if nobody knows."""
         if self.memory is not None:
             return self.memory
-        found = machine_memory()
-        return 2**62 if found is None else found
+        memory = machine_memory()
+        return 2**62 if memory is None else memory
 
 
 def variable(limit: str) -> str:
@@ -94,19 +94,19 @@ def written_out(root: H, sizes: Mapping[H, int], callees: Mapping[H, Sequence[H]
 
     Linear in the calls. Functions that call themselves, or that are not there, are for their reader to refuse.
     """
-    found: dict[H, int] = {}
+    totals: dict[H, int] = {}
     todo, entered = [root], set[H]()
     while todo:
         name = todo[-1]
-        if name not in sizes or name in found:
+        if name not in sizes or name in totals:
             todo.pop()
         elif name not in entered:
             entered.add(name)
             todo += [callee for callee in dict.fromkeys(callees[name]) if callee not in entered]
         else:
             todo.pop()
-            found[name] = min(sizes[name] + sum(found.get(callee, 0) for callee in callees[name]), ENDLESS)
-    return found.get(root, 0)
+            totals[name] = min(sizes[name] + sum(totals.get(callee, 0) for callee in callees[name]), ENDLESS)
+    return totals.get(root, 0)
 
 
 def more_than(name: str, allowed: int, meanwhile: str = "") -> str:
@@ -172,12 +172,12 @@ _steps: ContextVar[Any] = ContextVar("steps", default=None)
 
 def steps() -> Steps | None:
     """The steps that are left to the evaluation that goes on; None if there is no limit."""
-    found = _steps.get()
-    if found is ...:
+    left = _steps.get()
+    if left is ...:
         allowed = limits().steps
-        found = None if allowed is None else Steps(allowed)
-        _steps.set(found)
-    return found  # type: ignore[no-any-return]
+        left = None if allowed is None else Steps(allowed)
+        _steps.set(left)
+    return left  # type: ignore[no-any-return]
 
 
 def each_step() -> Iterator[Any]:
@@ -241,10 +241,10 @@ def machine_memory() -> int | None:
     """
     from pathlib import Path
 
-    found = list(_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
+    bounds = list(_cgroup_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))
     with suppress(AttributeError, ValueError, OSError):  # not a POSIX system
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min(found, default=None)
+        bounds.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(bounds, default=None)
 
 
 def _cgroup_limits(membership: Path, root: Path) -> Iterator[int]:

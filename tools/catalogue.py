@@ -32,17 +32,17 @@ def to_markdown() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _markdown_entry(found: Entry) -> list[str]:
-    primitive = found.primitive
+def _markdown_entry(item: Entry) -> list[str]:
+    primitive = item.primitive
     n, formula, summary = primitive.domain.arity, primitive.catalogue.formula, primitive.catalogue.summary
     arity = "any number of inputs" if n is None else f"{n} input{'' if n == 1 else 's'}"
     lines = [f"### `{primitive.name}`", "", f"{summary[:1].upper()}{summary[1:]}: {formula}", ""]
     lines.append(f"- {arity}; {dtype_class(primitive.domain.dtypes)}")
-    if found.attrs:
-        listed = "; ".join(f"`{name}` ({type_})" for name, type_ in found.attrs.items())
-        lines.append(f"- attrs: {listed}. {found.attrs_text}")
-    for rule, emitted in (("jvp", found.emits.jvp), ("transpose", found.emits.transpose)):
-        if rule in found.rules:
+    if item.attrs:
+        listed = "; ".join(f"`{name}` ({type_})" for name, type_ in item.attrs.items())
+        lines.append(f"- attrs: {listed}. {item.attrs_text}")
+    for rule, emitted in (("jvp", item.emits.jvp), ("transpose", item.emits.transpose)):
+        if rule in item.rules:
             ops = ", ".join(f"`{op}`" for op in emitted)
             lines.append(f"- {'J' if rule == 'jvp' else 'T'} → {ops or 'nothing'}")
     if primitive.without_derivative:

@@ -27,8 +27,8 @@ def families() -> list[str]:
     paths = {path: path.relative_to(lax) for path in lax.rglob("*.py")}
     paths |= {path: path.relative_to(package) for path in (package / "control_flow").rglob("*.py")}
     holding = [place for path, place in paths.items() if "\nPRIMITIVES = (" in path.read_text()]
-    found = {".".join(place.with_suffix("").parts) for place in holding}
-    return [name for name in FAMILIES if name in found] + sorted(found - FAMILIES.keys())
+    modules = {".".join(place.with_suffix("").parts) for place in holding}
+    return [name for name in FAMILIES if name in modules] + sorted(modules - FAMILIES.keys())
 
 
 def index() -> str:

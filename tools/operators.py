@@ -34,7 +34,7 @@ PART = re.compile(r"(<!-- ([\w. ]+): make generated -->\n).*?(<!-- end -->)", re
 
 def renewed(page: str) -> str:
     """The page with the tables of today."""
-    return PART.sub(lambda found: "\n".join((found[1], *_part(found[2]), "", found[3])), page)
+    return PART.sub(lambda match: "\n".join((match[1], *_part(match[2]), "", match[3])), page)
 
 
 def _part(name: str) -> Iterable[str]:
@@ -51,12 +51,12 @@ def outcomes() -> Mapping[str, Outcome]:
 
 def tests_table() -> Iterator[str]:
     """How many tests pass, and why the others do not."""
-    found = outcomes()
-    kinds = Counter(o.kind for o in found.values())
-    why = Counter(_reason(o.text) for o in found.values() if o.kind == "refused")
+    results = outcomes()
+    kinds = Counter(o.kind for o in results.values())
+    why = Counter(_reason(o.text) for o in results.values() if o.kind == "refused")
     yield from (f"| tests of onnx {onnx.__version__} | |", "|---|---:|")
-    yield f"| of strings, sequences, maps or optional values: not tried | {len(cases()) - len(found)} |"
-    yield f"| of arrays of numbers | {len(found)} |"
+    yield f"| of strings, sequences, maps or optional values: not tried | {len(cases()) - len(results)} |"
+    yield f"| of arrays of numbers | {len(results)} |"
     yield f"| the values are those of the test | {kinds['passed']} |"
     yield f"| **the values are others** | **{kinds['wrong'] + kinds['broken']}** |"
     yield f"| refused with a reason | {kinds['refused']} |"
@@ -120,20 +120,20 @@ def _tests_of(domain: str) -> tuple[Counter[str], Counter[str]]:
     """How many tests of each operator pass, and how many there are; those of its function's body are not counted."""
     passed: Counter[str] = Counter()
     tried: Counter[str] = Counter()
-    for test, found in outcomes().items():
+    for test, result in outcomes().items():
         if "_expanded" not in test:
             names = {node.op_type for node in cases()[test].model.graph.node if node.domain == domain}
             tried.update(names)
-            passed.update(names if found.kind == "passed" else ())
+            passed.update(names if result.kind == "passed" else ())
     return passed, tried
 
 
 def written_table() -> Iterator[str]:
     """What the primitives are written as: the operators of the first of their examples, of f32 if it takes that."""
-    found = {primitive.name: _written(primitive) for primitive in BUILTIN}
-    refused = [_linked(name) for name, text in found.items() if not text]
+    written = {primitive.name: _written(primitive) for primitive in BUILTIN}
+    refused = [_linked(name) for name, text in written.items() if not text]
     yield from ("| primitive | operators |", "|---|---|")
-    yield from (f"| {_linked(name)} | {text} |" for name, text in found.items() if text)
+    yield from (f"| {_linked(name)} | {text} |" for name, text in written.items() if text)
     yield from ("", f"Not written, as no operators of ONNX compute them: {', '.join(refused)}.")
 
 
@@ -145,8 +145,8 @@ def _written(primitive: Primitive) -> str:
     """The operators that a primitive is written as, nothing if it is not."""
     if primitive.name == "constant":
         return "an initializer"
-    found = [case for _, case in example_cases(BUILTIN, primitive)]
-    for case in sorted(found, key=lambda case: "f32" not in _dtypes(case)):
+    examples = [case for _, case in example_cases(BUILTIN, primitive)]
+    for case in sorted(examples, key=lambda case: "f32" not in _dtypes(case)):
         body = Body(OPSET, "t")
         try:
             Lowering(body, case, LOWERINGS, BUILTIN).written([f"i{k}" for k in range(len(case.operands))])

@@ -24,11 +24,11 @@ def to_markdown() -> str:
         "|---|---|",
     ]
     context = click.Context(cli, info_name="tidu", **cli.context_settings)
-    found = [(name, command) for name in COMMANDS if (command := cli.get_command(context, name)) is not None and not command.hidden]
+    shown = [(name, command) for name in COMMANDS if (command := cli.get_command(context, name)) is not None and not command.hidden]
     lines += [
-        f"| [`{name}`](#tidu-{name}) | {_in_table(_escaped(command.get_short_help_str(limit=200)))} |" for name, command in found
+        f"| [`{name}`](#tidu-{name}) | {_in_table(_escaped(command.get_short_help_str(limit=200)))} |" for name, command in shown
     ]
-    for name, command in found:
+    for name, command in shown:
         lines += _section(command, click.Context(command, info_name=name, parent=context))
     return "\n".join(lines) + "\n"
 

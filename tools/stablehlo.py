@@ -30,7 +30,7 @@ _NO_WORK = {"stablehlo.constant", "stablehlo.return"}
 def renewed(page: str) -> str:
     """The page with the tables of today."""
     tables = {"operations": read_table, "primitives": written_table}
-    return PART.sub(lambda found: "\n".join((found[1], *tables[found[2]](), "", found[3])), page)
+    return PART.sub(lambda match: "\n".join((match[1], *tables[match[2]](), "", match[3])), page)
 
 
 def known_operations() -> list[str]:
@@ -60,10 +60,10 @@ def read_table() -> Iterator[str]:
 
 def written_table() -> Iterator[str]:
     """What the primitives are written as: the first of their examples, of f64 if it takes that."""
-    found = {primitive.name: _written(primitive) for primitive in BUILTIN}
+    written = {primitive.name: _written(primitive) for primitive in BUILTIN}
     yield from ("| primitive | written as |", "|---|---|")
-    yield from (f"| {_linked(name)} | {text} |" for name, text in found.items() if text)
-    refused = [_linked(name) for name, text in found.items() if not text]
+    yield from (f"| {_linked(name)} | {text} |" for name, text in written.items() if text)
+    refused = [_linked(name) for name, text in written.items() if not text]
     if refused:
         yield from ("", f"Not written, as JAX has no function that computes them: {', '.join(refused)}.")
 
@@ -74,8 +74,8 @@ def _linked(name: str) -> str:
 
 def _written(primitive: Primitive) -> str:
     """What a primitive is written as, nothing if it is not written."""
-    found = [case for _, case in example_cases(BUILTIN, primitive)]
-    for case in sorted(found, key=lambda case: "f64" not in _dtypes(case)):
+    examples = [case for _, case in example_cases(BUILTIN, primitive)]
+    for case in sorted(examples, key=lambda case: "f64" not in _dtypes(case)):
         try:
             return _words(lowered(case, BUILTIN))
         except UnwrittenError:
@@ -83,11 +83,11 @@ def _written(primitive: Primitive) -> str:
     return ""
 
 
-def _words(found: Lowered) -> str:
-    if found.body is not None:
-        (name, _), *_ = _operations(found.body.text) or [("", "")]
-        return f"`{name}`" if name else "`stablehlo.constant`" if found.body.constants else "its operand"
-    operations = [op for _, text in found.functions for op in _operations(text)]
+def _words(lowering: Lowered) -> str:
+    if lowering.body is not None:
+        (name, _), *_ = _operations(lowering.body.text) or [("", "")]
+        return f"`{name}`" if name else "`stablehlo.constant`" if lowering.body.constants else "its operand"
+    operations = [op for _, text in lowering.functions for op in _operations(text)]
     calls = sorted({called for name, called in operations if name == "stablehlo.custom_call"})
     library = f", calls {', '.join(f'`{name[1:]}`' for name in calls)}" if calls else ""
     return f"a function of {counted(len(operations), 'operation')}{library}"

@@ -30,8 +30,8 @@ class Frame(Frozen, slots=False, eq=False):
 
 def framed(document: Document, room: int = ROOM) -> list[Frame]:
     """The graphs of the document, then those within nodes, outer ones first: all of a node that there is room for, or none."""
-    found = [Frame(graph) for graph in document.graphs]
-    for g, frame in enumerate(found):  # which grows
+    frames = [Frame(graph) for graph in document.graphs]
+    for g, frame in enumerate(frames):  # which grows
         for node in _holding(frame.graph):
             case = frame.graph.case(node)
             graphs = [closed.graph for closed in closed_graphs(case.attrs)]
@@ -41,17 +41,17 @@ def framed(document: Document, room: int = ROOM) -> list[Frame]:
             room -= size
             tell = vocabulary(frame.graph.cases)[case.op].catalogue.parts
             parts = tell(case.attrs) if tell else [Part(f"graph {k}") for k in range(len(graphs))]
-            found += [Frame(graph, (g, node), part) for graph, part in zip(graphs, parts, strict=True)]
-    return found
+            frames += [Frame(graph, (g, node), part) for graph, part in zip(graphs, parts, strict=True)]
+    return frames
 
 
 def opened(frames: Sequence[Frame]) -> Mapping[Owner, Sequence[int]]:
     """The numbers of the frames within each node."""
-    found: dict[Owner, list[int]] = {}
+    numbers: dict[Owner, list[int]] = {}
     for g, frame in enumerate(frames):
         if frame.owner is not None:
-            found.setdefault(frame.owner, []).append(g)
-    return found
+            numbers.setdefault(frame.owner, []).append(g)
+    return numbers
 
 
 def _holding(graph: Graph) -> Iterator[int]:

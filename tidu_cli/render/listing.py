@@ -36,18 +36,18 @@ def letters(number: int) -> str:
     >>> [letters(n) for n in (0, 25, 26, 702)]
     ['a', 'z', 'aa', 'aaa']
     """
-    found = ""
+    text = ""
     while number >= 0:
-        found = _LETTERS[number % 26] + found
+        text = _LETTERS[number % 26] + text
         number = number // 26 - 1
-    return found
+    return text
 
 
 def _number(text: str) -> int:
-    found = 0
+    number = 0
     for letter in text:
-        found = found * 26 + _LETTERS.index(letter) + 1
-    return found - 1
+        number = number * 26 + _LETTERS.index(letter) + 1
+    return number - 1
 
 
 def key_text(key: Key | str) -> str:
@@ -106,14 +106,14 @@ class Names:
     @staticmethod
     def _constants(graph: Graph) -> dict[int, str]:
         """The codes of constants without axes, and how these are written."""
-        found = {}
+        texts = {}
         for code in set(graph.code):
             case = graph.cases[code]
             literal = getattr(case.attrs, "value", None) if case.op == "constant" else None
             text = scalar_text(literal) if isinstance(literal, Literal) else None
             if text is not None:
-                found[code] = text
-        return found
+                texts[code] = text
+        return texts
 
     @staticmethod
     def _before(graph: Graph, inline: dict[int, str]) -> array[int]:
@@ -180,7 +180,7 @@ def _key(port: Mapping[str, Any]) -> str:
 
 def _sizes(nodes: Sequence[Mapping[str, Any]], primitives: PrimitiveSet) -> list[int] | None:
     """How many results each node has; None if that depends on attrs which come with the operation's."""
-    found = []
+    sizes = []
     for node in nodes:
         domain = primitives[node["op"]].domain
         attrs = None
@@ -191,8 +191,8 @@ def _sizes(nodes: Sequence[Mapping[str, Any]], primitives: PrimitiveSet) -> list
                 attrs = primitives.parse_attrs(node["op"], node.get("attrs", {}))
             except TiduError:
                 return None
-        found.append(domain.n_results(attrs, len(node["inputs"])))
-    return found
+        sizes.append(domain.n_results(attrs, len(node["inputs"])))
+    return sizes
 
 
 def _lines(graph: Mapping[str, Any], sizes: Sequence[int], taken: set[str]) -> Iterator[str]:
@@ -298,9 +298,9 @@ class Lines:
             yield f"{self._indent}{_INDENT}return {', '.join(map(self._output, graph.outputs))}"
 
     def _output(self, output: Output) -> str:
-        found = "0" if output.value is None else self._value(output.value)
+        value = "0" if output.value is None else self._value(output.value)
         key = key_text(output.key)
-        return key if found == key else f"{key} = {found}"
+        return key if value == key else f"{key} = {value}"
 
     def _value(self, argument: int) -> str:
         return self._names.of(*self._graph.place(self._number, argument))

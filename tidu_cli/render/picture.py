@@ -114,14 +114,14 @@ def picture(document: Document, *, collapse: bool = False, highlight: Sequence[K
 
 def pictures_within(shown: Picture) -> Mapping[Owner, Picture]:
     """The pictures of what is within nodes, each by itself."""
-    frames, found = shown.frames, {}
+    frames, inner = shown.frames, {}
     leaders = [range(frame.graph.n_nodes) for frame in frames]
     for owner, numbers in opened(frames).items():
         items = [item for g in numbers for item in _items(frames[g].graph, g, shown.flows, leaders[g])]
         edges = [edge for g in numbers for edge in _edges(frames, g, shown.flows, leaders, {})]
         edges += [edge for g in numbers for edge in _around(frames, g)]
-        found[owner] = Picture(shown.document, frames, shown.flows, items, edges, opened={owner: numbers}, within=owner)
-    return found
+        inner[owner] = Picture(shown.document, frames, shown.flows, items, edges, opened={owner: numbers}, within=owner)
+    return inner
 
 
 def n_items(document: Document, *, collapse: bool = False) -> tuple[int, int]:

@@ -95,7 +95,7 @@ def evaluate_batch(
         runs[asked] = _ready(graph, set(size_of), size, chunk, max_memory, vectorize, engine)
     run, chunk = runs[asked]
     n_chunks = -(-size // chunk)
-    found = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
+    results = owned(np, [None] * len(types), [replace(o, type=types[o.key]) for o in graph.outputs])
     partial = Partial()
     for k in watch("evaluating", n_chunks)(range(n_chunks)):
         begin = min(k * chunk, size - chunk)  # the last chunk takes items again rather than fewer
@@ -106,12 +106,12 @@ def evaluate_batch(
         if reduction:
             partial.take(tuple(_sum_of(value, k * chunk - begin, chunk) for value in values))
             continue
-        for target, value in zip(found, values, strict=True):
+        for target, value in zip(results, values, strict=True):
             _fill(target, begin, begin + chunk, value)
     if reduction and size:
         total = partial.total() if reduction == "sum" else divided(partial.total(), size)
-        found = [zero if value is None else value for zero, value in zip(found, total, strict=True)]
-    return {key: outward(type_, value) for (key, type_), value in zip(types.items(), found, strict=True)}, types
+        results = [zero if value is None else value for zero, value in zip(results, total, strict=True)]
+    return {key: outward(type_, value) for (key, type_), value in zip(types.items(), results, strict=True)}, types
 
 
 def _ready(
@@ -125,9 +125,9 @@ def _ready(
 ) -> tuple[Run, int]:
     """What runs a chunk, and of how many items it is."""
     if engine.name == NUMPY:
-        found = _by_rows(graph, size, chunk, max_memory)
-        if found is not None:
-            return found
+        by_rows = _by_rows(graph, size, chunk, max_memory)
+        if by_rows is not None:
+            return by_rows
     else:
         per_item = sum(t.nbytes for t in (*[i.type for i in graph.inputs if i.key in keys], *[o.type for o in graph.outputs]))
         items = _chunk(size, chunk, per_item, MOST_BYTES // max(per_item, 1), max_memory)
@@ -172,8 +172,8 @@ def _vectorized(
 
     def run(part: Mapping[Key, Any]) -> list[Any]:
         # What is the same for all items gets an axis for them.
-        found = zip(program.run(part), depend, strict=True)
-        return [value if depends else each(lambda x: x[None], value) for value, depends in found]
+        pairs = zip(program.run(part), depend, strict=True)
+        return [value if depends else each(lambda x: x[None], value) for value, depends in pairs]
 
     return run, chunk
 

@@ -71,8 +71,8 @@ def call(
         for k, i in enumerate(program.inputs):
             if i.key in moves:
                 given[k] = moved(program.primitives, i.key, i.type, given[k], moves[i.key])
-    found = program.run_in_order(given, once=once)
-    return {o.key: outward(o.type, value) for o, value in zip(program.outputs, found, strict=True)}
+    results = program.run_in_order(given, once=once)
+    return {o.key: outward(o.type, value) for o, value in zip(program.outputs, results, strict=True)}
 
 
 def require_given(declared: Sequence[Input], inputs: Container[Key]) -> None:
@@ -114,8 +114,8 @@ def require_room(outputs: Sequence[Output], room: Mapping[Key, NDArray[Any]]) ->
 
 def write_into(room: Mapping[Key, NDArray[Any]], results: Mapping[Key, Any]) -> dict[Key, Any]:
     """The results, those with an array of `room` written into it."""
-    found = dict(results)
+    written = dict(results)
     for key, array in room.items():
-        array[...] = found[key]
-        found[key] = array
-    return found
+        array[...] = written[key]
+        written[key] = array
+    return written

@@ -230,12 +230,12 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
         raise _mismatch(place, type_, str(given))
     if given.dtype == type_.dtype:
         return counts
-    found: NDArray[Any] = conversion(np, given.dtype, type_.dtype)(counts)
-    if kinds is DATETIMES and (conversion(np, type_.dtype, given.dtype)(found) != counts).any():
+    converted: NDArray[Any] = conversion(np, given.dtype, type_.dtype)(counts)
+    if kinds is DATETIMES and (conversion(np, type_.dtype, given.dtype)(converted) != counts).any():
         raise EvaluationError(
             f"{place}: expected {type_}, got {given}, and some are not a whole number of {unit_of(type_.dtype)} in 64 bits"
         )
-    return found
+    return converted
 
 
 def _require_times(place: str, type_: TensorType, counts: NDArray[Any]) -> None:
@@ -264,8 +264,8 @@ def _converted(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     import numpy as np
 
     given = _elements(place, type_, value)
-    if type_.dtype not in COMPLEXES and (found := next((x for x in given if type(x) is complex), None)) is not None:
-        raise EvaluationError(f"{place}: expected {type_}, but {found} is complex; give a real number")
+    if type_.dtype not in COMPLEXES and (number := next((x for x in given if type(x) is complex), None)) is not None:
+        raise EvaluationError(f"{place}: expected {type_}, but {number} is complex; give a real number")
     elements = _parts(type_, given)
     if type_.dtype in DATETIMES:  # those of Python's datetime, too
         elements = [x.isoformat() if hasattr(x, "isoformat") else x for x in elements]

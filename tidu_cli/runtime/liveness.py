@@ -153,14 +153,14 @@ def _arrays(flat: int, type_: Type | None) -> tuple[Array, ...]:
 
 def _shared(logical: LogicalGraph, sharing: Mapping[int, Sharing]) -> dict[int, Arrays]:
     """Of the results of these cases, by flat id, the arrays of other values that they are."""
-    found: dict[int, Arrays] = {}
+    shared: dict[int, Arrays] = {}
     for graph, args, base in zip(logical.document.graphs, logical.args, logical.base, strict=False):
         for code, operands, first, end in forwards(graph, args, base):
             if code in sharing:
                 types = graph.cases[code].operands
-                arrays = [found.get(a) or _arrays(a, type_) for a, type_ in zip(operands, types, strict=True)]
-                found.update(zip(range(first, end), sharing[code](arrays), strict=True))
-    return found
+                arrays = [shared.get(a) or _arrays(a, type_) for a, type_ in zip(operands, types, strict=True)]
+                shared.update(zip(range(first, end), sharing[code](arrays), strict=True))
+    return shared
 
 
 def _sharing(primitive: Primitive, case: Case) -> Sharing | None:

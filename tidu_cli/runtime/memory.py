@@ -195,13 +195,13 @@ def by_inputs(values: Mapping[str, Any], declared: Collection[str]) -> Mapping[s
     if all(name in declared for name in values):
         return values
     owners = {name[:at] for name in declared for at, character in enumerate(name) if character == "."}
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     for name, value in values.items():
         for part, inner in _parts(name, value, owners, declared):
-            if part in found:
+            if part in parts:
                 raise EvaluationError(f"the key '{part}' occurs twice: by itself and within '{name}'")
-            found[part] = inner
-    return found
+            parts[part] = inner
+    return parts
 
 
 def _parts(name: str, value: Any, owners: Collection[str], declared: Collection[str]) -> Iterator[tuple[str, Any]]:

@@ -31,16 +31,16 @@ def moved_inputs(declared: Container[Key], moves: Mapping[Key, object]) -> dict[
     So a step that `vjp` gives under the key x@-1 moves x. Keys that belong to no input are left out. Raises EvaluationError if
     two move one input.
     """
-    found: dict[Key, object] = {}
+    tangents: dict[Key, object] = {}
     by: dict[Key, Key] = {}
     for key, tangent in moves.items():
         source = key if key in declared or not key.path else Key(key.name, key.path[:-1])
         if source not in declared:
             continue
-        if source in found:
+        if source in tangents:
             raise EvaluationError(f"both '{by[source]}' and '{key}' move the input '{source}'; give one of them")
-        found[source], by[source] = tangent, key
-    return found
+        tangents[source], by[source] = tangent, key
+    return tangents
 
 
 def moves_of(document: Document, moves: Mapping[Key, object]) -> dict[Key, object]:
@@ -52,10 +52,10 @@ def moves_of(document: Document, moves: Mapping[Key, object]) -> dict[Key, objec
 
 def moved(primitives: PrimitiveSet, key: Key, type_: Type, value: Any, tangent: object) -> Any:
     """The value of an input moved along a tangent that a user gave. Raises EvaluationError for one that its type does not admit."""
-    found = _tangent(f"move of {key}", type_, tangent)
-    if found is None:
+    pair = _tangent(f"move of {key}", type_, tangent)
+    if pair is None:
         return value
-    given, along = found
+    given, along = pair
     case = primitives.case("retract", NoAttrs(), None, (type_, given))
     kernel = primitives["retract"].evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     with np.errstate(all="ignore"):

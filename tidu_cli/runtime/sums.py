@@ -147,11 +147,11 @@ def widened(place: str, type_: TensorType, given: TensorType, array: NDArray[Any
     if not _is_wider(type_.dtype, given.dtype):
         raise EvaluationError(f"{place}: expected {type_}, got {given}{_what_changes(type_.dtype, given.dtype, array)}")
     with np.errstate(over="ignore"):  # what is out of range is told below
-        found: NDArray[Any] = array.astype(numpy_dtype(np, type_.dtype))
+        wider: NDArray[Any] = array.astype(numpy_dtype(np, type_.dtype))
     part = real_dtype(type_.dtype)
-    if given.dtype in INTEGERS and type_.dtype in INEXACT and (lost := _inexact(array, found, part)).any():
+    if given.dtype in INTEGERS and type_.dtype in INEXACT and (lost := _inexact(array, wider, part)).any():
         raise EvaluationError(f"{place}: expected {type_}, got {given}, and {array[lost][0]} would be rounded to {part}")
-    return found
+    return wider
 
 
 def _is_wider(target: str, given: str) -> bool:
@@ -175,8 +175,8 @@ def _inexact(integers: NDArray[Any], floats: NDArray[Any], part: str) -> NDArray
     size = np.abs(integers.astype(np.int64)).view(np.uint64) if integers.dtype.kind == "i" else integers.astype(np.uint64)
     size = np.maximum(size, np.uint64(1))  # 0 is as exact as 1
     last = size & ~(size - np.uint64(1))
-    found: NDArray[Any] = (size // last >= np.uint64(1 << _DIGITS[part])) | ~np.isfinite(floats)
-    return found
+    is_inexact: NDArray[Any] = (size // last >= np.uint64(1 << _DIGITS[part])) | ~np.isfinite(floats)
+    return is_inexact
 
 
 def _what_changes(target: str, given: str, array: NDArray[Any]) -> str:

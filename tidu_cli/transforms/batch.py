@@ -147,12 +147,12 @@ def _narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
 
 def _literals(graph: Graph, primitives: PrimitiveSet) -> dict[int, Literal]:
     """The values that are constant scalars."""
-    found: dict[int, Literal] = {}
+    literals: dict[int, Literal] = {}
     for code, _, first, _ in forwards(graph, graph.args):
         value = getattr(graph.cases[code].attrs, "value", None) if graph.cases[code].op == primitives.constant else None
         if isinstance(value, Literal) and not value.type.shape:
-            found[first] = value
-    return found
+            literals[first] = value
+    return literals
 
 
 @recorded_once
@@ -209,10 +209,10 @@ def _rebuilt(graph: Graph, replacements: Replacements, merged: dict[int, int]) -
         if node in replacements:
             template = replacements[node]
             handles = stamper.stamp(template, [a if a is not None else 0 for a in reads])
-            found: list[int | None] = [h if r is not None else None for h, r in zip(handles, template.results, strict=True)]
+            results: list[int | None] = [h if r is not None else None for h, r in zip(handles, template.results, strict=True)]
             if node in merged:
-                later[merged[node]] = found[end - first :]
-            new += found[: end - first]
+                later[merged[node]] = results[end - first :]
+            new += results[: end - first]
         elif None in reads:  # it is dead
             new += [None] * (end - first)
         else:

@@ -57,8 +57,8 @@ def linearize(
         Output(o.key.tangent(call.number), None if flat is None else derivative.value(tangent[flat]), tangent_type(o.type))
         for o, flat in call.targets
     ]
-    found = derivative.appended(document, f"{document.head.name}@{call.number}", call.number, tangents)
-    return replace(found, passes={**document.passes, call.number: identity})
+    appended = derivative.appended(document, f"{document.head.name}@{call.number}", call.number, tangents)
+    return replace(appended, passes={**document.passes, call.number: identity})
 
 
 @by_columns("tidu_cli.transforms.columns.linearize", lambda derivative, *_: derivative.n_together)

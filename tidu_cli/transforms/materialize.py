@@ -48,13 +48,13 @@ def materialize(document: Document, *, outputs: Sequence[Key] | None = None, nee
     depends on. Nodes that hold graphs and read the same are merged, and what is not needed in such graphs goes, too. Raises
     UnknownNameError for an output that does not exist, TransformError if a detached value is needed.
     """
-    found, _ = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
-    while holds_graphs(found.head):  # what goes from one node may be what another was kept for
-        graph = narrowed(found.head, vocabulary(found.cases))
-        if graph is found.head:
+    single, _ = materialize_traced(document, outputs=outputs, needed_inputs=needed_inputs)
+    while holds_graphs(single.head):  # what goes from one node may be what another was kept for
+        graph = narrowed(single.head, vocabulary(single.cases))
+        if graph is single.head:
             break
-        found, _ = materialize_traced(replace(found, graphs=(graph,)), needed_inputs=needed_inputs)
-    return found
+        single, _ = materialize_traced(replace(single, graphs=(graph,)), needed_inputs=needed_inputs)
+    return single
 
 
 def materialize_traced(
@@ -73,8 +73,8 @@ def materialize_traced(
     renamed = [Output(o.key, None if flat is None else new_id[flat], o.type, o.meta) for o, flat in chosen]
     head = document.head
     graph = builder.build(head.name, renamed, meta=head.meta, node_meta=node_meta)
-    found = with_used_passes(Document((graph,), document.cases, meta=document.meta), document.passes)
-    return found, Trace(document, logical, needed, new_id)
+    single = with_used_passes(Document((graph,), document.cases, meta=document.meta), document.passes)
+    return single, Trace(document, logical, needed, new_id)
 
 
 @by_columns("tidu_cli.transforms.columns.kept", lambda logical, *_: logical.n_nodes)

@@ -80,10 +80,10 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
         ends = (unit, image) if by_rows else (image, unit)
         key = Key("/".join(".".join([_name(document, end.port.key), *end.path]) for end in ends))
         type_ = block_type(image.type, unit.type, by_rows=by_rows)
-        found = _found(head, image, primitives)
-        if found is None or unit.start is None:
+        source = _source(head, image, primitives)
+        if source is None or unit.start is None:
             return Output(key, None, type_)
-        value, path = found
+        value, path = source
         if value < 0 or not batched[value]:
             raise TransformError(f"graph '{head.name}', output '{image.port.key}': it is not linear in the inputs")
         stacked = of_batch(head.type_of(value), size)
@@ -92,10 +92,10 @@ def matrix(document: Document, *, holomorphic: bool = False) -> Document:
 
     pairs = product(inputs, outputs) if by_rows else ((unit, image) for image, unit in product(outputs, inputs))
     blocks: dict[Key, Output] = {}
-    for found in (block(unit, image) for unit, image in pairs):
-        if found.key in blocks:
-            raise TransformError(f"graph '{head.name}': two blocks of its matrix would be '{found.key}'; rename an input or output")
-        blocks[found.key] = found
+    for entry in (block(unit, image) for unit, image in pairs):
+        if entry.key in blocks:
+            raise TransformError(f"graph '{head.name}': two blocks of its matrix would be '{entry.key}'; rename an input or output")
+        blocks[entry.key] = entry
     rest = replace(document, graphs=document.graphs[:-1])
     graph = builder.build(fresh_name(rest, f"{head.name}.matrix"), blocks.values())
     if any(image.path for image in outputs):  # records that were only there to be put out
@@ -111,7 +111,7 @@ def _arrays(ports: Sequence[Input | Output], live: Sequence[bool]) -> Iterator[_
             start += type_.size if is_live else 0
 
 
-def _found(head: Graph, image: _Array, primitives: PrimitiveSet) -> tuple[int, Path] | None:
+def _source(head: Graph, image: _Array, primitives: PrimitiveSet) -> tuple[int, Path] | None:
     """An array of an output: the value that holds it, through the records that the head puts together, and its path therein.
 
     None where it is zero.

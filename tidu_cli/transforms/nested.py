@@ -56,17 +56,17 @@ def along(trace: Recorder, graph: Graph, operands: Sequence[Term], tangents: Ter
     primitives, cases = _rules(trace, None), graph.cases.copy()
     joint = {code for code, case in enumerate(graph.cases.cases) if primitives.is_irreversible([case])}
     if not joint:
-        found = push_forward(trace, graph, operands, tangents)
-        return cast(list[Term], apply(trace, graph, operands)), found
+        output_tangents = push_forward(trace, graph, operands, tangents)
+        return cast(list[Term], apply(trace, graph, operands)), output_tangents
     template = Templates(lambda code, flags: (along_template if code in joint else jvp_template)(primitives, cases, code, flags))
     values, moving = [*operands], [*tangents]
     for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
         reads, given = [values[a] for a in args], [moving[a] for a in args]
         active, n = tuple([t is not None for t in given]), end - first
         if code in joint and any(active):
-            found = stamped(trace, cases, template.record(graph, node, (code, active), active), [*reads, *given, *[None] * n])
-            values += cast(list[Term], found[:n])
-            moving += found[n:]
+            both = stamped(trace, cases, template.record(graph, node, (code, active), active), [*reads, *given, *[None] * n])
+            values += cast(list[Term], both[:n])
+            moving += both[n:]
             continue
         results = trace.append(trace.cases.intern(graph.cases[code]), reads)
         values += results
@@ -100,8 +100,8 @@ def pull_back(
         tangents = linearize(_document(graph), wrt, outputs=list(live), primitives=primitives)
         document = transpose(tangents, primitives=primitives)
     seeds = {i.key: t for i, t in zip(document.head.inputs, live.values(), strict=True)}
-    found = dict(zip(wrt, spliced(trace, document, _by_input(graph, operands) | seeds), strict=True))
-    return [found.get(i.key) for i in graph.inputs]
+    cotangent_of = dict(zip(wrt, spliced(trace, document, _by_input(graph, operands) | seeds), strict=True))
+    return [cotangent_of.get(i.key) for i in graph.inputs]
 
 
 def batch(trace: Recorder, graph: Graph, operands: Sequence[Term], batched: Sequence[bool], size: int) -> Terms:
@@ -109,8 +109,8 @@ def batch(trace: Recorder, graph: Graph, operands: Sequence[Term], batched: Sequ
     keys = {i.key for i, b in zip(graph.inputs, batched, strict=True) if b}
     with listening(None):
         made, depends = vectorized(_document(graph).head, keys, size, trace.primitives)
-    found = spliced(trace, _document(made), _by_input(made, operands))
-    return [t if t is None or d else repeated(t, size) for t, d in zip(found, depends, strict=True)]
+    outputs = spliced(trace, _document(made), _by_input(made, operands))
+    return [t if t is None or d else repeated(t, size) for t, d in zip(outputs, depends, strict=True)]
 
 
 def _rules(trace: Recorder, primitives: PrimitiveSet | None) -> PrimitiveSet:

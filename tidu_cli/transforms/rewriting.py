@@ -79,11 +79,11 @@ def _constant(trace: Trace, primitives: PrimitiveSet, literal: Literal) -> Term:
 
 
 def _types(kind: Kind) -> list[Type | None]:
-    found = list(kind.case.operands)
+    types = list(kind.case.operands)
     for maker in kind.makers:
         if maker is not None:
-            found += maker[0].operands
-    return found
+            types += maker[0].operands
+    return types
 
 
 def _recorded(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, identity: Identity) -> Template | None:
@@ -91,12 +91,12 @@ def _recorded(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, identity: 
     site = _site(trace, kind)
     n_sources = trace.n_slots
     try:
-        found = identity.rewrite(site)
+        rewritten = identity.rewrite(site)
     except MissingRuleError:  # of records, say
         return None
-    if found is None:
+    if rewritten is None:
         return None
-    results: Sequence[Term] = [found] if isinstance(found, Term) else found
+    results: Sequence[Term] = [rewritten] if isinstance(rewritten, Term) else rewritten
     if [t.value_type for t in results] != list(kind.case.results):
         return None
     template = trace.template(n_sources, results)
@@ -225,10 +225,10 @@ class _Rewriting:
         for node, (code, args, first, end) in enumerate(watch("simplifying", graph.n_nodes)(nodes)):
             reads = tuple([new[a] for a in args])
             before = len(self.reads)
-            found = self.append(self._with_bodies(code, reads), reads, any(tell[first:end]))
-            for old, value in zip(range(first, end), found, strict=True):
+            results = self.append(self._with_bodies(code, reads), reads, any(tell[first:end]))
+            for old, value in zip(range(first, end), results, strict=True):
                 self.uses[value] += uses[old]
-            new += found
+            new += results
             if node in graph.node_meta and len(self.reads) > before and self.firsts[-1] in new[first:end]:
                 node_meta[len(self.reads) - 1] = graph.node_meta[node]
         layouts = [ROW_MAJOR if o.value is None else self.layout[new[o.value]] for o in graph.outputs]
@@ -244,11 +244,11 @@ class _Rewriting:
         if first is not None:
             return range(first, first + n)
         if depth < DEEP and len(args) <= WIDE and self.has_rules(code):
-            found = self.replaced.get((node, tell)) or self._stand_in(code, args, tell, depth)
-            if found is not None:
-                self.replaced[node, tell] = found
+            stand_in = self.replaced.get((node, tell)) or self._stand_in(code, args, tell, depth)
+            if stand_in is not None:
+                self.replaced[node, tell] = stand_in
                 self.changed = True
-                return found
+                return stand_in
         self.first_of[node] = first = self.builder.append(code, args)
         self.maker += [len(self.reads)] * n
         self.op += [self.cases[code].op] * n
@@ -276,12 +276,12 @@ class _Rewriting:
         decision = self.decided[kind]
         if decision is None:
             return None
-        found = self._stamped(decision, sources, tell, depth + 1)
+        results = self._stamped(decision, sources, tell, depth + 1)
         if tell and not decision.in_place:
             due = self._layout(code, args)
-            if not due.dense or any(self.layout[v] != due for v in found):
+            if not due.dense or any(self.layout[v] != due for v in results):
                 return None
-        return found
+        return results
 
     def _kind(self, code: int, args: Numbers, makers: Sequence[int]) -> tuple[Numbers, Sequence[int]]:
         """What distinguishes a node to identities, as numbers; and the values that it and the makers of its operands read."""
@@ -328,22 +328,22 @@ class _Rewriting:
         """The case with the graphs in it simplified."""
         if not self.holds_graphs(code):
             return code
-        found = self.body_of(code, all(self.layout[a] == ROW_MAJOR for a in args))
-        self.changed |= found != code
-        return found
+        simplified = self.body_of(code, all(self.layout[a] == ROW_MAJOR for a in args))
+        self.changed |= simplified != code
+        return simplified
 
     def _body_of(self, code: int, row_major: bool) -> int:
         case = self.cases[code]
         attrs = case.attrs.with_graphs(lambda graph: self._closed(graph, row_major))  # type: ignore[attr-defined]
         if attrs == case.attrs:
             return code
-        found = replace(case, attrs=attrs)
-        return self.cases.intern(found) if case.mask is None or self._is_as_linear(found, case) else code
+        simplified = replace(case, attrs=attrs)
+        return self.cases.intern(simplified) if case.mask is None or self._is_as_linear(simplified, case) else code
 
-    def _is_as_linear(self, found: Case, before: Case) -> bool:
+    def _is_as_linear(self, after: Case, before: Case) -> bool:
         """Whether a loop or branch is seen to be linear in what it says, as it was."""
         try:
-            return zeros_due(self.primitives, found) == zeros_due(self.primitives, before)
+            return zeros_due(self.primitives, after) == zeros_due(self.primitives, before)
         except TypeRuleError:
             return False
 
@@ -360,14 +360,14 @@ class _Rewriting:
 
 def _told(graph: Graph, outputs_tell: bool) -> bytearray:
     """Of each value whether some reader may round by how it lies in memory."""
-    found = bytearray(graph.n_values)
+    told = bytearray(graph.n_values)
     if outputs_tell:
         for output in graph.outputs:
             if output.value is not None:
-                found[output.value] = 1
+                told[output.value] = 1
     passes = cache(lambda code: passes_on(graph.cases[code]))
     for code, args, first, end in backwards(graph, graph.args):
-        if not passes(code) or any(found[first:end]):
+        if not passes(code) or any(told[first:end]):
             for a in args:
-                found[a] = 1
-    return found
+                told[a] = 1
+    return told

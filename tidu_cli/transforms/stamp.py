@@ -195,8 +195,8 @@ def drop_dead_nodes(graphs: Sequence[Graph], first_number: int) -> list[Graph]:
 
 
 def _with_meta(graph: Graph, roots: Column[int]) -> tuple[Graph, Column[int] | None]:
-    found, new_id = live_part(graph, roots)
-    return found if new_id is None else kept(graph, found, new_id), new_id
+    live, new_id = live_part(graph, roots)
+    return live if new_id is None else kept(graph, live, new_id), new_id
 
 
 @by_columns("tidu_cli.transforms.columns.kept", lambda external, _: len(external))

@@ -91,9 +91,9 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
                     cotangents.add(argument, contribution, cases[code].operands[k])
                 else:
                     so_far[argument] = contribution
-    found = cotangents.of(0, len(head.inputs))
+    handles = cotangents.of(0, len(head.inputs))
     derivative.list_externals()
-    return found
+    return handles
 
 
 def _reads_tangents_as_masks_say(head: Graph) -> bool:

@@ -26,49 +26,49 @@ _CLOSE = '  ranksep=0.35; nodesep=0.2; node [height=0.3, margin="0.12,0.05"];'
 """Boxes of groups stand closer than those of small pictures, so that more of them can be read."""
 
 
-def overview_dot(found: Forest, scene: Scene, *, types: bool = False, wide: bool = False) -> str:
+def overview_dot(trees: Forest, scene: Scene, *, types: bool = False, wide: bool = False) -> str:
     """A picture with boxes, as `to_dot` has one without: the same for the same document. It goes to the right if it is `wide`."""
     names = [box.part.id if box.part is not None else f"m{k}" for k, box in enumerate(scene.boxes)]
-    return scene_dot(found, scene, names, [box_label(found, box) for box in scene.boxes], types=types, wide=wide)
+    return scene_dot(trees, scene, names, [box_label(trees, box) for box in scene.boxes], types=types, wide=wide)
 
 
 def scene_dot(
-    found: Forest, scene: Scene, names: Sequence[str], labels: Sequence[str | None], *, types: bool = False, wide: bool = False
+    trees: Forest, scene: Scene, names: Sequence[str], labels: Sequence[str | None], *, types: bool = False, wide: bool = False
 ) -> str:
     """A scene as DOT text, in which the boxes have these names and labels. What has none is labelled as in any picture."""
     linked = {end for ends in scene.links for end in ends}
     drawn = [
-        "" if scene.of is None and k not in linked and found.is_constant(box.part) else _box_line(found, box, names[k], labels[k])
+        "" if scene.of is None and k not in linked and trees.is_constant(box.part) else _box_line(trees, box, names[k], labels[k])
         for k, box in enumerate(scene.boxes)
     ]
-    standing = list(_standing(found, scene.clusters, drawn, "  ")) if scene.of is None else [f"  {line}" for line in drawn]
-    links = [_link_line(found, scene, link, names, types=types) for link in scene.links.values()]
+    standing = list(_standing(trees, scene.clusters, drawn, "  ")) if scene.of is None else [f"  {line}" for line in drawn]
+    links = [_link_line(trees, scene, link, names, types=types) for link in scene.links.values()]
     defaults = [line.replace("rankdir=TB", "rankdir=LR") if wide else line for line in DEFAULTS]
     return "\n".join(["digraph tidu {", *defaults, _CLOSE, *standing, *links, "}", ""])
 
 
-def box_label(found: Forest, box: Box) -> str | None:
+def box_label(trees: Forest, box: Box) -> str | None:
     """What a box says; None for an item, which has a label of its own."""
     if box.part is None:
         first, more = box.others[0], len(box.others) - 1
         if more:
             return f"{'from' if box.before else 'to'} {len(box.others)} others"
-        return short(part_name(found.shown, first), _WIDE)
-    return group_label(found, box.part) if isinstance(box.part, Group) else None
+        return short(part_name(trees.shown, first), _WIDE)
+    return group_label(trees, box.part) if isinstance(box.part, Group) else None
 
 
-def group_label(found: Forest, group: Group) -> str:
+def group_label(trees: Forest, group: Group) -> str:
     """A group in words: its name and line, how many nodes it has and of which ops, and what types it hands on."""
-    shown = found.shown
+    shown = trees.shown
     nodes = [item for item in group.items if item.kind in (Kind.NODE, Kind.COLLAPSED)]
     if not nodes:
         names = [part_name(shown, item) for item in group.items[:_SHOWN]]
         return f"{name(group.name)}\n{short(', '.join([*names, *(['…'] if len(group.items) > _SHOWN else [])]), _WIDE)}"
     graph = shown.graph(nodes[0].graph)
     counts = op_counts(graph, (n for item in nodes for n in item.nodes or (item.index,)), 2)
-    types = list(dict.fromkeys(text for place in sorted(found.leaving.get(group.id, ())) if (text := _type(shown, place))))
+    types = list(dict.fromkeys(text for place in sorted(trees.leaving.get(group.id, ())) if (text := _type(shown, place))))
     last = f"gives {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}" if types else ""
-    if found.parents[group.id] is None:
+    if trees.parents[group.id] is None:
         last = describe_graph(graph)
     where = f"  {name(place)}" if (place := brief(group.place)) and place != group.name else ""
     return "\n".join(filter(None, (name(group.name) + where, f"{counted(len(nodes), 'node')}: {counts}", last)))
@@ -99,7 +99,7 @@ def is_faded(shown: Picture, part: Part) -> bool:
     return all(item.id in shown.faded for item in (part.items if isinstance(part, Group) else [part]))
 
 
-def _standing(found: Forest, standing: Sequence[Standing], drawn: Sequence[str], indent: str) -> Iterator[str]:
+def _standing(trees: Forest, standing: Sequence[Standing], drawn: Sequence[str], indent: str) -> Iterator[str]:
     for each in standing:
         if isinstance(each, int):
             if drawn[each]:
@@ -107,20 +107,20 @@ def _standing(found: Forest, standing: Sequence[Standing], drawn: Sequence[str],
             continue
         group, inside = each
         yield f"{indent}subgraph cluster_{group.id} {{"
-        whole = found.parents[group.id] is None
-        text = title(found.shown, group.items[0].graph) if whole else group_label(found, group).partition("\n")[0]
+        whole = trees.parents[group.id] is None
+        text = title(trees.shown, group.items[0].graph) if whole else group_label(trees, group).partition("\n")[0]
         look = (
             'style=filled; fillcolor="#f6f6f6"; color="#bbbbbb"'
             if whole
             else (f'style="rounded,filled"; fillcolor="#ebebeb"; color="{COLOURS[flow_of(group)]}"')
         )
         yield f'{indent}  label={quoted(text)}; labelloc=t; fontname="Helvetica"; fontsize=11; {look};'
-        yield from _standing(found, inside, drawn, indent + "  ")
+        yield from _standing(trees, inside, drawn, indent + "  ")
         yield f"{indent}}}"
 
 
-def _box_line(found: Forest, box: Box, id_: str, label: str | None) -> str:
-    shown, part = found.shown, box.part
+def _box_line(trees: Forest, box: Box, id_: str, label: str | None) -> str:
+    shown, part = trees.shown, box.part
     if isinstance(part, Item):
         return item_line(shown, part, label).replace(part.id, id_, 1)
     if part is None:
@@ -131,14 +131,14 @@ def _box_line(found: Forest, box: Box, id_: str, label: str | None) -> str:
     return f'{id_} [label={quoted(label or "")}, fillcolor="{fill}", color="{colour}", penwidth=2{grey}];'
 
 
-def _link_line(found: Forest, scene: Scene, link: Link, names: Sequence[str], *, types: bool) -> str:
+def _link_line(trees: Forest, scene: Scene, link: Link, names: Sequence[str], *, types: bool) -> str:
     ends = [scene.boxes[link.source].part, scene.boxes[link.target].part]
     items = all(isinstance(part, Item) for part in ends)
     edge = link.edge
     slot = edge.slot if items else None
     told = Edge(names[link.source], names[link.target], edge.value, link.active, edge.crosses, slot, edge.binding, edge.around)
-    line = edge_line(found.shown, told, types and len(link.values) == 1, isinstance(slot, str), {})
-    if any(part is not None and is_faded(found.shown, part) for part in ends):
+    line = edge_line(trees.shown, told, types and len(link.values) == 1, isinstance(slot, str), {})
+    if any(part is not None and is_faded(trees.shown, part) for part in ends):
         return line.replace(";", f' [color="{FADED}"];') if "[" not in line else line
     return line
 
@@ -172,9 +172,9 @@ _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 
 def scale(svg: str) -> float:
     """How much of its size a picture has that fills the screen."""
-    found = _SIZE.search(svg)
-    assert found is not None
-    return min(room / max(1.0, float(size)) for room, size in zip(SCREEN, found.groups(), strict=True))
+    match = _SIZE.search(svg)
+    assert match is not None
+    return min(room / max(1.0, float(size)) for room, size in zip(SCREEN, match.groups(), strict=True))
 
 
 def svgs(texts: Sequence[str]) -> list[str]:
@@ -195,11 +195,11 @@ def _one(text: Callable[[set[str], bool], str], chosen: set[str], wide: bool) ->
     return [text(chosen, wide)]
 
 
-def opened(found: Forest, text: Callable[[set[str], bool], str], given: Sequence[str] = ()) -> tuple[set[str], bool]:
+def opened(trees: Forest, text: Callable[[set[str], bool], str], given: Sequence[str] = ()) -> tuple[set[str], bool]:
     """The groups that are open in the overview, besides those given: as many as can be read. And whether it goes from the left."""
     best: tuple[float, set[str], bool] = (0.0, set(), False)
     for room in _ROOMS:
-        chosen = opened_to_fit(found, room, given)
+        chosen = opened_to_fit(trees, room, given)
         ((svg, wide),) = laid_out(partial(_one, text, chosen))
         if scale(svg) > best[0] * 1.01:
             best = scale(svg), chosen, wide
@@ -225,18 +225,18 @@ def to_boxes(
     Those of the names `open_` are open, and those to this depth; without a depth as many as a screen has room for, which Graphviz
     says. Raises UnknownNameError, and TiduError if Graphviz is missing.
     """
-    found = forest(picture(document, collapse=collapse, highlight=highlight, inside=False))
-    given = named(found, open_)
+    trees = forest(picture(document, collapse=collapse, highlight=highlight, inside=False))
+    given = named(trees, open_)
 
     def text(chosen: set[str], wide: bool) -> str:
-        return overview_dot(found, found.overview(chosen), types=types, wide=wide)
+        return overview_dot(trees, trees.overview(chosen), types=types, wide=wide)
 
     if depth is None:
-        return text(*opened(found, text, given))
-    return text(_to_depth(found, depth) | around(found, given), False)
+        return text(*opened(trees, text, given))
+    return text(_to_depth(trees, depth) | around(trees, given), False)
 
 
-def _to_depth(found: Forest, depth: int) -> set[str]:
+def _to_depth(trees: Forest, depth: int) -> set[str]:
     """The groups around which there are fewer than this; graphs are open where there is one only."""
-    first = len(found.graphs) == 1
-    return {id_ for id_, group in found.groups.items() if len(around(found, [id_])) <= depth + first and not group.is_port}
+    first = len(trees.graphs) == 1
+    return {id_ for id_, group in trees.groups.items() if len(around(trees, [id_])) <= depth + first and not group.is_port}

@@ -23,13 +23,13 @@ def forest(shown: Picture) -> Forest:
     return Forest(shown, [_graph(shown, g, own) for g, own in items.items() if g != Externals.DETACHED])
 
 
-def named(found: Forest, names: Sequence[str]) -> list[str]:
+def named(trees: Forest, names: Sequence[str]) -> list[str]:
     """The ids of the groups that have these names, or come from these lines. Raises UnknownNameError."""
     ids = []
     for name in names:
-        meant = [id_ for id_, group in found.groups.items() if name in (group.name, group.place, brief(group.place), id_)]
+        meant = [id_ for id_, group in trees.groups.items() if name in (group.name, group.place, brief(group.place), id_)]
         if not meant:
-            known = list(dict.fromkeys(group.name for group in found.groups.values()))
+            known = list(dict.fromkeys(group.name for group in trees.groups.values()))
             shown = ", ".join(known[:MOST]) + (", ..." if len(known) > MOST else "")
             raise UnknownNameError(f"no group is called '{name}'{did_you_mean(name, known)} (groups: {shown or 'none'})")
         ids += meant

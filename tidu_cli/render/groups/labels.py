@@ -30,17 +30,17 @@ def paths(graph: Graph) -> Sequence[Path]:
     """
     if not graph.node_meta:
         return [()] * graph.n_nodes
-    found: list[Path] = []
+    from_last: list[Path] = []
     path_of = cache(_path)
     following: Path = ()
     for node in range(graph.n_nodes - 1, -1, -1):
         if (meta := graph.node_meta.get(node)) is not None:
             places = lines(meta)
             following = () if places else path_of(given_name(meta))
-            found.append(path_of(tuple(places)) if places else following)
+            from_last.append(path_of(tuple(places)) if places else following)
         else:
-            found.append(following)
-    return found[::-1]
+            from_last.append(following)
+    return from_last[::-1]
 
 
 def lines(meta: Meta) -> Sequence[str]:
@@ -64,8 +64,8 @@ def brief(place: str) -> str:
 def _path(told: tuple[str, ...] | str) -> Path:
     if isinstance(told, str):
         return tuple(Label(part) for part in _SEPARATOR.split(told) if part)
-    found = [match.groups() for place in told if (match := _PLACE.fullmatch(place))]
+    matched = [match.groups() for place in told if (match := _PLACE.fullmatch(place))]
     # A line of a function is what it calls there; of the innermost one it is the line itself.
-    called = [*(function for function, _, _ in found[1:]), ""][: len(found)]
-    places = [f"{file}:{line}" for _, file, line in found]
+    called = [*(function for function, _, _ in matched[1:]), ""][: len(matched)]
+    places = [f"{file}:{line}" for _, file, line in matched]
     return tuple(Label(name or brief(place), place) for name, place in zip(called, places, strict=True))

@@ -50,16 +50,16 @@ class _Template:
                 self.labels[k] = "\n".join(max(pair, key=len) for pair in pairs)
 
 
-def boxes(found: Forest, label: Callable[[Item], str | None], *, root: str = "", types: bool = False) -> Boxes:
+def boxes(forest: Forest, label: Callable[[Item], str | None], *, root: str = "", types: bool = False) -> Boxes:
     """The pictures of a forest's groups. `root` is what the page calls the whole."""
     templates: dict[str, _Template] = {}
     number: dict[str, int] = {}
     pictures: dict[str, object] = {}
-    for id_, scene in found.insides().items():
-        labels = [_label(found, box, label) for box in scene.boxes]
+    for id_, scene in forest.insides().items():
+        labels = [_label(forest, box, label) for box in scene.boxes]
         names = [f"b{k}" for k in range(len(labels))]
         blank = ["\n".join("." for _ in text.split("\n")) for text in labels]
-        look = scene_dot(found, scene, names, blank, types=types)
+        look = scene_dot(forest, scene, names, blank, types=types)
         if look in templates:
             templates[look].widen(labels)
         elif len(templates) < TEMPLATES:
@@ -71,15 +71,15 @@ def boxes(found: Forest, label: Callable[[Item], str | None], *, root: str = "",
         stand_for = [_named(box) for box in scene.boxes]
         pictures[id_] = {"template": number[look], "n": own, "boxes": stand_for, "labels": labels}
     all_ = templates.values()
-    drawn = laid_out(lambda wide: [scene_dot(found, t.scene, t.names, t.labels, types=types, wide=wide) for t in all_])
+    drawn = laid_out(lambda wide: [scene_dot(forest, t.scene, t.names, t.labels, types=types, wide=wide) for t in all_])
 
     def overview(chosen: set[str], wide: bool) -> str:
-        scene = found.overview(chosen)
+        scene = forest.overview(chosen)
         names = [_named(box) for box in scene.boxes]
-        return scene_dot(found, scene, names, [_label(found, box, label) for box in scene.boxes], types=types, wide=wide)
+        return scene_dot(forest, scene, names, [_label(forest, box, label) for box in scene.boxes], types=types, wide=wide)
 
-    (svg,) = svgs([overview(*opened(found, overview))])
-    about = {group.id: _about(found, group, root) for group in found.groups.values()}
+    (svg,) = svgs([overview(*opened(forest, overview))])
+    about = {group.id: _about(forest, group, root) for group in forest.groups.values()}
     return Boxes(svg, [svg for svg, _ in drawn], pictures, about)
 
 
@@ -93,10 +93,10 @@ def interned(data: Any) -> Any:
     return {**data, "items": items, "texts": list(number)}
 
 
-def _label(found: Forest, box: Box, label: Callable[[Item], str | None]) -> str:
+def _label(forest: Forest, box: Box, label: Callable[[Item], str | None]) -> str:
     if isinstance(box.part, Item):
-        return label(box.part) or item_label(found.shown, box.part)
-    return box_label(found, box) or ""
+        return label(box.part) or item_label(forest.shown, box.part)
+    return box_label(forest, box) or ""
 
 
 def _named(box: Box) -> str:
@@ -105,13 +105,13 @@ def _named(box: Box) -> str:
     return "" if part is None else part.id
 
 
-def _about(found: Forest, group: Group, root: str) -> Mapping[str, object]:
-    parent = found.parents[group.id]
-    if [parent] == [*found.graphs]:  # the only graph is open in the whole picture
+def _about(forest: Forest, group: Group, root: str) -> Mapping[str, object]:
+    parent = forest.parents[group.id]
+    if [parent] == [*forest.graphs]:  # the only graph is open in the whole picture
         parent = None
-    title, *lines = group_label(found, group).split("\n")
+    title, *lines = group_label(forest, group).split("\n")
     return {
-        "name": part_name(found.shown, group),
+        "name": part_name(forest.shown, group),
         "parent": root if parent is None else parent.id,
         "title": title,
         "lines": lines,

@@ -39,7 +39,7 @@ def repeat(sequence: Sequence[Hashable], cost: Callable[[int], int], least: int 
 
 def _distances(ids: list[int]) -> set[int]:
     """How far equal pieces are from one another, most often and over the greatest lengths."""
-    found: set[int] = set()
+    distances: set[int] = set()
     width = 1
     for _ in range(_WINDOWS):
         last: dict[int, int] = {}
@@ -48,13 +48,13 @@ def _distances(ids: list[int]) -> set[int]:
             if piece in last:
                 weights[k - last[piece]] += k - last[piece]
             last[piece] = k
-        found.update(distance for distance, _ in weights.most_common(_CANDIDATES))
+        distances.update(distance for distance, _ in weights.most_common(_CANDIDATES))
         if len(ids) <= width:
             break
         number: dict[tuple[int, int], int] = {}
         ids = [number.setdefault(pair, len(number)) for pair in zip(ids, ids[width:], strict=False)]
         width *= 2
-    return found
+    return distances
 
 
 def _longest(ids: list[int], period: int) -> tuple[int, int]:

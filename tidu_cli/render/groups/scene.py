@@ -81,12 +81,12 @@ class Forest:
         self._constant = _constants(shown)
 
     def _around(self, item: Item) -> tuple[Part, ...]:
-        found: list[Part] = []
+        chain: list[Part] = []
         at = self.parents.get(item.id)
         while at is not None:
-            found.append(at)
+            chain.append(at)
             at = self.parents[at.id]
-        return tuple(found[::-1])
+        return tuple(chain[::-1])
 
     def is_constant(self, part: Part | None) -> bool:
         """Whether it is a constant: those that groups read are not drawn."""
@@ -107,16 +107,16 @@ class Forest:
                 into.append(len(scene.boxes))
                 scene.boxes.append(Box(part))
 
-        found: list[Standing] = []
+        clusters: list[Standing] = []
         detached: list[Part] = [item for item in self.shown.items if item.kind is Kind.DETACHED]
         for each in [*self.graphs, *detached]:
-            enter(each, found)
+            enter(each, clusters)
         seen = {i: next(numbers[part.id] for part in chain if part.id in numbers) for i, chain in self.chains.items()}
         for edge in self.shown.edges:
             a, b = seen[edge.source], seen[edge.target]
             if a != b and not (edge.source in self._constant and isinstance(scene.boxes[b].part, Group)):
                 scene.link(a, b, edge)
-        scene.clusters = found
+        scene.clusters = clusters
         return scene
 
     def insides(self) -> Mapping[str, Scene]:
@@ -147,31 +147,31 @@ def opened_to_fit(forest: Forest, room: int, opened: Sequence[str] = ()) -> set[
 
     Inputs and outputs that are one box stay one.
     """
-    found = around(forest, opened)
+    chosen = around(forest, opened)
     if len(forest.graphs) == 1:
-        found.add(forest.graphs[0].id)
+        chosen.add(forest.graphs[0].id)
     level = list(forest.graphs)
     while level:
-        n_shown = sum(1 for _ in _visible(forest.graphs, found))
+        n_shown = sum(1 for _ in _visible(forest.graphs, chosen))
         for group in sorted(level, key=lambda group: -len(group.items)):
-            if group.id not in found and n_shown - 1 + len(group.parts) <= room:
+            if group.id not in chosen and n_shown - 1 + len(group.parts) <= room:
                 n_shown += len(group.parts) - 1
-                found.add(group.id)
-        if any(group.id not in found for group in level):
+                chosen.add(group.id)
+        if any(group.id not in chosen for group in level):
             break
         level = [part for group in level for part in group.parts if isinstance(part, Group) and not part.is_port]
-    return found
+    return chosen
 
 
 def around(forest: Forest, ids: Sequence[str]) -> set[str]:
     """These groups, and those around them."""
-    found: set[str] = set()
+    chosen: set[str] = set()
     for id_ in ids:
         at: Group | None = forest.groups[id_]
-        while at is not None and at.id not in found:
-            found.add(at.id)
+        while at is not None and at.id not in chosen:
+            chosen.add(at.id)
             at = forest.parents[at.id]
-    return found
+    return chosen
 
 
 def _visible(parts: Sequence[Part], opened: Container[str]) -> Iterator[Part]:
@@ -206,8 +206,8 @@ def _constants(shown: Picture) -> set[str]:
     reads: dict[str, list[str]] = {}
     for edge in shown.edges:
         reads.setdefault(edge.target, []).append(edge.source)
-    found: set[str] = set()
+    constants: set[str] = set()
     for item in shown.items:  # what they read comes before them
-        if item.kind in (Kind.NODE, Kind.COLLAPSED) and found.issuperset(reads.get(item.id, ())):
-            found.add(item.id)
-    return found
+        if item.kind in (Kind.NODE, Kind.COLLAPSED) and constants.issuperset(reads.get(item.id, ())):
+            constants.add(item.id)
+    return constants

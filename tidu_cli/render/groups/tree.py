@@ -92,18 +92,18 @@ class _Grouping:
 
     def joined(self, pieces: Sequence[_Piece], depth: int) -> Sequence[Part]:
         """The parts that pieces are, with those that repeat as the steps of a loop."""
-        found = repeat([piece[0] for piece in pieces], lambda k: self.crossing[pieces[k][3] if k < len(pieces) else -1])
-        if found is None:
+        loop = repeat([piece[0] for piece in pieces], lambda k: self.crossing[pieces[k][3] if k < len(pieces) else -1])
+        if loop is None:
             return self.few([part for piece in pieces for part in self._part(piece, depth)])
-        first, last = found.start, found.start + found.period * found.times
+        first, last = loop.start, loop.start + loop.period * loop.times
         steps: list[Part] = []
-        for k, at in enumerate(range(first, last, found.period)):
-            own = pieces[at : at + found.period]
+        for k, at in enumerate(range(first, last, loop.period)):
+            own = pieces[at : at + loop.period]
             steps += self.named(f"step {k + 1}", own[0][2], own[0][3], own[-1][4], self.joined(own, depth))
         before, after = (self.joined(rest, depth) if rest else () for rest in (pieces[:first], pieces[last:]))
         if not before and not after:
             return self.few(steps)
-        repeated = self.named(f"{found.times} steps", "", pieces[first][3], pieces[last - 1][4], self.few(steps))
+        repeated = self.named(f"{loop.times} steps", "", pieces[first][3], pieces[last - 1][4], self.few(steps))
         return self.few([*before, *repeated, *after])
 
     def _part(self, piece: _Piece, depth: int) -> Sequence[Part]:
@@ -130,12 +130,12 @@ class _Grouping:
             due, slack = len(parts) * k / n, len(parts) / n / 4
             near = [at for at in range(round(due - slack), round(due + slack) + 1) if cuts[-1] < at < len(parts)]
             cuts.append(min(near, key=lambda at: (self.crossing[starts[at]], abs(at - due))) if near else cuts[-1] + 1)
-        found: list[Part] = []
+        groups: list[Part] = []
         for a, b in zip(cuts, [*cuts[1:], len(parts)], strict=True):
             own = parts[a:b]
             start, end = starts[a], starts[b] if b < len(parts) else self.position[_items(own[-1])[-1].id] + 1
-            found += self.named(_together(own), "", start, end, self.few(own))
-        return found
+            groups += self.named(_together(own), "", start, end, self.few(own))
+        return groups
 
 
 def groups_of(parts: Sequence[Part]) -> Iterator[Group]:

@@ -34,8 +34,8 @@ def phrase(case: Case, operands: Sequence[str], primitives: PrimitiveSet) -> Cap
         return _custom(case, operands, primitives)
     if case.op == primitives.constant:
         return Caption(_value(case).rpartition(": ")[0], "the constant")
-    if found := array_phrase(case, operands, primitives):
-        return found
+    if caption := array_phrase(case, operands, primitives):
+        return caption
     known = primitives[case.op].catalogue
     named = dict(zip(sorted(set(_VARIABLE.findall(known.formula))), operands, strict=False))
     what = _VARIABLE.sub(lambda match: named.get(match[0], match[0]), known.summary.partition(";")[0])
@@ -52,10 +52,10 @@ def attrs_label(case: Case) -> str:
     """What a picture of ops has room to say of the attrs: of operations on arrays in words, else as `attrs_text`."""
     if case.op == BUILTIN.constant:
         return _value(case)
-    attrs, found = attrs_text(case), array_phrase(case, [f"input {k}" for k in range(len(case.operands))])
-    if found is not None and found.label is not None:
-        return found.label
-    return short(found.what, _LABEL) if attrs and found is not None else attrs
+    attrs, caption = attrs_text(case), array_phrase(case, [f"input {k}" for k in range(len(case.operands))])
+    if caption is not None and caption.label is not None:
+        return caption.label
+    return short(caption.what, _LABEL) if attrs and caption is not None else attrs
 
 
 def _value(case: Case) -> str:
@@ -193,22 +193,22 @@ def expression(definitions: Definitions, place: Place, depth: int = DEPTH, lengt
         left -= len(word)
 
     def spell(place: Place, depth: int) -> None:  # recurses as deep as that, and as types nest, whatever the graph
-        found = definitions[place]
-        if isinstance(found, Input):
-            say(name(found.key))
-        elif not isinstance(found, Application):
-            say(f"{found.digest[:15]}{_CUT}")
-        elif not found.operands:
-            say(_applied(found.case))
-        elif left <= 0 or (depth == 0 and found.case.op != "field"):
+        definition = definitions[place]
+        if isinstance(definition, Input):
+            say(name(definition.key))
+        elif not isinstance(definition, Application):
+            say(f"{definition.digest[:15]}{_CUT}")
+        elif not definition.operands:
+            say(_applied(definition.case))
+        elif left <= 0 or (depth == 0 and definition.case.op != "field"):
             say(_CUT)
         else:
-            below = depth if found.case.op == "field" else depth - 1  # a field is as short as a name: it takes no depth
-            for piece in _pieces(found.case, found.slot):
+            below = depth if definition.case.op == "field" else depth - 1  # a field is as short as a name: it takes no depth
+            for piece in _pieces(definition.case, definition.slot):
                 if isinstance(piece, str):
                     say(piece)
                 else:
-                    spell(found.operands[piece], below)
+                    spell(definition.operands[piece], below)
 
     spell(place, depth)
     return "".join(words)

@@ -59,18 +59,18 @@ def keep(name: str, data: bytes) -> None:
 
 
 def _signature(key: bytes, name: str, data: bytes) -> bytes:
-    found = blake2b(key=key, digest_size=_SIZE)
-    found.update(name.encode() + b"\0")
-    found.update(data)
-    return found.digest()
+    hasher = blake2b(key=key, digest_size=_SIZE)
+    hasher.update(name.encode() + b"\0")
+    hasher.update(data)
+    return hasher.digest()
 
 
 def _key(directory: Path) -> bytes:
     """The user's key, a new one if there is none. Where two processes make one at once, what one of them keeps is lost."""
     with suppress(OSError):
-        found = _read(directory / _KEY)
-        if found is not None and len(found) == _SIZE:
-            return found
+        key = _read(directory / _KEY)
+        if key is not None and len(key) == _SIZE:
+            return key
     made = os.urandom(_SIZE)
     _write(directory, _KEY, made)
     return made
@@ -83,10 +83,10 @@ def _read(path: Path) -> bytes | None:
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             return None
-        if hasattr(os, "getuid") and (found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
             return None
         with suppress(OSError):  # where nothing can be written
             os.utime(descriptor if os.utime in os.supports_fd else path)
@@ -109,10 +109,10 @@ def _make_room(directory: Path) -> None:
     """Remove files, those first that were used last the longest ago, until the rest take `MOST` bytes."""
     with os.scandir(directory) as entries:
         files = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries if entry.name.startswith(_KINDS)]
-    size = sum(found.st_size for found, _ in files)
-    for found, path in sorted(files, key=lambda file: file[0].st_mtime_ns):
+    size = sum(status.st_size for status, _ in files)
+    for status, path in sorted(files, key=lambda file: file[0].st_mtime_ns):
         if size <= MOST:
             return
-        size -= found.st_size
+        size -= status.st_size
         with suppress(FileNotFoundError):  # another process's was quicker
             os.unlink(path)

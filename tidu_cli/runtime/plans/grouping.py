@@ -93,8 +93,8 @@ def levels(steps: Steps, most: int) -> NDArray[Any] | None:
                     append(deepest + 1)
         if array_of(level)[steps.first[block.start] :].max() >= most:
             return None
-    found = array_of(level)
-    return found[len(steps.inputs) :] if steps.single else taken(found, steps.first[:-1])
+    array = array_of(level)
+    return array[len(steps.inputs) :] if steps.single else taken(array, steps.first[:-1])
 
 
 def _sorted(steps: Steps, groupable: NDArray[Any], level: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -159,9 +159,9 @@ def _laid_out(
         step = step[groupable[steps.code[step]]]
         start, n_read = steps.start[step], arity[steps.code[step]]
         for k, numbers_of_operand in enumerate(operands):
-            found = place[steps.args[start[n_read > k] + k]]
-            begin, ends[k] = ends[k], ends[k] + len(found)
-            numbers_of_operand[begin : ends[k]] = found
+            places = place[steps.args[start[n_read > k] + k]]
+            begin, ends[k] = ends[k], ends[k] + len(places)
+            numbers_of_operand[begin : ends[k]] = places
     return GroupedProgram(
         graph=Graph(graph.name, graph.inputs, graph.outputs, cases),
         primitives=primitives,

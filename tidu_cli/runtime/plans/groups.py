@@ -91,10 +91,10 @@ class GroupedProgram(Runnable):
             # A run has arrays of its own, which a later one takes over.
             with StepCounting():
                 space = self._idle.pop() if self._idle else Workspace(self, once=once)
-                found = owned(np, space.run(values), self.outputs)
+                results = owned(np, space.run(values), self.outputs)
             if not once:
                 self._idle.append(space)
-            return found
+            return results
         except MemoryError:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 

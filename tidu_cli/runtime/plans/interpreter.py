@@ -123,9 +123,9 @@ class Program(Runnable):
                 for value, slot in zip(values, self.input_slots, strict=True):
                     slots[slot] = entering(np, value)
                 self._execute(slots, self.constant.translate(_NOT))
-                found = [None if slot is None else slots[slot] for slot in self.output_slots]
+                results = [None if slot is None else slots[slot] for slot in self.output_slots]
                 del slots
-                return owned(np, found, self.outputs)
+                return owned(np, results, self.outputs)
         except MemoryError:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 

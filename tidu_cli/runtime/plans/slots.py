@@ -92,16 +92,16 @@ def _slots(
                     append(free.pop())
                 else:
                     append(next(fresh))
-        found = array_of(slot)
+        array = array_of(slot)
         lefts, rights, target, cleared = (column[block] for column in columns)
-        lefts[:], rights[:], target[:] = found[left], found[right], found[steps.first[block]]
+        lefts[:], rights[:], target[:] = array[left], array[right], array[steps.first[block]]
         # The result takes the place of the last operand to die; where two do, the other one's is cleared.
         cleared[:] = np.where(dying == LEFT | RIGHT, lefts, SCRATCH)
         rights[arity == 1] = UNARY
         lefts[irregular] = np.arange(n_wide, len(wide))
         rights[irregular] = WIDE
         cleared[irregular] = SCRATCH
-        del found  # while it exists, `slot` cannot grow
+        del array  # while it exists, `slot` cannot grow
     return slot, next(fresh), wide
 
 

@@ -74,8 +74,8 @@ class Steps(Frozen, eq=False):
 
     def reads(self, step: int) -> list[int]:
         """The values that one step reads."""
-        found: list[int] = self.args[self.start[step] : self.start[step + 1]].tolist()
-        return found
+        values: list[int] = self.args[self.start[step] : self.start[step + 1]].tolist()
+        return values
 
     def last_uses(self) -> NDArray[Any]:
         """For each value the last step that reads it: `n_steps` for outputs, -1 for what no step reads."""
@@ -118,9 +118,9 @@ def needed_steps(graph: Graph, outputs: Sequence[Output]) -> Steps:
     number = np.zeros(graph.n_values, np.int32)
     number[inputs] = np.arange(len(inputs))
     number[made] = np.arange(len(inputs), len(inputs) + len(made))
-    found = tuple(None if v is None else int(number[v]) for v in results)
+    renumbered = tuple(None if v is None else int(number[v]) for v in results)
     first -= n_inputs - len(inputs)
-    return Steps(graph, tuple(inputs.tolist()), found, kept, code, start, taken(number, args), first)
+    return Steps(graph, tuple(inputs.tolist()), renumbered, kept, code, start, taken(number, args), first)
 
 
 DEEPEST_KEPT = 8
@@ -154,15 +154,15 @@ def constant_steps(steps: Steps) -> NDArray[Any]:
 
 def _that_read(steps: Steps, known: NDArray[Any] | None) -> NDArray[Any]:
     """Of each step whether it reads values that are known, and no others; or, without `known`, whether it reads none at all."""
-    found = np.zeros(steps.n_steps, bool)
+    reads_known = np.zeros(steps.n_steps, bool)
     for block in blocks(0, steps.n_steps):
         arity = steps.arity(block)
         if known is None:
-            found[block] = arity == 0
+            reads_known[block] = arity == 0
         elif len(reading := arity.nonzero()[0]):
             begin, end = steps.start[block.start], steps.start[block.stop]
-            found[block][reading] = np.logical_and.reduceat(known[steps.args[begin:end]], steps.start[block][reading] - begin)
-    return found
+            reads_known[block][reading] = np.logical_and.reduceat(known[steps.args[begin:end]], steps.start[block][reading] - begin)
+    return reads_known
 
 
 def _without_masks(graph: Graph) -> NDArray[Any]:
@@ -181,12 +181,12 @@ def _all_read(read: NDArray[Any], first: NDArray[Any]) -> bool:
 
 def _any_equal(plain: NDArray[Any], code: NDArray[Any], args: NDArray[Any], start: NDArray[Any]) -> bool:
     """Whether two nodes might be of one case and read the same: True also, very rarely, where none are."""
-    found = np.empty(len(code), np.uint64)
+    hashes = np.empty(len(code), np.uint64)
     for block in blocks(0, len(code)):
         nodes = Flow(plain[code[block]], start[block.start : block.stop + 1], args)
-        found[block] = hashes_of(nodes, np.arange(nodes.n_values, dtype=np.int32), None, FIRST)
-    found.sort()
-    return bool((found[1:] == found[:-1]).any())
+        hashes[block] = hashes_of(nodes, np.arange(nodes.n_values, dtype=np.int32), None, FIRST)
+    hashes.sort()
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _distinct(graph: Graph, plain: NDArray[Any], needed: bytearray) -> tuple[NDArray[Any], ...]:

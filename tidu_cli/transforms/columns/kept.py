@@ -60,17 +60,17 @@ def equal_nodes(flow: Flow, is_node: Bools) -> tuple[Ints, Ints] | None:
     if pairs is None or not len(pairs[1]):
         return pairs
     read_by = _Readers(flow)
-    found = np.arange(flow.n_values, dtype=np.int32)
+    same = np.arange(flow.n_values, dtype=np.int32)
     merged = np.empty(0, np.int32)
     is_kept = is_node.copy()  # whether it is a node that stands for itself
     has_grown = np.zeros(flow.n_values, np.bool_)
     while pairs is not None and len(pairs[1]):
         first, later = pairs
-        found[later], is_kept[later] = first, False
+        same[later], is_kept[later] = first, False
         merged = np.concatenate([merged, later])
-        found[merged] = found[found[merged]]
+        same[merged] = same[same[merged]]
         has_grown[first] = True
-        read = np.concatenate([distinct(first), merged[has_grown[found[merged]]]])
+        read = np.concatenate([distinct(first), merged[has_grown[same[merged]]]])
         has_grown[first] = False
         reading = read_by(read)
         candidates = distinct(reading[is_kept[reading]])
@@ -78,8 +78,8 @@ def equal_nodes(flow: Flow, is_node: Bools) -> tuple[Ints, Ints] | None:
         if effort < 0:
             return None
         pieces = (candidates[block] for block in blocks(0, len(candidates)))
-        pairs = _equal_pairs(flow, pieces, len(candidates), found)
-    return pairs and (merged, found[merged])
+        pairs = _equal_pairs(flow, pieces, len(candidates), same)
+    return pairs and (merged, same[merged])
 
 
 class _Readers:
@@ -110,24 +110,24 @@ class _Readers:
         return (np.searchsorted(self.flow.start, places, side="right") - 1).astype(np.int32)
 
 
-def _equal_pairs(flow: Flow, nodes: Iterable[Ints], n: int, found: Ints | None) -> tuple[Ints, Ints] | None:
+def _equal_pairs(flow: Flow, nodes: Iterable[Ints], n: int, same: Ints | None) -> tuple[Ints, Ints] | None:
     """Of n nodes, the first of those that are equal, and each later one that is equal to it.
 
-    `found` says which values are equal so far (None: each to itself). None if two different nodes have the same hashes.
+    `same` says which values are equal so far (None: each to itself). None if two different nodes have the same hashes.
     """
-    suspects = _suspects(flow, nodes, n, found)
+    suspects = _suspects(flow, nodes, n, same)
     # Few are left, and a second hash tells apart what only the cut has made alike.
-    hashes = hashes_of(flow, suspects, found, SECOND)
+    hashes = hashes_of(flow, suspects, same, SECOND)
     order = np.lexsort((suspects, hashes))
     suspects, hashes = suspects[order], hashes[order]
     is_later = np.append(False, hashes[1:] == hashes[:-1])[: len(suspects)]
     place = np.arange(len(suspects))
     first = suspects[np.maximum.accumulate(np.where(is_later, 0, place))][is_later]
     later = suspects[is_later]
-    return (first, later) if _all_equal(flow, first, later, found) else None
+    return (first, later) if _all_equal(flow, first, later, same) else None
 
 
-def _suspects(flow: Flow, nodes: Iterable[Ints], n: int, found: Ints | None) -> Ints:
+def _suspects(flow: Flow, nodes: Iterable[Ints], n: int, same: Ints | None) -> Ints:
     """Of n nodes, those whose hashes others have, too.
 
     Hashes are cut to make room for the nodes' own numbers, so that to sort hashes is to sort nodes by their hashes, in place.
@@ -137,7 +137,7 @@ def _suspects(flow: Flow, nodes: Iterable[Ints], n: int, found: Ints | None) -> 
     end = 0
     for some in nodes:
         begin, end = end, end + len(some)
-        hashes[begin:end] = hashes_of(flow, some, found, FIRST) >> bits << bits | some.astype(np.uint64)
+        hashes[begin:end] = hashes_of(flow, some, same, FIRST) >> bits << bits | some.astype(np.uint64)
     hashes.sort()
     is_alike = np.zeros(n + 1, np.bool_)  # as the one before it; none is as the first, nor is what is past the end
     for block in blocks(1, n):
@@ -146,13 +146,13 @@ def _suspects(flow: Flow, nodes: Iterable[Ints], n: int, found: Ints | None) -> 
     return (hashes[is_alike[:-1]] & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int32)
 
 
-def _all_equal(flow: Flow, first: Ints, later: Ints, found: Ints | None) -> bool:
+def _all_equal(flow: Flow, first: Ints, later: Ints, same: Ints | None) -> bool:
     """Whether the nodes of each pair are equal: what no hash is trusted with."""
     a, b = flow.start[first], flow.start[later]
     a_end, b_end = flow.start[first + 1], flow.start[later + 1]
     if not np.array_equal(flow.code[first], flow.code[later]) or not np.array_equal(a_end - a, b_end - b):
         return False
-    return np.array_equal(operands_at(flow, spans(a, a_end), found), operands_at(flow, spans(b, b_end), found))
+    return np.array_equal(operands_at(flow, spans(a, a_end), same), operands_at(flow, spans(b, b_end), same))
 
 
 def copy_nodes(

@@ -231,14 +231,14 @@ def _externals(args: Ints, logical: LogicalGraph, residual_number: int, n_residu
     return Externals(column_of(graph), column_of(value))
 
 
-def follow(found: Ints, aliases: Indices) -> None:
-    """Where found[v] is -2-u, which says that v is what u is, enter what u is.
+def follow(pointers: Ints, aliases: Indices) -> None:
+    """Where pointers[v] is -2-u, which says that v is what u is, enter what u is.
 
     `aliases` are all such v. Each round doubles how far pointers reach, so that rounds are few for chains of any length.
     """
     while len(aliases):
-        found[aliases] = found[-2 - found[aliases]]
-        aliases = aliases[found[aliases] < -1]
+        pointers[aliases] = pointers[-2 - pointers[aliases]]
+        aliases = aliases[pointers[aliases] < -1]
 
 
 ROUNDS = 8

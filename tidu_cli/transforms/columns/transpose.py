@@ -213,7 +213,7 @@ def _groups(logical: LogicalGraph, flow: Flow, seeds: list[int], primitives: Pri
     nodes = _with_cotangent(flow, flow.args >= 0, seeds)
     if not len(nodes) or not are_few(flow.code, nodes):
         return None
-    found: list[tuple[Case, Template, Ints]] = []
+    candidates: list[tuple[Case, Template, Ints]] = []
     contributes = np.zeros(len(flow.args), np.bool_)
     for code, alike in by_code(flow.code, nodes):
         case = cases[code]
@@ -230,7 +230,7 @@ def _groups(logical: LogicalGraph, flow: Flow, seeds: list[int], primitives: Pri
             return None
         if not suits(template):
             return None
-        found.append((case, template, alike))
+        candidates.append((case, template, alike))
         for k, slot in enumerate(template.results):
             if slot is not None:
                 contributes[flow.start[alike] + k] = True
@@ -238,7 +238,7 @@ def _groups(logical: LogicalGraph, flow: Flow, seeds: list[int], primitives: Pri
     live = np.zeros(flow.n_values, np.bool_)
     live[_with_cotangent(flow, contributes, seeds)] = True
     groups = []
-    for case, template, alike in found:
+    for case, template, alike in candidates:
         if len(some := alike[live[alike]][::-1]):
             source = partial(_source, logical, flow, cotangent, template.n_sources - 1)
             groups.append(_Nodes(template, flow.n_values - 1 - some, source, case=case, n_values=flow.n_values))

@@ -184,9 +184,9 @@ def _apart(whole: Document, document: Document, bound: Collection[Key], shared: 
 
 def _newly_taken(name: str, taken: set[str]) -> str:
     """Another name, which is taken from now on."""
-    found = another_name(name, taken)
-    taken.add(found)
-    return found
+    other = another_name(name, taken)
+    taken.add(other)
+    return other
 
 
 def _joint(whole: Document, document: Document, way: str, pairs: Pairs, renaming: Renaming) -> Joint:
@@ -220,7 +220,7 @@ def detach(document: Document, first: int) -> Document:
 
     Bindings go: the digest of a bound input is that of the value it is bound to.
     """
-    found = digests(document)
+    digest_of = digests(document)
     detached: dict[str, Detached] = {}
     numbers: dict[str, int] = {}
 
@@ -232,7 +232,7 @@ def detach(document: Document, first: int) -> Document:
                 externals.value.append(v)
                 continue
             defined = g != Externals.DETACHED
-            entry = Detached(digest_text(found[g][v]), document.graphs[g].type_of(v)) if defined else document.detached[v]
+            entry = Detached(digest_text(digest_of[g][v]), document.graphs[g].type_of(v)) if defined else document.detached[v]
             detached.setdefault(entry.digest, entry)
             externals.graph.append(Externals.DETACHED)
             externals.value.append(numbers.setdefault(entry.digest, len(numbers)))

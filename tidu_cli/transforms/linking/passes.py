@@ -42,9 +42,9 @@ def joint_passes(documents: Sequence[Document], one_pass: Collection[int], names
     for k, document in enumerate(documents):
         for number, identity in document.passes.items():
             calls.setdefault(number, {}).setdefault(identity, k)
-    for number, found in calls.items():
-        if len(found) > 1 and number not in one_pass:
-            first, second = (_place(documents, k, number, names) for k in list(found.values())[:2])
+    for number, identities in calls.items():
+        if len(identities) > 1 and number not in one_pass:
+            first, second = (_place(documents, k, number, names) for k in list(identities.values())[:2])
             free = _free(used)
             raise TransformError(
                 f"pass {number} is one call of linearize in {first} and another in {second}, whose tangents would be mixed up; "
@@ -56,7 +56,7 @@ def joint_passes(documents: Sequence[Document], one_pass: Collection[int], names
                 Remedy("one_pass", number, python=f"one_pass=[{number}]"),
                 " if both are along one direction",
             )
-    return {number: _joint(found) for number, found in calls.items()}
+    return {number: _joint(identities) for number, identities in calls.items()}
 
 
 def _free(used: Collection[int]) -> int:
@@ -142,10 +142,10 @@ def renumber(document: Document, numbers: Mapping[int, int]) -> Document:
     def name(old: str) -> str:
         return _STEP.sub(lambda step: f"@{step[1]}{renumbered(int(step[2]))}", old)
 
-    found = with_other_keys(document, key, key, name)
-    _require_distinct(document.graphs, found.graphs)
-    graphs = tuple(graph if graph.linear is None else replace(graph, linear=renumbered(graph.linear)) for graph in found.graphs)
-    return replace(found, graphs=graphs, passes={renumbered(old): identity for old, identity in document.passes.items()})
+    renamed = with_other_keys(document, key, key, name)
+    _require_distinct(document.graphs, renamed.graphs)
+    graphs = tuple(graph if graph.linear is None else replace(graph, linear=renumbered(graph.linear)) for graph in renamed.graphs)
+    return replace(renamed, graphs=graphs, passes={renumbered(old): identity for old, identity in document.passes.items()})
 
 
 def _require_attached(document: Document, numbers: Collection[int]) -> None:

@@ -85,9 +85,9 @@ def resolve(
     meta: dict[str, object] = {}
     for document in documents:
         meta |= document.meta or {}
-    found = Document(tuple(merging.graphs), merging.cases, tuple(merging.detached), bound, meta or None, passes)
-    require_linear(found)
-    return found
+    resolved = Document(tuple(merging.graphs), merging.cases, tuple(merging.detached), bound, meta or None, passes)
+    require_linear(resolved)
+    return resolved
 
 
 def renamed(document: Document, documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
@@ -128,13 +128,13 @@ def _digest(entry: Detached) -> bytes:
 
 def _bindings(given: _Graphs, bind: Sequence[tuple[Key, Key]]) -> dict[Key, list[Place]]:
     """What each bound input is bound to. Several documents may bind it, to what must be one value once graphs are merged."""
-    found: dict[Key, list[Place]] = {}
+    places: dict[Key, list[Place]] = {}
     for first, document in zip(given.first, given.documents, strict=False):
         for b in document.bindings:
-            found.setdefault(b.key, []).append((first + b.graph, b.value))
+            places.setdefault(b.key, []).append((first + b.graph, b.value))
     for key, output in bind:
-        found.setdefault(key, []).append(_output(given, key, output))
-    return found
+        places.setdefault(key, []).append(_output(given, key, output))
+    return places
 
 
 def _merged_bindings(merging: _Merging, bindings: Mapping[Key, Sequence[Place]]) -> tuple[Binding, ...]:
@@ -151,7 +151,7 @@ def _output(given: _Graphs, key: Key, output: Key) -> Place:
     """The value of the latest output of this key, of a graph that does not declare the input `key`."""
     declared = {i.key for graph in given.graphs for i in graph.inputs}
     outputs = {o.key for graph in given.graphs for o in graph.outputs}
-    found: Place | None = None
+    place: Place | None = None
     for number, graph in enumerate(given.graphs):
         for o in graph.outputs:
             if o.key == output and all(i.key != key for i in graph.inputs):
@@ -160,18 +160,18 @@ def _output(given: _Graphs, key: Key, output: Key) -> Place:
                     raise TransformError(
                         f"cannot bind '{key}' to output '{output}' of graph '{graph.name}': it is zero or detached"
                     )
-                found = value
+                place = value
     if key not in declared:
         raise UnknownNameError(f"no graph has an input '{key}' to bind{did_you_mean(str(key), list(map(str, declared)))}")
-    if found is None and output not in outputs and is_digest(output):
+    if place is None and output not in outputs and is_digest(output):
         return find_value(given.documents, output, apart_from=key)
-    if found is None:
+    if place is None:
         if output in outputs:
             raise UnknownNameError(f"cannot bind '{key}': only graphs that declare that input have an output '{output}'")
         known = sorted(map(str, outputs))
         hint = f"{output_hint(output, known)} (outputs: {listed(known)})"
         raise UnknownNameError(f"cannot bind '{key}': no graph has an output '{output}'{hint}")
-    return found
+    return place
 
 
 def _dependency_order(given: _Graphs, definitions: Definitions, bindings: Mapping[Key, Sequence[Place]]) -> Iterator[int]:
@@ -318,15 +318,15 @@ def _equal(a: Graph, b: Graph) -> bool:
 def _values(given: _Graphs, number: int) -> tuple[object, ...]:
     """What a graph is, leaving meta aside, whichever way it refers to the values of others: digests throughout."""
     d, graph = given.document(number), given.graphs[number]
-    first, found = given.first[d], digests(given.documents[d])
+    first, digest_of = given.first[d], digests(given.documents[d])
 
     def digest(argument: int) -> bytes:
         value = given.value(number, argument)
-        return _digest(value) if isinstance(value, Detached) else found[value[0] - first][value[1]]
+        return _digest(value) if isinstance(value, Detached) else digest_of[value[0] - first][value[1]]
 
     inputs = [(i.key, i.type) for i in graph.inputs]
     outputs = [(o.key, o.type, None if o.value is None else digest(o.value)) for o in graph.outputs]
-    return graph.linear, inputs, outputs, found[number - first]
+    return graph.linear, inputs, outputs, digest_of[number - first]
 
 
 def _require_agreeing_inputs(graphs: Sequence[Graph]) -> None:

@@ -144,9 +144,9 @@ def _drop_fields(schedule: Schedule, record: int) -> None:
     while pending:
         node = pending.pop()
         if primitives[graph.case(node).op].domain.makes is not None:
-            found = [m for m in schedule.makers(node) if schedule.droppable(m) and m not in arrays]
-            arrays.update(found)
-            pending += found
+            more = [m for m in schedule.makers(node) if schedule.droppable(m) and m not in arrays]
+            arrays.update(more)
+            pending += more
     for node in range(record + 1, graph.n_nodes):
         takes, makers = primitives[graph.case(node).op].domain.takes, schedule.makers(node)
         if takes is not None and makers and makers[0] in arrays and schedule.droppable(node):
@@ -226,7 +226,7 @@ class Sqrt(Frozen):
         _mark_portable(schedule, early)
         done = sorted(early, key=lambda node: -schedule.due[node])  # both keep the order of the file where they do not differ
         wanted = sorted(early, key=schedule.wanted.__getitem__)
-        order, cuts, _ = min(((order, *_cuts(schedule, order)) for order in (done, wanted)), key=lambda found: found[2])
+        order, cuts, _ = min(((order, *_cuts(schedule, order)) for order in (done, wanted)), key=lambda choice: choice[2])
         for k, node in enumerate(order):
             schedule.segment[node] = bisect_right(cuts, k)
             schedule.dropped[node] = schedule.droppable(node)

@@ -69,9 +69,9 @@ def in_segments(graph: Graph, primitives: PrimitiveSet, steps: Steps) -> Graph:
         operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
         if node in firsts:
             results, states = firsts[node].segmented.first(operands)
-            found = stamped(trace, [*results, *states], reads)
-            new += found[: len(results)]
-            stored[node] = [*reads, *found[len(results) :]], [*operands, *states]
+            values = stamped(trace, [*results, *states], reads)
+            new += values[: len(results)]
+            stored[node] = [*reads, *values[len(results) :]], [*operands, *states]
         elif node in seconds:
             pair = seconds[node]
             handles, terms = stored[pair.first]
@@ -97,7 +97,7 @@ def _pairs(graph: Graph, primitives: PrimitiveSet, steps: Steps) -> list[_Pair]:
         for a in set(args) & makes.keys():
             readers.setdefault(a, []).append(node)
     outputs = {o.value for o in graph.outputs}
-    found: dict[int, _Pair] = {}
+    pairs: dict[int, _Pair] = {}
     for node, (code, args, _, _) in enumerate(nodes):
         case = graph.cases[code]
         rule = primitives[case.op].rules.segmented
@@ -107,15 +107,15 @@ def _pairs(graph: Graph, primitives: PrimitiveSet, steps: Steps) -> list[_Pair]:
         for a, t in zip(args, case.operands, strict=True):
             if a in makes and graph.cases[nodes[makes[a][0]][0]].op == case.op:
                 sizes[makes[a][0]] = sizes.get(makes[a][0], 0) + (t.nbytes if t else 0)
-        for one in sorted(sizes.keys() - found.keys(), key=lambda one: -sizes[one])[:1]:
+        for one in sorted(sizes.keys() - pairs.keys(), key=lambda one: -sizes[one])[:1]:
             before = graph.cases[nodes[one][0]]
             links = [makes[a][1] if a in makes and makes[a][0] == one else None for a in args]
             results = range(nodes[one][2], nodes[one][3])
             kept = [v - results.start for v in results if v in outputs or readers.get(v, [node]) != [node]]
             segmented = rule(before.attrs, case.attrs, links, kept, steps)
             if segmented is not None:
-                found[one] = _Pair(one, node, segmented)
-    return list(found.values())
+                pairs[one] = _Pair(one, node, segmented)
+    return list(pairs.values())
 
 
 def recompute(document: Document, policy: Policy, *, outputs: Sequence[Key] | None = None, needed_inputs: bool = False) -> Document:
