@@ -51,5 +51,5 @@ def matrix_by_chunks(
         return values, blocks.types
     axes = dict.fromkeys(blocks.units, 0)
     batch = batch_of(graph, {**inputs, **blocks.units}, axes, engine=engine(graph), **how)
-    values = spread(batch, **to, types=blocks.types, collect=lambda _, found: blocks.collected(found, batch.plan), may_stream=False)
+    values = spread(batch, **to, types=blocks.types, collect=lambda _, parts: blocks.collected(parts, batch.plan), may_stream=False)
     return values, blocks.types

@@ -219,15 +219,15 @@ def _lesser(before: Document, after: Document) -> Document:
     from tidu_cli.limits import format_size
     from tidu_cli.runtime.memory import lesser
 
-    found, old, new = lesser(before, after)
-    if found is before:
+    chosen, old, new = lesser(before, after)
+    if chosen is before:
         note(f"recomputing would not lower the peak of {format_size(old.peak or 0)}; the graph is as it is without")
     else:
         note(
             f"peak {format_size(new.peak or 0)} instead of {format_size(old.peak or 0)}, "
             f"{new.flops.known:,} operations instead of {old.flops.known:,}"
         )
-    return found
+    return chosen
 
 
 def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = (), **options: Any) -> Pipeline:
@@ -304,12 +304,12 @@ def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]
 def _inputs(document: Document, wrt: KeyTexts) -> list[Key]:
     """The inputs to differentiate by, patterns written out. A note tells of integers that are left out. Raises UnknownNameError."""
     keys = parsed(wrt)
-    found = matching_inputs(document, keys)
-    require_inputs(document, found)
-    left_out = [str(k) for key in keys if key not in document.inputs for k in covered_inputs(document, key) if k not in found]
+    inputs = matching_inputs(document, keys)
+    require_inputs(document, inputs)
+    left_out = [str(k) for key in keys if key not in document.inputs for k in covered_inputs(document, key) if k not in inputs]
     if left_out:
         note(f"left out of {Remedy('wrt', python='wrt')}, as they are integers: {listed(left_out)}")
-    return found
+    return inputs
 
 
 def _tell(name: str, joint: Joint) -> None:

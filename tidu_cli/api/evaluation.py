@@ -215,12 +215,12 @@ class Compiled:
             for name, value in (("scheduler", scheduler), ("chunk", chunk), ("out", out), ("resume", resume or None)):
                 if value is not None:
                     raise ArgumentError(f"arrays of Dask's have chunks, and whoever wants them computes them; leave out '{name}'")
-            found = installed_scheduler().lazily(self._head, given, batch, **how)
+            results = installed_scheduler().lazily(self._head, given, batch, **how)
         else:
             to = {"scheduler": scheduler, "out": None if out is None else str(out), "resume": resume}
             with noting():
-                found, _ = values_by_chunks(self._head, given, batch, to, chunk=chunk, **how)
-        return {str(key): value for key, value in found.items()}
+                results, _ = values_by_chunks(self._head, given, batch, to, chunk=chunk, **how)
+        return {str(key): value for key, value in results.items()}
 
     def _called(
         self,
@@ -278,5 +278,5 @@ def nested(given: dict[Key, Any], declared: Collection[Key]) -> dict[Key, Any]:
         return given
     from tidu_cli.runtime.memory import by_inputs
 
-    found = by_inputs({str(key): value for key, value in given.items()}, {str(key) for key in declared})
-    return {a_key(text): value for text, value in found.items()}
+    values = by_inputs({str(key): value for key, value in given.items()}, {str(key) for key in declared})
+    return {a_key(text): value for text, value in values.items()}

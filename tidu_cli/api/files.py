@@ -73,12 +73,12 @@ def save(
     formats of other systems: `opset` is the operator set of a model of ONNX, and `target_version` the version of StableHLO that
     programs read which get a .mlirbc file. Raises DocumentError, ArgumentError.
     """
-    found, suffix = format_of(str(file)), split(str(file))[0]
-    if suffix and found not in DOCUMENTS and not is_foreign(found) and (format is None or found is not None):
+    named, suffix = format_of(str(file)), split(str(file))[0]
+    if suffix and named not in DOCUMENTS and not is_foreign(named) and (format is None or named is not None):
         raise ArgumentError(f"'{file}' ends in '{suffix}', which is not a format of documents; end it in {of_formats(DOCUMENTS)}")
-    if format is not None and found not in (None, format):
+    if format is not None and named not in (None, format):
         raise ArgumentError(f"'{file}' ends in '{suffix}', and argument 'format' says {format!r}; leave out one of them")
-    chosen = found or format or "json"
+    chosen = named or format or "json"
     if chosen in OWN:
         how: dict[str, Any] = {"types": types, "listed": None if nodes is None else nodes == "list"}
     elif types or nodes is not None:
@@ -109,8 +109,8 @@ def load_values(file: str | PurePath, document: Document | None = None) -> dict[
     With a document its types say what is a record; without, what is nested is an array. Raises DocumentError.
     """
     declared = None if document is None else {key: i.type for key, i in document.inputs.items()}
-    found = read_values(read_bytes(str(file)), str(file), declared)
-    return {str(key): value for key, value in found.items()}
+    values = read_values(read_bytes(str(file)), str(file), declared)
+    return {str(key): value for key, value in values.items()}
 
 
 @checked(values=values_by_key)

@@ -66,7 +66,7 @@ def ops(
     from tidu_cli.checking.catalogue import data_of, known_ops
 
     primitives = vocabulary_with(plugins, ops)
-    found, wrong = known_ops(names, primitives)
+    chosen, wrong = known_ops(names, primitives)
     if wrong:
         raise PluginError(wrong)
-    return [data_of(op, primitives) for op in found]
+    return [data_of(op, primitives) for op in chosen]

@@ -59,8 +59,8 @@ def against_graph(graphs: Sequence[Graph], inputs: Sequence[Key], runs: Graph, s
     with limited_steps(None, drawn=True):
         ours = [y for graph in graphs for y in evaluate(graph, {i.key: given[i.key] for i in graph.inputs}).values()]
         theirs = evaluate(runs, dict(zip((i.key for i in runs.inputs), drawn, strict=True))).values()
-    found = [agreement(o.key, o.type, np.asarray(a), b) for o, a, b in zip(ports, ours, theirs, strict=True)]
-    return [replace(a, tolerance=a.tolerance**0.5) for a in found]
+    agreements = [agreement(o.key, o.type, np.asarray(a), b) for o, a, b in zip(ports, ours, theirs, strict=True)]
+    return [replace(a, tolerance=a.tolerance**0.5) for a in agreements]
 
 
 def agreement(key: Key, type_: Any, ours: NDArray[Any], theirs: Any) -> Agreement:

@@ -192,7 +192,7 @@ def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefin
 
     types = tuple(str(instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for pattern in definition.inputs.values())
     try:
-        found = emissions(changed(primitive, examples=(Example(types),)), primitives)
+        emitted = emissions(changed(primitive, examples=(Example(types),)), primitives)
     except TiduError:  # its sizes belong together otherwise, or an attr must be given
         return {}
-    return {"J": list(found.jvp)} | ({"T": list(found.transpose)} if found.transpose else {})
+    return {"J": list(emitted.jvp)} | ({"T": list(emitted.transpose)} if emitted.transpose else {})

@@ -61,7 +61,7 @@ def document_closure(document: Document, primitives: PrimitiveSet) -> Closure:
 def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet, *, batch: bool = True) -> Closure:
     """The closure of these cases; with `batch` under batch rules, too."""
     table = CaseTable()
-    found = Closure()
+    closure = Closure()
     waiting = deque((case, case.op) for case in dict.fromkeys(cases))
     kinds = {_kind(case) for case, _ in waiting}
     while waiting:
@@ -72,10 +72,10 @@ def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet, *, batch: boo
         if batch:
             # These are not walked any further: each batch adds an axis, and there is no end to that.
             batches = _batches(table, case, primitives)
-            found.missing += [f"{t} ({_described(case)}; reached by {chain})" for t in batches if isinstance(t, TiduError)]
+            closure.missing += [f"{t} ({_described(case)}; reached by {chain})" for t in batches if isinstance(t, TiduError)]
         for template in templates:
             if isinstance(template, TiduError):
-                found.missing.append(f"{template} ({_described(case)}; reached by {chain})")
+                closure.missing.append(f"{template} ({_described(case)}; reached by {chain})")
                 continue
             for node in (*template.closed, *template.nodes):
                 emitted = table[node.code]
@@ -84,9 +84,9 @@ def cases_closure(cases: Iterable[Case], primitives: PrimitiveSet, *, batch: boo
                     if not closed_graphs(reached.attrs) and _kind(reached) not in kinds:
                         kinds.add(_kind(reached))
                         waiting.append((reached, chain if emitted.op == case.op else f"{chain} → {emitted.op}"))
-    found.reached = len(kinds)
-    found.missing = list(dict.fromkeys(found.missing))
-    return found
+    closure.reached = len(kinds)
+    closure.missing = list(dict.fromkeys(closure.missing))
+    return closure
 
 
 def examples_closure(chosen: Iterable[Primitive], primitives: PrimitiveSet) -> Closure:
@@ -97,7 +97,7 @@ def examples_closure(chosen: Iterable[Primitive], primitives: PrimitiveSet) -> C
 def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
     """What a primitive's rules may emit. A mask in which it is not linear counts for nothing."""
     table = CaseTable()
-    found: tuple[set[str], set[str]] = set(), set()
+    ops: tuple[set[str], set[str]] = set(), set()
     # What is emitted does not depend on how wide a float is: four dtypes would take four times as long and say the same.
     cases = {
         (case.attrs, _without_widths(case.operands), _without_widths(case.results)): case
@@ -108,11 +108,11 @@ def emissions(primitive: Primitive, primitives: PrimitiveSet) -> Emissions:
             linear = Case(case.op, case.attrs, active, case.operands, case.results)
             can_be_linear = all(t is None or t.inexact for t, a in zip(case.operands, active, strict=True) if a)
             transposes = _transposes(table, linear, primitives) if can_be_linear else ()
-            for emitted, rules in zip(found, (_jvps(table, case, primitives), transposes), strict=True):
+            for emitted, rules in zip(ops, (_jvps(table, case, primitives), transposes), strict=True):
                 for template in rules:
                     if not isinstance(template, TiduError):
                         emitted.update(table[node.code].op for node in (*template.closed, *template.nodes))
-    return Emissions(tuple(sorted(found[0])), tuple(sorted(found[1])))
+    return Emissions(tuple(sorted(ops[0])), tuple(sorted(ops[1])))
 
 
 def _jvps(table: CaseTable, case: Case, primitives: PrimitiveSet) -> Iterator[Template | TiduError]:

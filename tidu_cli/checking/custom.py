@@ -61,15 +61,15 @@ def uses_in(document: Document, primitives: PrimitiveSet) -> list[Use]:
 
 def trial_uses(primitives: PrimitiveSet) -> tuple[list[Use], list[Finding]]:
     """The custom operations of a library at small types that fit; and what is wrong with those that fit none."""
-    found: list[Use] = []
+    uses: list[Use] = []
     findings = []
     for definition in primitives.definitions:
         trials = list(_trials(definition, primitives))
         good = [use for use, error in trials if error is None]
-        found += good
+        uses += good
         if not good:
             findings.append(Finding(True, trials[0][1] or "") if trials else _untried(definition))
-    return _closed(found, primitives), findings
+    return _closed(uses, primitives), findings
 
 
 def unused(document: Document, primitives: PrimitiveSet) -> Iterator[Finding]:
@@ -148,13 +148,13 @@ def _use(primitives: PrimitiveSet, op: str, attrs: Any, operands: Iterable[Type 
 def _closed(uses: Iterable[Use], primitives: PrimitiveSet) -> list[Use]:
     """These and what their graphs use, each once."""
     waiting = deque(uses)
-    found: dict[tuple[str, CustomAttrs, ValueTypes], Use] = {}
+    by_identity: dict[tuple[str, CustomAttrs, ValueTypes], Use] = {}
     while waiting:
         use = waiting.popleft()
         identity = use.definition.name, use.attrs, use.types
-        if identity in found:
+        if identity in by_identity:
             continue
-        found[identity] = use
+        by_identity[identity] = use
         for kind in use.definition.graphs:
             try:
                 graph = use.graph(kind, primitives)
@@ -162,7 +162,7 @@ def _closed(uses: Iterable[Use], primitives: PrimitiveSet) -> list[Use]:
                 continue  # said by `findings`
             cases = map(graph.cases.__getitem__, dict.fromkeys(graph.code))
             waiting.extend(inner for case in cases if (inner := _use(primitives, case.op, case.attrs, case.operands)))
-    return list(found.values())
+    return list(by_identity.values())
 
 
 def _trials(definition: OpDefinition, primitives: PrimitiveSet) -> Iterator[tuple[Use, str | None]]:

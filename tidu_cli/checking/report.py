@@ -157,9 +157,9 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
     """Run parts of the checks on a primitive's examples; derivatives are tried in those of its dtypes that are in `dtypes`."""
     report = Report()
     if "static" in parts:
-        found = (finding for document in _derivatives(primitive, primitives) for finding in findings(document, primitives))
+        all_findings = (finding for document in _derivatives(primitive, primitives) for finding in findings(document, primitives))
         counts = _wrong_counts(primitive, primitives)
-        _add_static(report, [*counts, *(finding for finding in found if finding.serious)], (), primitives)
+        _add_static(report, [*counts, *(finding for finding in all_findings if finding.serious)], (), primitives)
     if "closure" in parts:
         report.closure = examples_closure([primitive], primitives)
         report.inert = _inert([primitive.name], primitives)
@@ -177,8 +177,8 @@ def _inert(ops: Iterable[str], primitives: PrimitiveSet) -> dict[str, str]:
     return {op: text for op in ops if (text := primitives[op].without_derivative)}
 
 
-def _add_static(report: Report, found: Iterable[Finding], uses: Iterable[Use], primitives: PrimitiveSet) -> None:
-    report.static = [*found, *(finding for use in uses for finding in definition_findings(use, primitives))]
+def _add_static(report: Report, general: Iterable[Finding], uses: Iterable[Use], primitives: PrimitiveSet) -> None:
+    report.static = [*general, *(finding for use in uses for finding in definition_findings(use, primitives))]
     report.failures += [f.text for f in report.static if f.serious]
 
 

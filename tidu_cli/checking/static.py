@@ -165,16 +165,16 @@ def activity(graph: Graph, primitives: PrimitiveSet) -> Activity:
         key = graph.code[number], mask
         if key not in known:
             known[key] = _moving(case, mask, table, primitives) if any(mask) else (False,) * len(case.results)
-        found = known[key]
-        if isinstance(found, TiduError):
+        moved = known[key]
+        if isinstance(moved, TiduError):
             lacking[_operator(graph, number) or case.op] += 1
-            reasons[str(found)] = None
-            found = (False,) * len(case.results)
+            reasons[str(moved)] = None
+            moved = (False,) * len(case.results)
         touched, name = any(reached[a] for a in args), _operator(graph, number)
-        if name and touched and not any(found) and not all(_is_bool(t) for t in case.results):
+        if name and touched and not any(moved) and not all(_is_bool(t) for t in case.results):
             ending[name] += 1
-        active += found
-        reached += [f or (touched and not name) for f in found]
+        active += moved
+        reached += [f or (touched and not name) for f in moved]
     moving = any(o.value is not None and active[o.value] for o in graph.outputs)
     return Activity(ending, lacking, tuple(reasons), moving)
 
@@ -192,8 +192,8 @@ def _operator(graph: Graph, number: int) -> str:
     """The operator that a node is of where it was read from, as its meta says; empty if it does not."""
     meta: Any = graph.node_meta.get(number)
     told = meta.get("onnx") if isinstance(meta, dict) else None
-    found = told.get("op") if isinstance(told, dict) else None
-    return found if isinstance(found, str) else ""
+    op = told.get("op") if isinstance(told, dict) else None
+    return op if isinstance(op, str) else ""
 
 
 def _is_bool(type_: Any) -> bool:

@@ -64,16 +64,16 @@ def inputs_option(text: str) -> Callable[[F], F]:
     """The option -i, which repeats; click's context holds what it gives. `text` is its help."""
 
     def remember(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> None:
-        found: dict[str, Declaration] = {}
+        declarations: dict[str, Declaration] = {}
         for each in texts:
             try:
                 one = declaration(each)
             except TypeTextError as error:
                 raise click.BadParameter(str(error), ctx, param) from None
-            if one.key in found:
+            if one.key in declarations:
                 raise click.BadParameter(f"'{one.key}' is given twice", param_hint="'-i'")
-            found[one.key] = one
-        ctx.meta[_INPUTS] = list(found.values())
+            declarations[one.key] = one
+        ctx.meta[_INPUTS] = list(declarations.values())
 
     return click.option("-i", "--input", multiple=True, metavar="KEY:TYPE", expose_value=False, callback=remember, help=text)
 
@@ -87,8 +87,8 @@ build_option = inputs_option(
 
 def declared() -> list[Declaration]:
     """What the -i of the running command say."""
-    found: list[Declaration] = click.get_current_context().meta.get(_INPUTS, [])
-    return found
+    declarations: list[Declaration] = click.get_current_context().meta.get(_INPUTS, [])
+    return declarations
 
 
 # What an argument in the place of a file names: a file, FILE.py:FUNCTION, or a formula; and which names that has.
@@ -201,16 +201,16 @@ def _plain_values(settings: Sequence[str], files: Sequence[str]) -> dict[str, ob
     from tidu_cli.formats.detect import read_constant
     from tidu_cli.formats.values import parse_assignment, read_values
 
-    found: dict[Key, object] = {}
+    values: dict[Key, object] = {}
     for file in files:
         data = bytes_of(file)
-        found |= read_values(data, "stdin" if file == "-" else file, None if data[:2] == b"PK" else {})
+        values |= read_values(data, "stdin" if file == "-" else file, None if data[:2] == b"PK" else {})
     for setting in settings:
         text, _, value = setting.partition("=")
         key = parse_key(text)
         holds_objects = "{" in value and not value.startswith("@")
-        found[key] = read_constant(value, f"--set {text}") if holds_objects else parse_assignment(setting, [key])[1]
-    return {key.name: value for key, value in found.items() if not key.path}
+        values[key] = read_constant(value, f"--set {text}") if holds_objects else parse_assignment(setting, [key])[1]
+    return {key.name: value for key, value in values.items() if not key.path}
 
 
 def bytes_of(file: str) -> bytes:

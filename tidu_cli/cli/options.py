@@ -138,8 +138,8 @@ def load(file: str, settings: Sequence[str] = (), files: Sequence[str] = (), *, 
     kind = kind_of(file, settings, shared=shared)
     if kind != "file":
         return Loaded(_told_of(built(file, kind, settings, files, shared=shared), file), "json")
-    imported, found = _imported(file)
-    return Loaded(imported.document, found)
+    imported, format_ = _imported(file)
+    return Loaded(imported.document, format_)
 
 
 def load_imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:
@@ -156,9 +156,9 @@ def load_imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[
 def _imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.read import parse_imported
 
-    imported, found = _read(file, partial(parse_imported, options=options, plain=is_plain()))
+    imported, format_ = _read(file, partial(parse_imported, options=options, plain=is_plain()))
     tell_notes(file, imported)
-    return imported, found
+    return imported, format_
 
 
 def tell_notes(file: str, imported: Imported) -> None:
@@ -199,13 +199,13 @@ def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str
     from tidu_cli.formats.files import reading
 
     with reading(file, "document") as source:
-        subject, found = parse(source, shown(file), known_primitives())
+        subject, format_ = parse(source, shown(file), known_primitives())
     if is_verbose():
         read = subject.document if isinstance(subject, Imported) else subject
         told = f", {_told(read)}" if isinstance(read, Document) else ""
         told = told if isinstance(read, Document | bytes) else f", {counted(len(read.definitions), 'op')}"
-        detail(f"read {shown(file)}: {found}, {counted(source.n_read, 'byte')}{told}")
-    return subject, found
+        detail(f"read {shown(file)}: {format_}, {counted(source.n_read, 'byte')}{told}")
+    return subject, format_
 
 
 def _told_of(document: Document, source: str) -> Document:
@@ -230,8 +230,8 @@ def known_primitives() -> PrimitiveSet:
                 with reading(library) as source:
                     primitives = parse_library(source, shown(library), primitives)
         meta[_PRIMITIVES] = primitives
-    found: PrimitiveSet = meta[_PRIMITIVES]
-    return found
+    known: PrimitiveSet = meta[_PRIMITIVES]
+    return known
 
 
 def _told(document: Document) -> str:

@@ -84,22 +84,22 @@ def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_forma
 
     if not out:
         return "the name is empty"  # as of "$OUT" that no one has set
-    (suffix, compression), found = split(out), format_of(out)
+    (suffix, compression), kind = split(out), format_of(out)
     try:
         require_library(compression)
     except CompressionError as error:
         return f"'{out}': {error}"
-    if out.endswith(os.sep) and found != "zarr":
+    if out.endswith(os.sep) and kind != "zarr":
         return f"'{out}' ends in a slash, which means a folder, and a file is written; leave out the slash"
     if not suffix:
         return None
-    if found in formats or (is_foreign(found) and _has_documents(formats)):
-        return None if chosen in (None, found) else f"'{out}' ends in '{suffix}', and --format says {chosen}; leave out one of them"
-    if found == "table":
-        found = None  # text may be of many kinds
-    if found is None and (chosen or _is_special(out)):
+    if kind in formats or (is_foreign(kind) and _has_documents(formats)):
+        return None if chosen in (None, kind) else f"'{out}' ends in '{suffix}', and --format says {chosen}; leave out one of them"
+    if kind == "table":
+        kind = None  # text may be of many kinds
+    if kind is None and (chosen or _is_special(out)):
         return None
-    way = ", or give --format" if found is None and has_format else f"; {_ELSEWHERE[found]}" if found in _ELSEWHERE else ""
+    way = ", or give --format" if kind is None and has_format else f"; {_ELSEWHERE[kind]}" if kind in _ELSEWHERE else ""
     return f"'{out}' ends in '{suffix}', which is not a format of the result; end it in {of_formats(formats)}{way}"
 
 
@@ -114,20 +114,20 @@ _ELSEWHERE = {
 
 def _not_to_lose(out: str, chosen: str | None, formats: tuple[str, ...]) -> str | None:
     """Why a file that is there is not to be written over: its contents do not say that it is a result. Any text is CSV."""
-    named = found if (found := format_of(out)) in formats or is_foreign(found) else None
+    named = by_suffix if (by_suffix := format_of(out)) in formats or is_foreign(by_suffix) else None
     if named == "csv" or _is_special(out) or not os.path.exists(out):
         return None
     from tidu_cli.formats.detect import format_found
 
     try:
-        found = format_found(out)
+        there = format_found(out)
     except (OSError, TiduError):
-        found = None
-    if found is None:
+        there = None
+    if there is None:
         return f"'{out}' exists, and is not a document or other result, so it is not written over; give another name, or --force"
     result = chosen or named
-    if is_foreign(found) and result not in (None, found):
-        return f"'{out}' is there, and is a model ({found}), which {result} does not replace; give another name, or --force"
+    if is_foreign(there) and result not in (None, there):
+        return f"'{out}' is there, and is a model ({there}), which {result} does not replace; give another name, or --force"
     return None
 
 

@@ -142,13 +142,13 @@ def file_values(files: tuple[str, ...], types: Mapping[Key, Type], in_parts: Col
     """The values that files hold by key, the last one where several have one; `in_parts` as in `given_values`. Raises TiduError."""
     from tidu_cli.formats.values import read_values, values_at
 
-    found: dict[Key, object] = {}
+    values: dict[Key, object] = {}
     for file in files:
         if os.path.isdir(file) or (in_parts and file.endswith(".npz")):
-            found |= values_at(file, types, in_parts)
+            values |= values_at(file, types, in_parts)
         else:
-            found |= read_values(bytes_of(file), shown(file), types)
-    return found
+            values |= read_values(bytes_of(file), shown(file), types)
+    return values
 
 
 def _assigned(

@@ -27,12 +27,12 @@ _NOTED = 6
 """Chunks that are computed once more, of which notes say why."""
 
 
-def put_together(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
+def put_together(batch: Batch, pieces: Iterable[tuple[int, Values]]) -> Values:
     """The results of a batch, of its parts in any order. Raises as `collected`."""
-    return summed_up(batch, found) if batch.job.reduction else collected(found, batch.plan, batch.types)
+    return summed_up(batch, pieces) if batch.job.reduction else collected(pieces, batch.plan, batch.types)
 
 
-def collected(found: Iterable[tuple[int, Values]], plan: Plan, types: Mapping[Key, Type]) -> Values:
+def collected(chunks: Iterable[tuple[int, Values]], plan: Plan, types: Mapping[Key, Type]) -> Values:
     """The values of all items, of chunks in any order. Raises LimitError before anything runs if they would not fit in memory."""
     import numpy as np
 
@@ -42,7 +42,7 @@ def collected(found: Iterable[tuple[int, Values]], plan: Plan, types: Mapping[Ke
         raise LimitError(f"the results of all items: {format_size(needed)}, {more_than('memory', allowed, way)}")
     rooms = owned(np, [None] * len(types), [Output(key, None, type_) for key, type_ in types.items()])
     whole = {key: outward(type_, room) for (key, type_), room in zip(types.items(), rooms, strict=True)}
-    for k, values in found:
+    for k, values in chunks:
         start, stop = plan.range(k)
         for key, room in whole.items():
             _fill(room, values[key], start, stop)

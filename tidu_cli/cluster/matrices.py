@@ -64,14 +64,14 @@ class Blocks(Frozen, slots=False):
     by_rows: bool
     units: Mapping[Key, Items]
 
-    def collected(self, found: Iterable[tuple[int, Values]], plan: Plan) -> Values:
+    def collected(self, chunks: Iterable[tuple[int, Values]], plan: Plan) -> Values:
         """The blocks, of the images of unit tangents, by chunks in any order. Raises LimitError if they would not fit in memory."""
         import numpy as np
 
         arrays = {key: type_ for key, type_ in self.types.items() if isinstance(type_, TensorType)}
         require("memory", sum(t.nbytes for t in arrays.values()), "the blocks of the matrix")
         blocks = {key: np.zeros(t.shape, numpy_dtype(np, t.dtype)) for key, t in arrays.items()}
-        for k, values in found:
+        for k, values in chunks:
             start, stop = plan.range(k)
             for block, (unit, image) in zip(blocks.values(), self.ends, strict=True):
                 if unit.first is None:

@@ -125,8 +125,8 @@ def batch_of(
 def _items(declared: Input, axis: int, value: Any) -> Items:
     if is_place(value):
         return filed(declared, axis, value)
-    found: Items = value if hasattr(value, "read") else held(declared, axis, value)
-    return found
+    items: Items = value if hasattr(value, "read") else held(declared, axis, value)
+    return items
 
 
 def results(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
@@ -162,11 +162,11 @@ def parts(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Itera
     return (sums if batch.job.reduction else results)(batch, client, todo)
 
 
-def summed_up(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
+def summed_up(batch: Batch, groups: Iterable[tuple[int, Values]]) -> Values:
     """The sum or mean over all items, of the sums of groups in any order, on which it does not depend."""
     early: dict[int, Values] = {}
     partial, taken = Partial(), 0
-    for g, values in found:
+    for g, values in groups:
         early[g] = values
         while taken in early:
             partial.take(early.pop(taken))
@@ -176,8 +176,8 @@ def summed_up(batch: Batch, found: Iterable[tuple[int, Values]]) -> Values:
 
 
 def _run(batch: Batch, client: Any, tasks: Tasks) -> Iterator[tuple[int, Values]]:
-    found = _here(batch, tasks) if client is None else _there(batch, client, tasks)
-    for k, values in found:
+    done = _here(batch, tasks) if client is None else _there(batch, client, tasks)
+    for k, values in done:
         if isinstance(values, Failure):
             raise EvaluationError(values.reason)
         yield k, values

@@ -114,11 +114,11 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
             for key, items in (*job.items.items(), *given.items()):
                 values[key] = _read(items, start, stop)
             axes = dict.fromkeys(job.batched, 0)
-            found, _ = evaluate_batch(
+            results, _ = evaluate_batch(
                 graph, values, axes, vectorized,
                 max_memory=job.max_memory, engine=job.engine, reduction="sum" if job.reduction else None, runs=runs,
             )  # fmt: skip
-            return found
+            return results
     except TiduError as error:
         return Failure(f"{chunk_name(index, start, stop)}: {error}")
     except MemoryError:
@@ -130,8 +130,8 @@ def add_up(*parts: Values | Failure) -> Values | Failure:
     for part in parts:
         if isinstance(part, Failure):
             return part
-    found: Values = added(parts)
-    return found
+    total: Values = added(parts)
+    return total
 
 
 def _ready(name: str) -> tuple[Graph, Runs]:

@@ -59,8 +59,8 @@ class CustomAttrs(Attrs):
     @property
     def values(self) -> dict[str, Any]:
         """The values by name."""
-        found: dict[str, Any] = json.loads(self.text)
-        return found
+        values: dict[str, Any] = json.loads(self.text)
+        return values
 
     def to_data(self, *, binary: bool) -> dict[str, object]:
         """The file form."""
@@ -257,8 +257,8 @@ def _transposed(kind: str, graph: Graph, takes: Mapping[str, Type], gives: Mappi
     """The transpose of a graph of a view. Raises TypeRuleError."""
     for what, ports, due in (("takes", graph.inputs, takes), ("gives", graph.outputs, gives)):
         if {str(port.key): port.type for port in ports} != due:
-            found, told = ("; ".join(f"{key}: {type_}" for key, type_ in some) for some in (_typed(ports), due.items()))
-            raise TypeRuleError(f"its {kind} {what} {found or 'nothing'}, where {told or 'nothing'} is due")
+            given, told = ("; ".join(f"{key}: {type_}" for key, type_ in some) for some in (_typed(ports), due.items()))
+            raise TypeRuleError(f"its {kind} {what} {given or 'nothing'}, where {told or 'nothing'} is due")
     for case in cases_within(graph.cases[code] for code in sorted(set(graph.code))):
         if any(type_ is not None and by_properties(type_) for type_ in (*case.operands, *case.results)):
             raise TypeRuleError(
@@ -269,12 +269,12 @@ def _transposed(kind: str, graph: Graph, takes: Mapping[str, Type], gives: Mappi
     n = len(graph.inputs)
     try:
         require_linear(primitives, graph, [True] * n, "tangents")
-        found_terms = nested.pull_back(trace, graph, [None] * n, [True] * n, cotangents)
+        terms = nested.pull_back(trace, graph, [None] * n, [True] * n, cotangents)
     except TiduError as error:
         raise TypeRuleError(f"its {kind}: {error}") from None
-    if not any(found_terms):
+    if not any(terms):
         raise TypeRuleError(f"its {kind} gives zeros only")
-    outputs = [Output(i.key, None if t is None else t.slot, i.type) for i, t in zip(graph.inputs, found_terms, strict=True)]
+    outputs = [Output(i.key, None if t is None else t.slot, i.type) for i, t in zip(graph.inputs, terms, strict=True)]
     made = recorded(trace, f"transpose of {kind}", [Input(o.key, o.type) for o in graph.outputs], outputs)
     return drop_dead_nodes([made], 0)[0]
 

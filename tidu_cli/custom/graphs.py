@@ -53,13 +53,13 @@ def _typed(definition: OpDefinition, kind: str, primitives: PrimitiveSet, attrs:
     inputs = [Input(key, types[key]) for key in taken]
     sources = {i.key: trace.source(i.type, linear=False) for i in inputs}
     try:
-        found = _emitted(trace, definition.graphs[kind], definition.read_attrs, attrs.values, sources)
+        terms = _emitted(trace, definition.graphs[kind], definition.read_attrs, attrs.values, sources)
     except TiduError as error:
         raise TypeRuleError(f"its {kind}: {error}") from None
     if kind == "forward":
-        outputs = [_output(key, pattern, found[key], variables) for key, pattern in definition.outputs.items()]
+        outputs = [_output(key, pattern, terms[key], variables) for key, pattern in definition.outputs.items()]
     else:
-        outputs = [_natural_output(kind, key, found[key], types) for key in due]
+        outputs = [_natural_output(kind, key, terms[key], types) for key in due]
     graph = recorded(trace, f"{kind} of {definition.name}", inputs, outputs)
     if kind != "forward":
         n_moving = len(definition.inputs if kind == "jvp" else definition.outputs)
@@ -95,22 +95,22 @@ def _emitted(
     return {key: None if value is None else values[value] for key, value in source.outputs}
 
 
-def _output(key: Key, pattern: Pattern, found: Term | None, variables: Variables) -> Output:
+def _output(key: Key, pattern: Pattern, term: Term | None, variables: Variables) -> Output:
     """An output of `forward`. Raises TypeRuleError for one that is zero, or of a type that does not fit."""
-    if found is None:
+    if term is None:
         raise TypeRuleError(f"its forward gives null for the output '{key.name}'; write the zeros as a value")
-    if not fits(pattern, found.value_type, variables):
-        raise TypeRuleError(f"its forward gives '{key.name}' the type {found.value_type}, which does not fit {pattern}")
-    return Output(key, found.slot, found.value_type)
+    if not fits(pattern, term.value_type, variables):
+        raise TypeRuleError(f"its forward gives '{key.name}' the type {term.value_type}, which does not fit {pattern}")
+    return Output(key, term.slot, term.value_type)
 
 
-def _natural_output(kind: str, key: Key, found: Term | None, types: Mapping[Key, Type]) -> Output:
+def _natural_output(kind: str, key: Key, term: Term | None, types: Mapping[Key, Type]) -> Output:
     """A tangent or cotangent of its natural type, made of any that is admitted. Raises TypeRuleError for others."""
-    if found is not None and found.value_type != types[key]:
-        if not admits(types[Key(key.name)], found.value_type):
-            raise TypeRuleError(f"its {kind} gives '{key}' the type {found.value_type}, which must be {types[key]}")
-        found = (converted if kind == "jvp" else converted_cotangent)(found, types[key])
-    return Output(key, None if found is None else found.slot, types[key])
+    if term is not None and term.value_type != types[key]:
+        if not admits(types[Key(key.name)], term.value_type):
+            raise TypeRuleError(f"its {kind} gives '{key}' the type {term.value_type}, which must be {types[key]}")
+        term = (converted if kind == "jvp" else converted_cotangent)(term, types[key])
+    return Output(key, None if term is None else term.slot, types[key])
 
 
 def _check_linear(kind: str, primitives: PrimitiveSet, graph: Graph, active: Sequence[bool], what: str) -> None:
@@ -162,13 +162,13 @@ def guarded(primitive: Primitive, package: str) -> Primitive:
         )
 
         def run(*arrays: Any) -> Any:
-            found = compute(*arrays)
-            for array, due in zip(found if len(results) > 1 else (found,), results, strict=True):
+            computed = compute(*arrays)
+            for array, due in zip(computed if len(results) > 1 else (computed,), results, strict=True):
                 given = _shown(array)
                 held = str(due.with_dtype(storage_dtype(due.dtype)))
                 if given != held:
                     raise EvaluationError(f"op '{primitive.name}': its evaluation {broken} (it gives {given} where {held} is due)")
-            return found
+            return computed
 
         return run
 

@@ -53,10 +53,10 @@ class Announced(Frozen, slots=False):
 @cache
 def announced() -> dict[str, Announced]:
     """The ops that packages announce, sorted by name. Imports no package, and passes over metadata that cannot be read."""
-    found: dict[str, list[tuple[Package, EntryPoint]]] = {}
+    by_op: dict[str, list[tuple[Package, EntryPoint]]] = {}
     for package, point in entry_points(GROUP):
-        found.setdefault(point.name, []).append((package, point))
-    return {op: Announced(tuple(sorted(found[op], key=lambda by: str(by[0])))) for op in sorted(found)}
+        by_op.setdefault(point.name, []).append((package, point))
+    return {op: Announced(tuple(sorted(by_op[op], key=lambda by: str(by[0])))) for op in sorted(by_op)}
 
 
 def known_with(plugins: Iterable[str] = ()) -> PrimitiveSet:
@@ -66,7 +66,7 @@ def known_with(plugins: Iterable[str] = ()) -> PrimitiveSet:
 
 def named(names: Iterable[str]) -> Named:
     """The packages of these names, and those of the variable. Raises UnknownNameError if there is none of one of these names."""
-    found = set(filter(None, map(normalized, os.environ.get(VARIABLE, "").split(","))))
+    chosen = set(filter(None, map(normalized, os.environ.get(VARIABLE, "").split(","))))
     for name in names:
         known = sorted({package.name for ops in announced().values() for package in ops.packages})
         if normalized(name) not in map(normalized, known):
@@ -74,8 +74,8 @@ def named(names: Iterable[str]) -> Named:
             raise UnknownNameError(
                 f"no package '{name}' with primitives is installed{hint} (", Remedy(function="ops"), " lists what is)"
             )
-        found.add(normalized(name))
-    return frozenset(found)
+        chosen.add(normalized(name))
+    return frozenset(chosen)
 
 
 def installed(op: str, named: Named) -> Primitive | None:

@@ -51,8 +51,8 @@ def instance(pattern: Pattern, variables: Variables) -> Type:
         return pattern
     shape: list[int] = []
     for n in pattern.sizes:
-        found = variables[n] if isinstance(n, str) else n
-        shape += found if isinstance(found, tuple) else [found]  # type: ignore[list-item]
+        size = variables[n] if isinstance(n, str) else n
+        shape += size if isinstance(size, tuple) else [size]  # type: ignore[list-item]
     dtype = variables[ANY_DTYPE] if pattern.dtype == ANY_DTYPE else pattern.dtype
     assert isinstance(dtype, str)
     return TensorType(dtype, tuple(shape))
@@ -92,25 +92,25 @@ def _type_as_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
 
 def match_all(patterns: Mapping[Key, Pattern], types: Sequence[Type]) -> Variables:
     """What the variables stand for where these inputs have these types. Raises TypeRuleError naming the input."""
-    found: Variables = {}
+    variables: Variables = {}
     for (key, pattern), type_ in zip(patterns.items(), types, strict=True):
-        if not _matches(pattern, type_, found):
-            known = [f"{k} is {_shown(v)}" for k, v in found.items() if k in variables_of(pattern)]
+        if not _matches(pattern, type_, variables):
+            known = [f"{k} is {_shown(v)}" for k, v in variables.items() if k in variables_of(pattern)]
             where = f", where {' and '.join(known)}" if known else ""
             raise TypeRuleError(f"input '{key.name}' is {type_}, which does not fit {pattern}{where}")
-    return found
+    return variables
 
 
 def completed(
     patterns: Sequence[Pattern], types: Sequence[Type | None], further: Sequence[tuple[Pattern, Type]]
 ) -> list[Type | None]:
     """Types that fit patterns, of which some are None: those too, if the others, and `further` ones, tell the variables."""
-    found: Variables = {}
+    variables: Variables = {}
     for pattern, type_ in [*zip(patterns, types, strict=True), *further]:
         if type_ is not None:
-            _matches(pattern, type_, found)  # what does not fit is complained of where types are checked
+            _matches(pattern, type_, variables)  # what does not fit is complained of where types are checked
     return [
-        instance(pattern, found) if type_ is None and found.keys() >= set(variables_of(pattern)) else type_
+        instance(pattern, variables) if type_ is None and variables.keys() >= set(variables_of(pattern)) else type_
         for pattern, type_ in zip(patterns, types, strict=True)
     ]
 
@@ -120,21 +120,21 @@ def fits(pattern: Pattern, type_: Type, variables: Variables) -> bool:
     return _matches(pattern, type_, dict(variables))
 
 
-def _matches(pattern: Pattern, type_: Type, found: Variables) -> bool:
+def _matches(pattern: Pattern, type_: Type, variables: Variables) -> bool:
     if isinstance(pattern, RecordType) or isinstance(type_, RecordType):
         return pattern == type_
-    dtype = found.setdefault(ANY_DTYPE, type_.dtype) if pattern.dtype == ANY_DTYPE else pattern.dtype
+    dtype = variables.setdefault(ANY_DTYPE, type_.dtype) if pattern.dtype == ANY_DTYPE else pattern.dtype
     if dtype != type_.dtype:
         return False
     sizes, shape = pattern.sizes, type_.shape
     if ANY_AXES in sizes:
         at = sizes.index(ANY_AXES)
         n = len(shape) - (len(sizes) - 1)
-        if n < 0 or found.setdefault(ANY_AXES, shape[at : at + n]) != shape[at : at + n]:
+        if n < 0 or variables.setdefault(ANY_AXES, shape[at : at + n]) != shape[at : at + n]:
             return False
         sizes, shape = sizes[:at] + sizes[at + 1 :], shape[:at] + shape[at + n :]
     return len(sizes) == len(shape) and all(
-        n == size if isinstance(n, int) else found.setdefault(n, size) == size for n, size in zip(sizes, shape, strict=True)
+        n == size if isinstance(n, int) else variables.setdefault(n, size) == size for n, size in zip(sizes, shape, strict=True)
     )
 
 

@@ -128,8 +128,8 @@ class _ByGraphs(ABC):
         trace = _trace_of(node.cotangents)
         if node.active == self.linear_in(len(node.active)):
             graph, others = self.reverse(node.attrs, node.types), [t for t in node.operands if t is not None]
-            found = iter(self.linear_map(trace, graph, others, node.cotangents))
-            return [next(found) if a else None for a in node.active]
+            terms = iter(self.linear_map(trace, graph, others, node.cotangents))
+            return [next(terms) if a else None for a in node.active]
         graph = self.graph(node.attrs, node.types)
         require_linear(self.sets.whole, graph, node.active, "active inputs")
         return nested.pull_back(trace, graph, node.operands, node.active, node.cotangents, self.sets.linear)
@@ -186,8 +186,8 @@ class _Op(_ByGraphs):
         graph, trace = self.graph(attrs, [t.value_type for t in operands]), operands[0].trace
         require_linear(self.sets.whole, graph, linear, "active inputs")
         values, tangents = ([t if t.linear is active else None for t in operands] for active in (False, True))
-        found = nested.push_forward(trace, graph, values, tangents, self.sets.linear)
-        return [_zeros(trace, o.type) if t is None else t for o, t in zip(graph.outputs, found, strict=True)]
+        pushed = nested.push_forward(trace, graph, values, tangents, self.sets.linear)
+        return [_zeros(trace, o.type) if t is None else t for o, t in zip(graph.outputs, pushed, strict=True)]
 
     def jvp_by_graph(self, node: JVP) -> Sequence[Term | None]:
         graph = self.derivative("jvp", node.attrs, [t.value_type for t in node.operands])
@@ -261,8 +261,8 @@ class _Derivative(_ByGraphs):
         terms = [trace.source(t, linear=False) for t in operands]
         primal, tangents = terms[: self.n_primal], terms[self.n_primal :]
         moving = self.linear_in(len(reverse.inputs))
-        found = nested.pull_back(trace, reverse, [*primal, *[None] * len(y)], moving, tangents, self.sets.linear)[self.n_primal :]
-        outputs = zip(y, operands[len(x) :], found, strict=False)
+        pulled = nested.pull_back(trace, reverse, [*primal, *[None] * len(y)], moving, tangents, self.sets.linear)[self.n_primal :]
+        outputs = zip(y, operands[len(x) :], pulled, strict=False)
         dense = [as_output(k.name, _zeros(trace, tangent_type(t)) if ct is None else ct) for k, t, ct in outputs]
         graph = recorded(trace, self.name, list(map(Input, keys, operands)), dense)
         return drop_dead_nodes([graph], 0)[0]

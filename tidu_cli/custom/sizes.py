@@ -27,15 +27,15 @@ def sizes(definitions: Sequence[OpDefinition], order: Iterable[str]) -> Sizes:
     """
     by_name = {d.name: d for d in definitions}
     values: dict[str, int] = {}  # of what is computed
-    found: dict[str, int] = {}
+    largest: dict[str, int] = {}
     for name in order:
         if name in by_name:
             values[name] = _size(by_name[name].graphs["forward"], values)
     for name in values:
         graphs = by_name[name].graphs
         # A derivative through `forward` goes through those of the ops in it; any other computes what its own graph says.
-        found[name] = max(_size(graph, found if kind == "forward" else values) for kind, graph in graphs.items())
-    return found
+        largest[name] = max(_size(graph, largest if kind == "forward" else values) for kind, graph in graphs.items())
+    return largest
 
 
 def _size(graph: SourceGraph, sizes: Sizes) -> int:

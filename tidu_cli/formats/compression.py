@@ -52,7 +52,7 @@ class _Readable(Protocol):
 
 def compression_of(first: bytes) -> str | None:
     """The compression that a file of these first bytes has."""
-    return next((found for magic, found in _MAGIC.items() if first.startswith(magic)), None)
+    return next((name for magic, name in _MAGIC.items() if first.startswith(magic)), None)
 
 
 class Unpacked:

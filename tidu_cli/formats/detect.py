@@ -55,7 +55,7 @@ def format_found(path: str) -> str | None:
             return format_.name
         if _TABLE.match(source.head(_HEAD)):
             return "table"
-    return next((found for beginning, found in _BEGINNINGS.items() if first.startswith(beginning)), None)
+    return next((name for beginning, name in _BEGINNINGS.items() if first.startswith(beginning)), None)
 
 
 _VERSION = re.compile(rb'"tidu"\s*:\s*1\s*[,}]|\xa4tidu\x01')
@@ -65,9 +65,9 @@ _VERSION = re.compile(rb'"tidu"\s*:\s*1\s*[,}]|\xa4tidu\x01')
 def holds_document(path: str) -> bool:
     """Whether a file is a document or a library of tidu's, or a model of another system. Raises OSError."""
     try:
-        found = format_found(path)
-        if found not in OWN:
-            return is_foreign(found)
+        format_ = format_found(path)
+        if format_ not in OWN:
+            return is_foreign(format_)
         with open(path, "rb") as file:
             return _VERSION.search(Source(file, unpacked=True).head(_HEAD)) is not None
     except TiduError:  # a damaged archive
@@ -162,10 +162,10 @@ def read_constant(text: str, where: str) -> Any:
 
 def _json(text: str | bytes, where: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
             raise DocumentError(f"{where}: the key {repeated(key for key, _ in pairs)!r:.60} occurs twice")
-        return found
+        return entries
 
     try:
         return json.loads(text.decode("utf-8-sig") if isinstance(text, bytes) else text, object_pairs_hook=once)

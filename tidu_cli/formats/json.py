@@ -88,7 +88,7 @@ def json_text(value: object, indent: int | None = None) -> str:
     """The text of plain data. Raises ValueError for floats that are not finite."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     # Only strings hold such characters, and an escape there stands for the same.
-    return text if text.isascii() and "\x7f" not in text else _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() and "\x7f" not in text else _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _WORDS = {
@@ -175,9 +175,9 @@ def _plain(data: bytearray, require_room: Callable[[bytearray], None]) -> object
     if len(data) >= LARGE and not may_have_halves:
         from tidu_cli.formats.pieces import parsed_in_pieces
 
-        found = parsed_in_pieces(data, strict, keys_once, require_room)
-        if found is not None and not beside:
-            return found
+        plain = parsed_in_pieces(data, strict, keys_once, require_room)
+        if plain is not None and not beside:
+            return plain
     require_room(data)
     try:
         text = data.decode()

@@ -138,10 +138,10 @@ class _Reader:
         return entries
 
     def _entries(self, n: int) -> list[object]:
-        found = list(islice(self._unpacker, n))
-        if len(found) < n:
+        entries = list(islice(self._unpacker, n))
+        if len(entries) < n:
             raise msgpack.OutOfData
-        return found
+        return entries
 
     def _length(self, header: Callable[[], int]) -> int | None:
         """How many entries the next value has, whose `header` this reads; None if it is of another kind."""
@@ -151,10 +151,10 @@ class _Reader:
             return None
 
     def _bytes(self, n: int) -> bytes:
-        found: bytes = self._unpacker.read_bytes(n)
-        if len(found) < n:
+        data: bytes = self._unpacker.read_bytes(n)
+        if len(data) < n:
             raise msgpack.OutOfData
-        return found
+        return data
 
 
 class _Resumed:

@@ -108,6 +108,6 @@ def _joined(outline: bytearray, lists: list[Listed], settings: dict[str, Any]) -
     except (ValueError, RecursionError, TiduError):
         return None
     graphs = plain.get("graphs") if isinstance(plain, dict) else None
-    found = [graph.get("nodes") for graph in graphs if isinstance(graph, dict)] if isinstance(graphs, list) else []
+    node_lists = [graph.get("nodes") for graph in graphs if isinstance(graph, dict)] if isinstance(graphs, list) else []
     # Elsewhere, say under meta, a list must be a list; and a blank in a string is none.
-    return plain if sum(isinstance(nodes, Listed) for nodes in found) == len(lists) else None
+    return plain if sum(isinstance(nodes, Listed) for nodes in node_lists) == len(lists) else None

@@ -86,8 +86,8 @@ def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = K
     """
     source = as_source(data)
     with _errors_of(where), no_collection():
-        plain, found = parse(source)
-        return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), found
+        plain, format_ = parse(source)
+        return _read_library(plain, where, primitives) if _is_library(plain) else _read(plain, primitives), format_
 
 
 def parse_library(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> PrimitiveSet:
@@ -324,15 +324,15 @@ def _output(declaration: OutputDeclaration, reader: NodeReader, linear: bool) ->
     argument = reader.argument(declaration.value)
     if linear and argument < 0:
         raise DocumentError("is a value of another graph, not linear in the inputs of this one; zero is null")
-    found = reader.type_of(argument)
-    if found is None:
+    actual = reader.type_of(argument)
+    if actual is None:
         if type_ is None:
             raise DocumentError("is a detached value of unknown type; give the output's type")
         reader.adopt(argument, type_)
-        found = type_
-    elif type_ is not None and type_ != found:
-        raise DocumentError(f"declares type {type_}, but its value has type {found}")
-    return Output(key, argument, found, declaration.meta)
+        actual = type_
+    elif type_ is not None and type_ != actual:
+        raise DocumentError(f"declares type {type_}, but its value has type {actual}")
+    return Output(key, argument, actual, declaration.meta)
 
 
 def _bindings(bindings: Iterable[BindingData], graphs: Sequence[Graph]) -> Iterator[Binding]:

@@ -82,14 +82,14 @@ def write_pieces(pieces: Iterable[Piece], path: str | None, kind: Kind = "data")
 
 def write_first(pieces: Iterable[Piece], path: str, rest: Callable[[], T], kind: Kind = "data") -> T:
     """Write to a file, and then do the rest; give what that gives. If it fails, the file is as it was. Raises likewise."""
-    found: list[T] = []
+    results: list[T] = []
 
     def both() -> Iterator[Piece]:
         yield from pieces
-        found.append(rest())  # after which the file is complete, and gets its name
+        results.append(rest())  # after which the file is complete, and gets its name
 
     write_pieces(both(), path, kind)
-    return found[0]
+    return results[0]
 
 
 def _write(file: BinaryIO, pieces: Iterable[Piece]) -> int:
@@ -185,10 +185,10 @@ def write_document(document: Document, path: str | None, format: str, **how: Any
 
 
 def _written(document: Document, name: str, beside: str | None, options: Mapping[str, Any]) -> Written:
-    if (found := format_named(name)) is None:
+    if (format_ := format_named(name)) is None:
         raise ValueError(f"unknown format {name!r}")
     with blaming(name):
-        return found.write(document, beside, options)
+        return format_.write(document, beside, options)
 
 
 def heading(document: Document) -> dict[str, object]:
@@ -211,5 +211,5 @@ def _declaration(record: RecordType) -> dict[str, object]:
 
 def bindings(document: Document) -> dict[str, object]:
     """The field after the graphs, if there are bindings."""
-    found = [{"input": key_to_json(b.key), "value": [b.graph, b.value]} for b in document.bindings]
-    return {"bindings": found} if found else {}
+    entries = [{"input": key_to_json(b.key), "value": [b.graph, b.value]} for b in document.bindings]
+    return {"bindings": entries} if entries else {}

@@ -15,16 +15,16 @@ from tidu_cli.graph.select import listed
 from tidu_cli.render.words.phrases import expression
 
 
-def lines(found: Comparison, data: dict[str, Any]) -> Iterator[str]:
+def lines(compared: Comparison, data: dict[str, Any]) -> Iterator[str]:
     """A line for each thing that differs, of data as `to_data` gives it, and at last one of values."""
     for what in ("inputs", "outputs"):
         for side, keys in data[f"{what}_only"].items():
             if keys:
                 yield f"{what} only in {side.upper()}: {listed(keys)}"
-    for what, ports in (("input", found.input_types), ("output", found.output_types)):
+    for what, ports in (("input", compared.input_types), ("output", compared.output_types)):
         for port in ports:
             yield f"{what} '{port.of}' is {told_apart(port.a, port.b)}"
-    for types, value in zip(found.value_types, data["value_types"], strict=True):
+    for types, value in zip(compared.value_types, data["value_types"], strict=True):
         yield f"{value['value']} is {told_apart(types.a, types.b)}"
     if data["computed_differently"]:
         yield f"outputs computed differently: {listed(data['computed_differently'])}"
@@ -44,18 +44,18 @@ def lines(found: Comparison, data: dict[str, Any]) -> Iterator[str]:
 
 def difference(a: Document, b: Document, *, exact: bool = False) -> tuple[Comparison, dict[str, Any]]:
     """How two documents differ, and the JSON form of that: "same", and where; with `exact` also graph by graph, as "structure"."""
-    found = compare(a, b)
+    compared = compare(a, b)
     told = structural_differences(a, b) if exact else iter(())
     first = list(islice(told, _LISTED))
     structure = {"structure": first, "more_structure": sum(1 for _ in told)} if exact else {}
-    return found, {"same": found.same and not first, **to_data(found, a, b), **structure}
+    return compared, {"same": compared.same and not first, **to_data(compared, a, b), **structure}
 
 
 _LISTED = 10
 """As many differences of structure are listed."""
 
 
-def to_data(found: Comparison, a: Document, b: Document) -> dict[str, Any]:
+def to_data(compared: Comparison, a: Document, b: Document) -> dict[str, Any]:
     """The JSON form of a comparison."""
 
     def keys(pair: tuple[Sequence[Key], Sequence[Key]]) -> dict[str, list[str]]:
@@ -65,18 +65,18 @@ def to_data(found: Comparison, a: Document, b: Document) -> dict[str, Any]:
         return [{"key": str(d.of), **texts(d.a, d.b)} for d in differences]
 
     return {
-        "inputs_only": keys(found.inputs_only),
-        "outputs_only": keys(found.outputs_only),
-        "input_types": types(found.input_types),
-        "output_types": types(found.output_types),
-        "value_types": [{"value": _value(a, d.of)["expression"], **texts(d.a, d.b)} for d in found.value_types],
-        "computed_differently": list(map(str, found.computed)),
+        "inputs_only": keys(compared.inputs_only),
+        "outputs_only": keys(compared.outputs_only),
+        "input_types": types(compared.input_types),
+        "output_types": types(compared.output_types),
+        "value_types": [{"value": _value(a, d.of)["expression"], **texts(d.a, d.b)} for d in compared.value_types],
+        "computed_differently": list(map(str, compared.computed)),
         "places": [
             {"output": str(place.key), "reason": place.reason or None, "a": _value(a, place.a), "b": _value(b, place.b)}
-            for place in found.places
+            for place in compared.places
         ],
-        "n_places": found.n_places,
-        "values": {"shared": found.shared, "only_a": dict(found.values_only[0]), "only_b": dict(found.values_only[1])},
+        "n_places": compared.n_places,
+        "values": {"shared": compared.shared, "only_a": dict(compared.values_only[0]), "only_b": dict(compared.values_only[1])},
     }
 
 
@@ -85,8 +85,8 @@ def _value(document: Document, place: Place | None) -> dict[str, Any]:
     if place is None:
         return {"expression": "0"}
     definitions = Definitions(document)
-    data, found = {"expression": expression(definitions, place)}, definitions[place]
-    return data | ({"graph": document.graphs[found.graph].name, "node": found.node} if isinstance(found, Application) else {})
+    data, maker = {"expression": expression(definitions, place)}, definitions[place]
+    return data | ({"graph": document.graphs[maker.graph].name, "node": maker.node} if isinstance(maker, Application) else {})
 
 
 def _ops(ops: dict[str, int]) -> str:

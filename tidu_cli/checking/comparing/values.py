@@ -69,8 +69,8 @@ class Comparison(Frozen, slots=False):
     @property
     def same(self) -> bool:
         """Whether nothing differs."""
-        found = (*self.inputs_only, *self.outputs_only, self.input_types, self.output_types, self.value_types, self.computed)
-        return not any(found)
+        differences = (*self.inputs_only, *self.outputs_only, self.input_types, self.output_types, self.value_types, self.computed)
+        return not any(differences)
 
 
 def compare(a: Document, b: Document) -> Comparison:
@@ -95,8 +95,8 @@ def compare(a: Document, b: Document) -> Comparison:
         # Types follow from those of inputs and detached values: where inputs' types differ, so do others, and it says nothing new.
         value_types=() if input_types else tuple(_value_types(one, other)),
         computed=computed,
-        places=tuple(walk.found),
-        n_places=walk.n_found,
+        places=tuple(walk.places),
+        n_places=walk.n_places,
         shared=sum(one.values[digest][0] != _DETACHED for digest in shared),
         values_only=(_ops(one, shared), _ops(other, shared)),
     )
@@ -167,8 +167,8 @@ class _Walk:
         self.a, self.b = a, b
         self.met_a: set[bytes] = set()
         self.met_b: set[bytes] = set()
-        self.found: list[Difference] = []
-        self.n_found = 0
+        self.places: list[Difference] = []
+        self.n_places = 0
 
     def same_output(self, slot: _Slot) -> bool:
         """Whether A and B compute this output in the same way; if not, where they differ is noted."""
@@ -210,9 +210,9 @@ class _Walk:
         return ""
 
     def _note(self, key: Key, a: Place | None, b: Place | None, reason: str) -> None:
-        self.n_found += 1
-        if len(self.found) < PLACES:
-            self.found.append(Difference(key, a, b, reason))
+        self.n_places += 1
+        if len(self.places) < PLACES:
+            self.places.append(Difference(key, a, b, reason))
 
 
 def _without(ours: Iterable[T], others: Container[T]) -> tuple[T, ...]:

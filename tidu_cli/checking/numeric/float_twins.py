@@ -109,13 +109,13 @@ def _twins(case: Case, operands: Sequence[Term], twins: Sequence[Term | None], r
         return _as_real(operands[k]) if is_real[k] else operands[k]
 
     ahead = [twin if twin is not None and k in moved else still(k) for k, twin in enumerate(twins)]
-    found = _of_reals(case, ahead, types, is_real, has_twin)
+    reals = _of_reals(case, ahead, types, is_real, has_twin)
     if primitive.rules.integers == "moved" or _leaves_datetimes(case):
         # The twin starts from the value that there is: it is that, and what the twin has moved.
         behind = _of_reals(case, [still(k) for k in range(len(operands))], types, is_real, has_twin)
-        pairs = zip(results, found, behind, strict=True)
-        found = [None if x is None or y is None else _sum(_as_real(value), x, y) for value, x, y in pairs]
-    return found
+        pairs = zip(results, reals, behind, strict=True)
+        reals = [None if x is None or y is None else _sum(_as_real(value), x, y) for value, x, y in pairs]
+    return reals
 
 
 def _of_reals(
@@ -131,9 +131,9 @@ def _of_reals(
             continue
         # Positions are integers also of floats, and have no twin.
         pairs = zip(made, case.results, has_twin, strict=True)
-        found = [new if due and new.value_type == real_type(t) else None for new, t, due in pairs]
-        if any(found):
-            return found
+        twins = [new if due and new.value_type == real_type(t) else None for new, t, due in pairs]
+        if any(twins):
+            return twins
     return [None] * len(case.results)
 
 

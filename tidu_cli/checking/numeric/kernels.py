@@ -74,8 +74,8 @@ def _types_agree(graph: Graph, case: Case, primitives: PrimitiveSet, x: Arrays) 
     import numpy as np
 
     kernel = primitives[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
-    found = kernel(*[together(x, i.key, i.type) for i in graph.inputs])
-    results = apart(graph.outputs, found if len(graph.outputs) != 1 else (found,))
+    values = kernel(*[together(x, i.key, i.type) for i in graph.inputs])
+    results = apart(graph.outputs, values if len(graph.outputs) != 1 else (values,))
     due = {p: t for o in graph.outputs for p, t in leaf_types(o.key, o.type).items()}
     return all((y.dtype, y.shape) == (numpy_dtype(np, due[p].dtype), due[p].shape) for p, y in results.items())
 

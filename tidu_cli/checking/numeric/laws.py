@@ -167,7 +167,7 @@ def _verdicts(
     laws = _laws(whole, primitives, fixed)
     if laws is None:
         return _integers_verdict(whole, primitives, drawing, fixed)
-    found: dict[str, float] = {}
+    errors: dict[str, float] = {}
     points: dict[str, tuple[Arrays, Arrays]] = {}
     ran_on: dict[str, str] = {}
     x: Arrays | None = None
@@ -177,23 +177,23 @@ def _verdicts(
             for law, error in laws.errors(x, v, w, v2, draw_all(rng, laws.images)).items():
                 if isinstance(error, StepsError):
                     ran_on.setdefault(law, str(error))
-                elif error is not None and law not in found:
-                    found[law], points[law] = error, (x, v)
-            if found.keys() >= {
+                elif error is not None and law not in errors:
+                    errors[law], points[law] = error, (x, v)
+            if errors.keys() >= {
                 law for law in LAWS if (laws.resolved or law not in _BY_QUOTIENTS) and (laws.vjp or law != "adjoint")
             }:
                 break
     except StepsError as error:  # at a point: no law can be tried there
         ran_on = dict.fromkeys(LAWS, str(error)) | ran_on
     bounds = {law: (TOLERANCE if law in _BY_QUOTIENTS else EXACT).get(laws.precision, 0.0) for law in LAWS}
-    verdicts = [Verdict(law, found.get(law), bounds[law]) for law in LAWS if law != "adjoint" or laws.vjp]
+    verdicts = [Verdict(law, errors.get(law), bounds[law]) for law in LAWS if law != "adjoint" or laws.vjp]
     judged = [v if v.ok else laws.blamed(v, *points[v.law], graph.inputs) for v in verdicts]
     if not all(v.ok and v.error is not None for v in verdicts):
         why = () if x is None else tuple(reasons(whole, primitives, x))
-        steps = {law: (text,) for law, text in ran_on.items() if law not in found}
+        steps = {law: (text,) for law, text in ran_on.items() if law not in errors}
         judged = [v if v.ok and v.error is not None else replace(v, why=(*steps.get(v.law, ()), *why)) for v in judged]
     # Datetimes far from 1970 have too many digits for difference quotients.
-    if "jvp" not in found or any(holds(i.type, INTEGERS) for i in graph.inputs):
+    if "jvp" not in errors or any(holds(i.type, INTEGERS) for i in graph.inputs):
         judged += _integers_verdict(whole, primitives, drawing, fixed)
     return judged
 
@@ -245,14 +245,14 @@ class _Laws(Frozen, slots=False):
         if self.resolved:
             laws["jvp"] = lambda: difference(smooth.f, at, smooth.of(v), pushed(), self.images)
             laws["second"] = second
-        found: dict[str, float | StepsError | None] = {}
+        errors: dict[str, float | StepsError | None] = {}
         for law, error in laws.items():
             try:
                 with np.errstate(invalid="ignore"):  # of derivatives that are infinite
-                    found[law] = error()
+                    errors[law] = error()
             except StepsError as ran_on:
-                found[law] = ran_on
-        return found
+                errors[law] = ran_on
+        return errors
 
     def blamed(self, verdict: Verdict, x: Arrays, v: Arrays, inputs: Sequence[Input]) -> Verdict:
         """The verdict with the point where it was reached, and of the derivative the arrays by which it is wrong."""
@@ -308,10 +308,10 @@ def _vjp(tangents: Document, primitives: PrimitiveSet) -> Map | None:
 
 def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawing, fixed: Container[Key]) -> list[Verdict]:
     """The verdict on derivatives by integers and datetimes, if outputs depend on some as numbers: that they are those by floats."""
-    found = float_twin(inline(whole, primitives=primitives), primitives)
-    if found is None:
+    twin = float_twin(inline(whole, primitives=primitives), primitives)
+    if twin is None:
         return []
-    graph, wrt = whole.head, [key for key in found[1] if key not in fixed]
+    graph, wrt = whole.head, [key for key in twin[1] if key not in fixed]
     if not wrt:
         return []
     first = whole.next_pass()
@@ -321,7 +321,7 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     linear = linearize(whole, wrt, outputs=[o.key for o in outputs], primitives=primitives)
     jvp = compiled(linear, primitives, drop=1)
     vjp = _vjp(linear, primitives)
-    of_twin = compiled_twin(found, wrt, outputs, first, primitives)
+    of_twin = compiled_twin(twin, wrt, outputs, first, primitives)
     directions = {p: t for i in graph.inputs if i.key in wrt for p, t in _tangents(i, None).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, None).items()}
     _require_memory((f, jvp, vjp or jvp, of_twin.jvp), directions, images)

@@ -102,11 +102,11 @@ def cotangent_owners(document: Document) -> Mapping[int, Sequence[Place]]:
         again = transpose(linearize(added, [*wrt, *owners], outputs=outputs, pass_number=head.linear))
     except TiduError:
         return {}
-    found = digests(_without_added(again, document, g, old))[-1]
+    head_digests = digests(_without_added(again, document, g, old))[-1]
     known: dict[bytes, list[Place]] = {}
     for output in again.head.outputs:
         if output.value is not None and output.value >= 0 and (e := Key(output.key.name, output.key.path[:-1])) in owners:
-            known.setdefault(found[output.value], []).append((g, owners[e]))
+            known.setdefault(head_digests[output.value], []).append((g, owners[e]))
     return {value: known[digest] for value, digest in enumerate(digests(document)[-1]) if digest in known}
 
 
@@ -157,10 +157,10 @@ def _without_added(again: Document, document: Document, g: int, old: Sequence[in
 
 def computed_from(logical: LogicalGraph, inputs: Container[Key], how: Callable[[Iterable[int]], bool]) -> bytearray:
     """For each flat id whether it is computed from one of these inputs (`any`), or from them and constants alone (`all`)."""
-    found = bytearray(logical.n_values)
+    flags = bytearray(logical.n_values)
     for key, flat in logical.source.items():
-        found[flat] |= key in inputs
+        flags[flat] |= key in inputs
     for g, graph in enumerate(logical.document.graphs):
         for _, operands, first, after in forwards(graph, logical.args[g], logical.base[g]):
-            found[first:after] = bytes([how(found[operand] for operand in operands)]) * (after - first)
-    return found
+            flags[first:after] = bytes([how(flags[operand] for operand in operands)]) * (after - first)
+    return flags

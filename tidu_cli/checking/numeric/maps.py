@@ -34,8 +34,8 @@ class Map:
 
     def __call__(self, arrays: Arrays) -> Arrays:
         """The outputs' arrays; inputs of which there are none are zeros."""
-        found = self.program.run({i.key: together(arrays, i.key, i.type) for i in self.program.inputs})
-        return apart(self.outputs, found)
+        values = self.program.run({i.key: together(arrays, i.key, i.type) for i in self.program.inputs})
+        return apart(self.outputs, values)
 
     @cached_property
     def outputs(self) -> list[Output]:

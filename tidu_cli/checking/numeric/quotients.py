@@ -187,7 +187,7 @@ def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays) -> list[str]:
     outputs = tuple(Output(key, value, graph.type_of(value)) for value, key in values.items())
     program = compile_graph(replace(graph, outputs=outputs), primitives)
     arrays = dict(zip(values, program.run({i.key: together(x, i.key, i.type) for i in program.inputs}), strict=True))
-    found = []
+    lines = []
     for node in asked:
         case, first = graph.case(node), graph.firsts[node]
         rule = primitives[case.op].rules.singular
@@ -197,5 +197,5 @@ def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays) -> list[str]:
         with np.errstate(all="ignore"):
             text = rule(np, case.attrs, operands, results)
         if text:
-            found.append(f"{graph.describe(node)}: {text}")
-    return found
+            lines.append(f"{graph.describe(node)}: {text}")
+    return lines

@@ -104,26 +104,26 @@ def together(arrays: Mapping[Leaf, NDArray[Any]], key: Key, type_: Type, path: P
         return tuple(together(arrays, key, field, (*path, name)) for name, field in type_.fields)
     import numpy as np
 
-    found = arrays.get(Leaf(key, path))
-    return zeros(np, type_) if found is None else found
+    array = arrays.get(Leaf(key, path))
+    return zeros(np, type_) if array is None else array
 
 
 def apart(ports: Sequence[Input | Output], values: Iterable[Any]) -> Arrays:
     """The arrays of values: the inverse of `together`, also where fields are structurally zero (None)."""
-    found: Arrays = {}
+    arrays: Arrays = {}
     for port, value in zip(ports, values, strict=True):
-        _take_apart(found, port.key, (), port.type, value)
-    return found
+        _take_apart(arrays, port.key, (), port.type, value)
+    return arrays
 
 
-def _take_apart(found: Arrays, key: Key, path: Path, type_: Type, value: Any) -> None:
+def _take_apart(arrays: Arrays, key: Key, path: Path, type_: Type, value: Any) -> None:
     if isinstance(type_, RecordType):
         for k, (name, field) in enumerate(type_.fields):
-            _take_apart(found, key, (*path, name), field, None if value is None else value[k])
+            _take_apart(arrays, key, (*path, name), field, None if value is None else value[k])
         return
     import numpy as np
 
-    found[Leaf(key, path)] = np.asarray(zeros(np, type_) if value is None else value)
+    arrays[Leaf(key, path)] = np.asarray(zeros(np, type_) if value is None else value)
 
 
 Intervals = Mapping[Key, tuple[float, float]]

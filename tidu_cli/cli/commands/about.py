@@ -43,6 +43,6 @@ class _Topic(click.Choice[str]):
 def help(ctx: click.Context, topic: str | None) -> None:
     """Print the help of tidu, or of a command, as --help does."""
     root = ctx.find_root()
-    if topic is not None and isinstance(root.command, click.Group) and (found := root.command.get_command(root, topic)):
-        root = found.context_class(found, info_name=topic, parent=root)
+    if topic is not None and isinstance(root.command, click.Group) and (named := root.command.get_command(root, topic)):
+        root = named.context_class(named, info_name=topic, parent=root)
     click.echo(root.get_help(), data_stream(), color=root.color)

@@ -127,10 +127,10 @@ def _of_files(
         subject, name = load_subject(path, files, shared=len(paths) > 1)
         where = None if path == "-" else path
         known = known_primitives()
-        found = check_subject(subject, name, shown(path), asked, known, options, path=where, plain=is_plain())
-        if found.imported is not None:
-            tell_notes(path, found.imported)
-        yield shown(path), found.title, found.report
+        checked = check_subject(subject, name, shown(path), asked, known, options, path=where, plain=is_plain())
+        if checked.imported is not None:
+            tell_notes(path, checked.imported)
+        yield shown(path), checked.title, checked.report
 
 
 def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:

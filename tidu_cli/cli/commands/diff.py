@@ -33,7 +33,7 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
     from tidu_cli.checking.comparing.report import lines as lines_of
 
     (one, other), _, _ = load_all([a, b])
-    found, data = difference(one, other, exact=exact)
+    compared, data = difference(one, other, exact=exact)
     same = data["same"]
     if as_json:
         emit_json(data)
@@ -43,7 +43,7 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
         lines = [f"{shown(a)} and {shown(b)} differ"]
         if not brief:
             more = data.get("more_structure", 0)
-            lines += [*lines_of(found, data), *data.get("structure", ()), *([f"... {more} more"] if more else [])]
+            lines += [*lines_of(compared, data), *data.get("structure", ()), *([f"... {more} more"] if more else [])]
         emit_lines(lines)
     if not same:
         click.get_current_context().exit(1)

@@ -64,8 +64,8 @@ def _coloured(line: str) -> str:
     return (click.style(head, bold=True) if head else "") + bracket + _PARTS.sub(_styled, rest)
 
 
-def _styled(found: re.Match[str]) -> str:
-    return click.style(found[0], **_COLOURS[str(found.lastgroup)])
+def _styled(token: re.Match[str]) -> str:
+    return click.style(token[0], **_COLOURS[str(token.lastgroup)])
 
 
 _NAME = 32  # how much of a name the table shows

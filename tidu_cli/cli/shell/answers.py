@@ -91,9 +91,7 @@ class _Shell(ShellComplete):
 
     def complete(self) -> str:
         """The answer to the script: a line for each candidate."""
-        words, at = self.line()
-        found = candidates(self.cli, words, at)
-        return "\n".join(self.format_candidate(candidate) for candidate in found)
+        return "\n".join(map(self.format_candidate, candidates(self.cli, *self.line())))
 
     def format_candidate(self, candidate: Candidate) -> str:
         """A line of the answer."""
@@ -148,9 +146,9 @@ class Bash(_Shell):
         current = words[-1] if words and not words[-1].ended else Word()
         done = _before_last_break(current, sys.argv[3])
         lines = []
-        for found in candidates(self.cli, *self.line()):
-            rest = found.word[len(done) :] if found.word.startswith(done) else found.word
-            lines.append(f"{found.kind}\t{rest.rstrip('/') if found.is_path else rest if current.quote else _quoted(rest)}")
+        for candidate in candidates(self.cli, *self.line()):
+            rest = candidate.word[len(done) :] if candidate.word.startswith(done) else candidate.word
+            lines.append(f"{candidate.kind}\t{rest.rstrip('/') if candidate.is_path else rest if current.quote else _quoted(rest)}")
         return "\n".join(lines)
 
 

@@ -61,7 +61,7 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
             take(words)
     place = find(command, words[first + 1 :], at - first - 1)
     if place.parameter is not None:
-        return [found._replace(word=place.before + found.word) for found in _of_parameter(place)]
+        return [candidate._replace(word=place.before + candidate.word) for candidate in _of_parameter(place)]
     return _options(command, place.incomplete) if place.incomplete.startswith("-") else []
 
 
@@ -73,11 +73,11 @@ def _about(name: str) -> str:
 def _abouts() -> dict[str, str]:
     # A line at the top of each command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
     folder = os.path.join(os.path.dirname(__file__), "..", "commands")
-    found: dict[str, str] = {}
+    abouts: dict[str, str] = {}
     for file in filter(lambda file: file.endswith(".py"), os.listdir(folder)):
         with open(os.path.join(folder, file), encoding="utf-8") as source:
-            found |= re.findall(r'^(?:""")?tidu (\w+): (.*?)(?:""")?$', source.read(), re.MULTILINE)
-    return found
+            abouts |= re.findall(r'^(?:""")?tidu (\w+): (.*?)(?:""")?$', source.read(), re.MULTILINE)
+    return abouts
 
 
 def _options(command: click.Command, incomplete: str) -> list[Candidate]:
@@ -94,9 +94,9 @@ def _of_parameter(place: Cursor) -> Iterable[Candidate]:
         return [Candidate(str(choice)) for choice in choices if str(choice).startswith(place.incomplete)]
     offer = _OFFERS.get(param.opts[0] if isinstance(param, click.Option) else param.name or "")
     try:
-        found = [] if offer is None else list(offer(place))
+        offered = [] if offer is None else list(offer(place))
         begun = place.incomplete
-        return [c for c in found if c.is_path or (c.word.startswith(begun) and not (c.goes_on and c.word == begun))]
+        return [c for c in offered if c.is_path or (c.word.startswith(begun) and not (c.goes_on and c.word == begun))]
     except (TiduError, OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError):
         return []
 
@@ -260,12 +260,12 @@ def _sources(place: Cursor) -> Iterator[Candidate]:
         functions = source_named("function").functions(os.path.expanduser(file))
         yield from (Candidate(f"{file}:{name}", text) for name, text in functions.items())
     else:
-        yield from (_of_python(found) for found in _files(place.incomplete, (".py",)))
+        yield from (_of_python(candidate) for candidate in _files(place.incomplete, (".py",)))
 
 
-def _of_python(found: Candidate) -> Candidate:
+def _of_python(candidate: Candidate) -> Candidate:
     """A file of Python, of which a function is to be named; any other as it is."""
-    return Candidate(f"{found.word}:", goes_on=True) if found.word.endswith(".py") else found
+    return Candidate(f"{candidate.word}:", goes_on=True) if candidate.word.endswith(".py") else candidate
 
 
 def _documents_and_sources(place: Cursor) -> Iterator[Candidate]:
@@ -282,13 +282,13 @@ def _files(incomplete: str, suffixes: tuple[str, ...], before: str = "") -> Iter
     folder, start = os.path.split(incomplete)
     folder = os.path.expanduser(folder)
     with os.scandir(folder or ".") as entries:
-        found = sorted(
+        listing = sorted(
             (entry.name, entry.is_dir())
             for entry in entries
             if entry.name.startswith(start) and entry.name.startswith(".") <= start.startswith(".") and entry.name.isprintable()
         )
-    fitting = [name for name, is_folder in found if not is_folder and name.lower().endswith(suffixes)]
-    for name, is_folder in found:
+    fitting = [name for name, is_folder in listing if not is_folder and name.lower().endswith(suffixes)]
+    for name, is_folder in listing:
         path = before + os.path.join(folder, name)
         if is_folder:
             yield Candidate(f"{path}/", goes_on=True, is_path=True)
@@ -316,8 +316,8 @@ def _primitives(place: Cursor) -> Iterator[Candidate]:
 def _plugins(place: Cursor) -> Iterator[Candidate]:
     from tidu_cli.custom.packages import announced
 
-    found = {package.name: str(package) for known in announced().values() for package in known.packages}
-    return (Candidate(name, text) for name, text in sorted(found.items()) if name not in place.taken)
+    packages = {package.name: str(package) for known in announced().values() for package in known.packages}
+    return (Candidate(name, text) for name, text in sorted(packages.items()) if name not in place.taken)
 
 
 _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {

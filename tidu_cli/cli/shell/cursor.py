@@ -47,8 +47,8 @@ def find(command: click.Command, words: Sequence[str], at: int) -> Cursor:
     parsed, superfluous, _ = parser.parse_args([*words[:at], before + _CURSOR, *words[at + 1 :]])
     owner, arguments, given = None, [], {}
     for param in command.params:
-        found = parsed.get(str(param.name))
-        values = [found] if isinstance(found, str) else list(found) if isinstance(found, list | tuple) else []
+        taken = parsed.get(str(param.name))
+        values = [taken] if isinstance(taken, str) else list(taken) if isinstance(taken, list | tuple) else []
         if _CURSOR in values:
             owner = param
             values.remove(_CURSOR)

@@ -67,8 +67,8 @@ def _admitted(primal: Type) -> list[tuple[str, str]]:
     natural = tangent_type(primal)
     if isinstance(primal, TensorType):
         others = [t.dtype for t in admitted(primal) if t != natural]
-        found = [(_open(natural), "the natural one"), *((dtype, "") for dtype in others)]
-        return [*found, (_open(structural(primal.shape)), "a count of units")] if primal.dtype.startswith("datetime") else found
+        choices = [(_open(natural), "the natural one"), *((dtype, "") for dtype in others)]
+        return [*choices, (_open(structural(primal.shape)), "a count of units")] if primal.dtype.startswith("datetime") else choices
     assert isinstance(natural, RecordType)
     parts = [(f"{{{name}: {_open(field)}}}", "the other fields are zero") for name, field in natural.fields]
     return [(_open(natural), "the natural one"), *(parts if len(parts) > 1 and not natural.is_tuple else [])]

@@ -73,8 +73,8 @@ class Compressed(Frozen, slots=False):
         row = math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
         try:
             with _member(self.path, self.member) as file:
-                found, _, dtype = _header(file, f"{self.path}: {self.member}")
-                require_same(self, found, dtype)
+                held, _, dtype = _header(file, f"{self.path}: {self.member}")
+                require_same(self, held, dtype)
                 file.seek(start * row, os.SEEK_CUR)
                 data = file.read(math.prod(shape[:1]) * row)
             return np.frombuffer(data, self.dtype).reshape(shape).astype(native(self.dtype))
@@ -142,9 +142,9 @@ def located(path: str) -> Located:
     with open(path, "rb") as file:
         note_read(file)
         shape, fortran, dtype = _header(file, path)
-        found = Located(path, file.tell(), dtype, shape, fortran)
-    require_whole(found)
-    return found
+        array = Located(path, file.tell(), dtype, shape, fortran)
+    require_whole(array)
+    return array
 
 
 def members_of(path: str) -> Iterator[tuple[str, Located | Compressed]]:

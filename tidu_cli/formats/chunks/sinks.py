@@ -179,11 +179,11 @@ class Sink:
     def done(self) -> list[int]:
         """The chunks that are there and whole; others are removed."""
         there = [k for k in range(len(self.manifest)) if os.path.exists(self._file(k))]
-        found = [k for k in there if self._is_whole(k)]
-        self.damaged = sorted(set(there) - set(found))
+        whole = [k for k in there if self._is_whole(k)]
+        self.damaged = sorted(set(there) - set(whole))
         for k in self.damaged:
             self.discard(k)
-        return found
+        return whole
 
     def stamp(self, k: int) -> bytes:
         """The stamp of a chunk that is there."""

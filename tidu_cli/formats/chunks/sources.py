@@ -51,13 +51,13 @@ def source_of(path: str) -> Source:
     Where a file holds one array alone, its name may be left out. Raises DocumentError, UnknownNameError.
     """
     place, name = (path, "") if os.path.exists(path) or ":" not in path else path.rsplit(":", 1)
-    found = sources_of(place)
-    if name and name not in found:
-        raise UnknownNameError(f"{place}: no array '{name}'{did_you_mean(name, list(found))} (arrays: {listed(list(found))})")
-    if not name and len(found) != 1:
-        first = next(iter(found))
-        raise DocumentError(f"{place}: holds {counted(len(found), 'array')} ({listed(list(found))}); say which: {place}:{first}")
-    return found[name] if name else next(iter(found.values()))
+    arrays = sources_of(place)
+    if name and name not in arrays:
+        raise UnknownNameError(f"{place}: no array '{name}'{did_you_mean(name, list(arrays))} (arrays: {listed(list(arrays))})")
+    if not name and len(arrays) != 1:
+        first = next(iter(arrays))
+        raise DocumentError(f"{place}: holds {counted(len(arrays), 'array')} ({listed(list(arrays))}); say which: {place}:{first}")
+    return arrays[name] if name else next(iter(arrays.values()))
 
 
 def sources_of(path: str) -> dict[str, Source]:
@@ -93,13 +93,13 @@ def _of_directory(path: str) -> dict[str, Source]:
     if not names:
         raise DocumentError(f"{path}: holds no .npy or .npz files, and is not a zarr array or group")
     series: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for name in names:
         numbered = _NUMBERED.fullmatch(name)
         if numbered:
             series.setdefault((numbered[1].rstrip("-_."), numbered[3]), []).append((int(numbered[2]), name))
         else:
-            found |= _of_file(os.path.join(path, name))
+            sources |= _of_file(os.path.join(path, name))
     for (prefix, suffix), files in series.items():
         files.sort()
         for (before, name), (number, _) in pairwise(files):
@@ -108,14 +108,14 @@ def _of_directory(path: str) -> dict[str, Source]:
                 raise DocumentError(f"{os.path.join(path, name)}: chunk {before if number == before else before + 1} {told}")
         parts = [_of_file(os.path.join(path, name)) for _, name in files]
         if suffix == "npy":
-            found[prefix or Path(path).stem] = joined(path, [next(iter(p.values())) for p in parts], [name for _, name in files])
+            sources[prefix or Path(path).stem] = joined(path, [next(iter(p.values())) for p in parts], [name for _, name in files])
         else:
             for key in parts[0]:
                 lacking = next((name for p, (_, name) in zip(parts, files, strict=True) if key not in p), None)
                 if lacking:
                     raise DocumentError(f"{os.path.join(path, lacking)}: no array '{key}', which {files[0][1]} has")
-                found[key] = joined(path, [p[key] for p in parts], [name for _, name in files])
-    return found
+                sources[key] = joined(path, [p[key] for p in parts], [name for _, name in files])
+    return sources
 
 
 def absolute(source: Source) -> Source:
@@ -155,8 +155,8 @@ def stamp(file: str) -> bytes:
 
 
 def _state(path: str) -> bytes:
-    found = os.stat(path)
-    return f" {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\n".encode()
+    status = os.stat(path)
+    return f" {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n".encode()
 
 
 class Joined(Frozen, slots=False):
@@ -173,8 +173,8 @@ class Joined(Frozen, slots=False):
 
         if axis:
             return np.concatenate([part.read(start, stop, axis) for part in self.parts])
-        found = [part.read(max(start, a) - a, min(b, stop) - a) for part, a, b in self._holding(start, stop)]
-        return np.concatenate(found) if found else np.empty((0, *self.shape[1:]), native(self.dtype))
+        arrays = [part.read(max(start, a) - a, min(b, stop) - a) for part, a, b in self._holding(start, stop)]
+        return np.concatenate(arrays) if arrays else np.empty((0, *self.shape[1:]), native(self.dtype))
 
     def files(self, start: int, stop: int, axis: int = 0) -> tuple[str, ...]:
         """As `Source` says."""

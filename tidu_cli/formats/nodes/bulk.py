@@ -17,7 +17,7 @@ def args_in_range(
     code: Column[int], args: Column[int], arity: Sequence[int], n_results: Sequence[int], n: int, n_external: int
 ) -> bool:
     """What the plain way does."""
-    rows, found = array_of(code), array_of(args)
+    rows, arguments = array_of(code), array_of(args)
     n_args, n_values = np.asarray(arity, np.int32), np.asarray(n_results, np.int64)
     end = 0
     for block in blocks(0, len(rows)):
@@ -26,7 +26,7 @@ def args_in_range(
         n = int(after[-1])
         bound = np.repeat(after - own, n_args[rows[block]])
         start, end = end, end + len(bound)
-        read = found[start:end]
+        read = arguments[start:end]
         if (read >= bound).any() or (read < -n_external).any():
             return False
     return True
@@ -50,10 +50,10 @@ def distinct_externals(
     order = np.argsort(first)
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
-    chosen, found = first[order], array_of(args).copy()
-    negative = found < 0
-    found[negative] = ~number[which[~found[negative]]]
-    return Externals(column_of(array_of(pairs.first)[chosen]), column_of(array_of(pairs.second)[chosen])), column_of(found)
+    chosen, renumbered = first[order], array_of(args).copy()
+    negative = renumbered < 0
+    renumbered[negative] = ~number[which[~renumbered[negative]]]
+    return Externals(column_of(array_of(pairs.first)[chosen]), column_of(array_of(pairs.second)[chosen])), column_of(renumbered)
 
 
 def is_in_order(args: Column[int], external: Externals) -> bool:
@@ -85,9 +85,9 @@ def _handles(graph: Column[int], value: Column[int]) -> npt.NDArray[np.int64]:
 
 
 def _in_order_of_use(args: Column[int], n_external: int) -> bool:
-    found, n_used = array_of(args), 0
-    for block in blocks(0, len(found)):
-        some = found[block]
+    arguments, n_used = array_of(args), 0
+    for block in blocks(0, len(arguments)):
+        some = arguments[block]
         highest = np.maximum.accumulate(np.append(n_used - 1, ~some[some < 0]))
         if (highest[1:] - highest[:-1] > 1).any():
             return False
@@ -98,11 +98,11 @@ def _in_order_of_use(args: Column[int], n_external: int) -> bool:
 def types_of(external: Externals, types: Sequence[Column[int]]) -> Column[int]:
     """The type numbers of externals, from those of the values of each graph."""
     graph, value = array_of(external.graph), array_of(external.value)
-    found = np.empty(len(graph), np.int32)
+    numbers = np.empty(len(graph), np.int32)
     for g in np.flatnonzero(np.bincount(graph)).tolist():
         chosen = graph == g
-        found[chosen] = array_of(types[g])[value[chosen]]
-    return column_of(found)
+        numbers[chosen] = array_of(types[g])[value[chosen]]
+    return column_of(numbers)
 
 
 def are_local(code: Column[int], args: Column[int], masks: Mapping[int, Sequence[bool]]) -> bool:
@@ -112,12 +112,12 @@ def are_local(code: Column[int], args: Column[int], masks: Mapping[int, Sequence
     first = np.zeros(len(n_args), np.int32)
     first[list(masks)] = np.cumsum([0, *(len(mask) for mask in masks.values())])[:-1]
     flags = np.array([*chain.from_iterable(masks.values())], np.bool_)
-    rows, found, end = array_of(code), array_of(args) >= 0, 0
+    rows, is_local, end = array_of(code), array_of(args) >= 0, 0
     for block in blocks(0, len(rows)):
         begin = first[rows[block]]
         which = spans(begin, begin + n_args[rows[block]])
         start, end = end, end + len(which)
-        if (flags[which] != found[start:end]).any():
+        if (flags[which] != is_local[start:end]).any():
             return False
     return True
 
@@ -126,7 +126,7 @@ def operands_of(
     code: Column[int], args: Column[int], arity: Sequence[int], chosen: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[int, int, int]]:
     """What the plain way does, but each argument once."""
-    rows, found, n_args = array_of(code), array_of(args), np.asarray(arity, np.int32)
+    rows, arguments, n_args = array_of(code), array_of(args), np.asarray(arity, np.int32)
     is_chosen = np.zeros((1 + max(chain.from_iterable(chosen.values()), default=0), len(n_args)), np.bool_)
     for number, operands in chosen.items():
         is_chosen[list(operands), number] = True
@@ -137,7 +137,7 @@ def operands_of(
     start = sums(n_args, rows)[nodes]
     for k, is_due in enumerate(is_chosen):
         some = is_due[rows[nodes]]
-        values, where = np.unique(found[start[some] + k], return_index=True)
+        values, where = np.unique(arguments[start[some] + k], return_index=True)
         yield from ((node, k, value) for node, value in zip(nodes[some][where].tolist(), values.tolist(), strict=True))
 
 

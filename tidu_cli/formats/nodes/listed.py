@@ -150,8 +150,8 @@ def _n_keys(values: Iterable[Any]) -> int:
 
 def accepted(plain: dict[str, Any], read_type: TypeReader) -> DocumentData | None:
     """The shape of a document with its nodes in outline; None if there is anything that only the models can judge."""
-    found = read_quickly(DocumentData, outline(plain), read_type)
-    return None if found is DOUBT else made(DocumentData, found)
+    fields = read_quickly(DocumentData, outline(plain), read_type)
+    return None if fields is DOUBT else made(DocumentData, fields)
 
 
 def judged(plain: dict[str, Any], read_type: TypeReader) -> DocumentData:

@@ -121,14 +121,14 @@ class Numbering:
 
     def _with_closed(self, op: str, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Attrs with the graphs in them read."""
-        found = dict[str, Any]()
+        graphs = dict[str, Any]()
         for name in self.primitives[op].domain.attrs.graphs:
             value = attrs.get(name)
             if isinstance(value, list):
-                found[name] = tuple([self.read_closed(g, f", {name}[{k}]", self) for k, g in enumerate(value)])
+                graphs[name] = tuple([self.read_closed(g, f", {name}[{k}]", self) for k, g in enumerate(value)])
             elif value is not None:
-                found[name] = self.read_closed(value, f", {name}", self)
-        return {**attrs, **found} if found else attrs
+                graphs[name] = self.read_closed(value, f", {name}", self)
+        return {**attrs, **graphs} if graphs else attrs
 
     def case(self, row: int, operands: Sequence[int]) -> int:
         """The number of the case of a row with operands of these type numbers, found and remembered."""

@@ -114,13 +114,13 @@ class NodeReader:
 
     def _with_externals(self, args: Column[int], external: Sequence[object]) -> Column[int]:
         """The arguments, once the externals have been read that they refer to, each once and in order of first use."""
-        found = distinct_externals(external, args, [graph.n_values for graph in self.earlier])
-        if found is None:
+        distinct = distinct_externals(external, args, [graph.n_values for graph in self.earlier])
+        if distinct is None:
             return self._renumbered(args, external)
         from tidu_cli.formats.nodes.bulk import types_of
 
-        self.external, self.external_types = found[0], types_of(found[0], self.numbering.value_types)
-        return found[1]
+        self.external, self.external_types = distinct[0], types_of(distinct[0], self.numbering.value_types)
+        return distinct[1]
 
     def read_packed(self, nodes: Mapping[str, Any]) -> None:
         """Read nodes that are columns. Raises DocumentError that names the node or the row of the table."""
@@ -312,9 +312,9 @@ class _Zeros:
 
     def _operands(self, place: Place) -> Sequence[Place] | None:
         """What must be zeros for a value to be one; None if it is none in any case, as an input, and what nobody sees."""
-        found = self.definitions[place]
-        if not isinstance(found, Application):
+        maker = self.definitions[place]
+        if not isinstance(maker, Application):
             return None
-        if self.primitives[found.case.op].evaluation.passes:  # a copy is delayed with what is no zero
-            return [found.operands[found.slot]]
-        return found.operands if self.makes_zeros(self.graphs[found.graph].code[found.node]) else None
+        if self.primitives[maker.case.op].evaluation.passes:  # a copy is delayed with what is no zero
+            return [maker.operands[maker.slot]]
+        return maker.operands if self.makes_zeros(self.graphs[maker.graph].code[maker.node]) else None

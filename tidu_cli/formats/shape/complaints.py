@@ -54,7 +54,7 @@ def _complaint(plain: Any, location: Sequence[int | str], kind: str, message: st
     elif kind in ("tidu", "literal"):
         what = f"{field}: {message}" if field else message
     else:
-        what = f"'{field}' {_IN_OUR_WORDS.sub(lambda found: _WORDS.get(found[0], ''), message)}" if field else "must be an object"
+        what = f"'{field}' {_IN_OUR_WORDS.sub(lambda match: _WORDS.get(match[0], ''), message)}" if field else "must be an object"
     return ": ".join([", ".join(places), what]) if places else what
 
 

@@ -90,9 +90,9 @@ def _check_scalar(value: object) -> None:
 
 def shaped(data: type[D], plain: object, context: object, place: tuple[str, ...] = (), within: object = None) -> D:
     """What plain data, which stands at a place of a document, means by its annotations. Raises DocumentError."""
-    found = read_quickly(data, plain, context) if isinstance(plain, dict) else DOUBT
-    if found is not DOUBT:
-        return made(data, found)
+    fields = read_quickly(data, plain, context) if isinstance(plain, dict) else DOUBT
+    if fields is not DOUBT:
+        return made(data, fields)
     from tidu_cli.formats.shape.complaints import judged_as
 
     return judged_as(data, plain, context, place, within)

@@ -88,9 +88,9 @@ def json_schema(primitives: PrimitiveSet = BUILTIN) -> dict[str, Any]:
     schema = schema_of(DocumentData)
     definitions = schema["$defs"]
     for name, data in (("OpData", OpData), ("ClosedGraph", ClosedGraphData), ("ViewData", ViewData)):
-        found = schema_of(data)
-        definitions.update(found.pop("$defs", {}))
-        definitions[name] = found
+        part = schema_of(data)
+        definitions.update(part.pop("$defs", {}))
+        definitions[name] = part
     definitions.pop("BinaryIntegers", None)
     definitions.update(_DEFINITIONS)
     conditions = []

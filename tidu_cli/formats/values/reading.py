@@ -207,10 +207,10 @@ def _parse_msgpack(data: bytes, source: str) -> object:
 
 
 def _unique(source: str, pairs: list[tuple[K, object]]) -> dict[K, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise DocumentError(f"{source}: the key {_short(repr(repeated(key for key, _ in pairs)))} occurs twice")
-    return found
+    return entries
 
 
 def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type] | None) -> dict[Key, object]:
@@ -246,12 +246,12 @@ def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type] | None) -> 
             raise DocumentError(f"{source}: the key {_short(text)} occurs twice")
         try:
             with archive.open(info) as file:
-                found = place[last] = read_array(file, f"{source}: {_short(text)}", room)
+                array = place[last] = read_array(file, f"{source}: {_short(text)}", room)
         except LimitError:
             raise
         except Exception as error:  # whatever a codec raises, or a parser of headers
             raise DocumentError(f"{source}: malformed npz: member {_short(repr(member))}: {_line(error)}") from None
-        room -= found.nbytes
+        room -= array.nbytes
     return values
 
 

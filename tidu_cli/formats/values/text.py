@@ -36,14 +36,14 @@ class Member(NamedTuple):
 
 def members(values: Mapping[Key, Any], types: Mapping[Key, Type], format: str) -> list[Member]:
     """The tensors of values of these types. Raises DocumentError where two of them had one name."""
-    found = [member for key, value in values.items() for member in _members(str(key), value, types.get(key))]
+    tensors = [member for key, value in values.items() for member in _members(str(key), value, types.get(key))]
     names: set[str] = set()
-    for member in found:
+    for member in tensors:
         if member.name in names:
             short = member.name if len(member.name) <= 60 else f"{member.name[:57]}..."
             raise DocumentError(f"two values would be called '{short}' in {format}; write JSON or msgpack")
         names.add(member.name)
-    return found
+    return tensors
 
 
 def _members(name: str, value: Any, type_: Type | None) -> Iterator[Member]:
@@ -150,10 +150,10 @@ def _elements(member: Member) -> str:
     if array.size > _WHOLE:
         plain = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
         return np.array2string(plain, max_line_width=_WIDTH, precision=_DIGITS, threshold=_WHOLE, edgeitems=3)
-    found = [_element(x) for x in array.ravel().tolist()] if array.dtype.kind in "fcV" else cells(array.ravel(), member.type)
-    width = max(map(len, found), default=0)
-    padded = np.array([text.rjust(width) for text in found], object).reshape(array.shape)
-    return found[0] if not array.ndim else np.array2string(padded, max_line_width=_WIDTH, formatter={"object": str})
+    texts = [_element(x) for x in array.ravel().tolist()] if array.dtype.kind in "fcV" else cells(array.ravel(), member.type)
+    width = max(map(len, texts), default=0)
+    padded = np.array([text.rjust(width) for text in texts], object).reshape(array.shape)
+    return texts[0] if not array.ndim else np.array2string(padded, max_line_width=_WIDTH, formatter={"object": str})
 
 
 def _element(x: complex) -> str:
@@ -170,9 +170,9 @@ def values_at(path: str, declared: Mapping[Key, Type], in_parts: Collection[Key]
     """
     texts = {str(key): key for key in declared}
     records = {text: key for text, key in texts.items() if isinstance(declared[key], RecordType)}
-    found = sources_of(path)
+    sources = sources_of(path)
     values: dict[Key, Any] = {}
-    for text, source in found.items():
+    for text, source in sources.items():
         owner, fields = (text, []) if text in texts else field_of(text, records)
         if not owner:
             continue
@@ -182,7 +182,7 @@ def values_at(path: str, declared: Mapping[Key, Type], in_parts: Collection[Key]
             place = place.setdefault(step, {})
         place[last] = _value(source, texts[owner] in in_parts)
     if not values and os.path.isdir(path):
-        raise DocumentError(f"{path}: holds {listed(list(found))}, and no input is called so; name one with --set KEY=@{path}")
+        raise DocumentError(f"{path}: holds {listed(list(sources))}, and no input is called so; name one with --set KEY=@{path}")
     return values
 
 
@@ -229,15 +229,15 @@ def as_json(text: str) -> str | None:
         nonlocal strange
         if token[1]:
             return token[1]
-        found = _number(token[2])
-        strange = strange or found is None
-        return found or token[2]
+        numeral = _number(token[2])
+        strange = strange or numeral is None
+        return numeral or token[2]
 
-    found = _TOKEN.sub(spelled, text)
+    respelled = _TOKEN.sub(spelled, text)
     if strange:
         return None
     is_vector = "," in text and not any(bracket in text for bracket in '[{"')
-    return f"[{found.strip().removesuffix(',')}]" if is_vector else found
+    return f"[{respelled.strip().removesuffix(',')}]" if is_vector else respelled
 
 
 def _number(word: str) -> str | None:
@@ -256,8 +256,8 @@ def _number(word: str) -> str | None:
 
 def _part(word: str) -> str:
     """A part of a complex number: a float, of which zero has a sign."""
-    found = _real(f"{word}1" if word in ("", "+", "-") else word)
-    return found if any(c in found for c in '.e"') else f"{found}.0"
+    digits = _real(f"{word}1" if word in ("", "+", "-") else word)
+    return digits if any(c in digits for c in '.e"') else f"{digits}.0"
 
 
 def _real(word: str) -> str:

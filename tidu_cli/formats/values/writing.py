@@ -124,12 +124,12 @@ def npy_bytes(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> bytes:
     """An npy file of the one tensor that these values are. Raises DocumentError if they are none or several."""
     from numpy.lib import format as npy
 
-    found = members(values, types, "npy")
-    if len(found) != 1:
-        names = listed([member.name for member in found])
-        raise DocumentError(f"npy holds one array, and there are {len(found)} ({names}); ask for one of them, or write npz")
+    tensors = members(values, types, "npy")
+    if len(tensors) != 1:
+        names = listed([member.name for member in tensors])
+        raise DocumentError(f"npy holds one array, and there are {len(tensors)} ({names}); ask for one of them, or write npz")
     out = io.BytesIO()
-    npy.write_array(out, _named(found[0]), allow_pickle=False)
+    npy.write_array(out, _named(tensors[0]), allow_pickle=False)
     return out.getvalue()
 
 
