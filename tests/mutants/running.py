@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -74,6 +75,7 @@ class Campaign:
                     if process.poll() is None:
                         os.killpg(process.pid, signal.SIGKILL)
                         process.wait()
+                    restore_devices()
 
     def record(self, run: str) -> None:
         """Note which tests of a run reach which mutant, and how long each takes; once a folder."""
@@ -141,6 +143,19 @@ class Campaign:
             raise SystemExit(f"pytest ran none of {chosen}: see {self.folder}/pytest.log")
         names = failed.read_text().splitlines() if failed.exists() else []
         return "" if status == 0 else next(iter(names), "no end" if status is None else f"status {status}")
+
+
+DEVICES = {"/dev/null": 3, "/dev/full": 7}
+"""Those that tests write to, and their minor numbers."""
+
+
+def restore_devices(devices: Mapping[str, int] = DEVICES) -> None:
+    """Put devices back that a mutant, run as root, has put files in the place of: tests after it would be judged by these."""
+    for path, minor in devices.items():
+        if os.geteuid() == 0 and not (os.path.exists(path) and stat.S_ISCHR(os.stat(path).st_mode)):
+            Path(path).unlink(missing_ok=True)
+            os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+            os.chmod(path, 0o666)
 
 
 def within(seconds: dict[str, float], budget: float) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
-from tests.mutants.running import PROBE, within
+from tests.mutants.running import PROBE, restore_devices, within
 from tests.mutants.sites import mutants_of, rewritten
 
 SOURCE = """def f(x, y):  # é
@@ -84,3 +85,10 @@ def test_processes_note_which_test_reaches_a_switch(tmp_path) -> None:
 def test_the_quickest_tests_within_a_budget() -> None:
     assert within({"a": 2.0, "b": 1.0, "c": 3.0}, 3.5) == ["b", "a"]
     assert within({"a": 2.0}, 1.0) == ["a"]
+
+
+def test_a_device_that_was_replaced_is_put_back(tmp_path) -> None:
+    """By root, whose mutants alone may replace one."""
+    (replaced := tmp_path / "null").write_text("what a mutant wrote")
+    restore_devices({str(replaced): 3})
+    assert stat.S_ISCHR(replaced.stat().st_mode) == (os.geteuid() == 0)

@@ -198,7 +198,7 @@ def _sum(s: Array, q: Array) -> Array:
     for k in range(1, terms):
         found = found + (q + k) ** -s
     t, bounded = q + terms, xp.minimum(s, _HIGHEST)
-    ratio, rising, correction = 1 / t, bounded, 0.5 + 0.0 * t
+    ratio, rising, correction = 1 / t, bounded, xp.full_like(t, 0.5)
     for j, coefficient in enumerate(order_integrals._BERNOULLI):
         correction = correction + coefficient * (rising * ratio)
         if j + 1 < len(order_integrals._BERNOULLI):
@@ -219,7 +219,7 @@ def zeta(s: Array, q: Array) -> Array:
     mirrored = found + sign * (_sum(exponent, xp.where(offset > 0, 1 - offset, xp.where(offset == 0, 1.0, -offset))))
     mirrored = mirrored - sign * _sum(exponent, xp.where(left, 1 - at, 1.0))
     mirrored = xp.where(offset == 0, xp.where(sign > 0, math.inf, math.nan), mirrored)
-    undefined = (s == math.inf) & (q > 1) & (q < math.inf)  # in SciPy
+    undefined = (s == math.inf) & (q > 1) & (q <= 1e8)  # in SciPy
     found = xp.where(above, xp.where(undefined, math.nan, found), xp.where(left, mirrored, math.nan))
     return xp.where(s == 1, math.inf, found)
 

@@ -94,19 +94,19 @@ _NEAR_1 = 2.0**-30
 
 def _around_1(a: float, b: float, c: float, u: Array) -> Array:
     """₂F₁(a, b, c, 1 - u) for c - a - b ≥ 0 and u near 0: A + B u + (C + D u) W, where W is u^(c - a - b), ln u or u ln u."""
-    from scipy.special import gamma, hyp2f1, psi, rgamma  # slow to import
+    from scipy import special
 
     d = c - a - b
-    start = float(hyp2f1(a, b, c, 1.0)) if d > 0 else 0.0
-    wave = float(gamma(c) * rgamma(a) * rgamma(b))
+    start = float(special.hyp2f1(a, b, c, 1.0)) if d > 0 else 0.0
+    wave = float(special.gamma(c) * special.rgamma(a) * special.rgamma(b))
     if d == 0:  # Abramowitz and Stegun 15.3.10
-        constants = [wave * (a * b) ** n * (2 * psi(n + 1) - psi(a + n) - psi(b + n)) for n in (0, 1)]
+        constants = [wave * (a * b) ** n * (2 * special.psi(n + 1) - special.psi(a + n) - special.psi(b + n)) for n in (0, 1)]
         return float(constants[0]) + float(constants[1]) * u - (wave + wave * a * b * u) * xp.log(u)
     if d == 1:  # 15.3.11
-        return start + wave * u * (xp.log(u) + float(psi(a + 1) + psi(b + 1) - psi(1) - psi(2)))
+        return start + wave * u * (xp.log(u) + float(special.psi(a + 1) + special.psi(b + 1) - special.psi(1) - special.psi(2)))
     found = start + start * a * b / (1 - d) * u  # 15.3.6
     if d < 2:
-        wave *= float(gamma(-d))
+        wave *= float(special.gamma(-d))
         found = found + (wave + wave * (c - a) * (c - b) / (1 + d) * u) * u**d
     return found
 
@@ -149,7 +149,8 @@ def _hyp2f1(attrs: Any, x: Array) -> Array:
     beyond: Array | float = math.inf
     if excess > 0:  # Abramowitz and Stegun 15.3.3
         whole = _degree(c - a, c - b) is not None and excess == int(excess)
-        u = 1 - xp.where((x > 0) & ((x < 1) | ((x > 1) & whole)), xp.minimum(x, 2.0**50), 0.0)
+        some = (x > 0) & (x != 1 if whole else x < 1)
+        u = 1 - xp.where(some, xp.minimum(x, 2.0**50), 0.0)
         above = _within(c - a, c - b, c, u) * u**-excess
         beyond = above if whole else beyond
     else:

@@ -1,4 +1,4 @@
-"""Integrals of exponentials, waves and logarithms: series near 0, and elsewhere functions that are smooth, which are interpolated."""
+"""Integrals of exponentials, waves and logarithms: series near 0, and elsewhere what is smooth, which is interpolated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from tidu_cli.lax.special.recipes import arrays as xp
 from tidu_cli.lax.special.recipes import bessel
 from tidu_cli.lax.special.recipes.arrays import Array, table
-from tidu_cli.lax.special.recipes.error_functions import exp_of_square, scaled_erfc
 
 _TINY = 2.0**-60
 
@@ -172,7 +171,8 @@ _DEBYE = [b / math.factorial(2 * k + 3) for k, b in enumerate(_BERNOULLI)]
 def _dilogarithm(u: Array) -> Array:
     """Li₂(1 - e^-u), by Debye's function; Abramowitz and Stegun 27.1.1."""
     square = u * u
-    return u - square * 0.25 + u * square * xp.polynomial(_DEBYE, square)
+    odd: Array = u * square * xp.polynomial(_DEBYE, square)
+    return u - square * 0.25 + odd
 
 
 def _spence(attrs: Any, x: Array) -> Array:
@@ -187,72 +187,25 @@ def _spence(attrs: Any, x: Array) -> Array:
     return xp.where(some, found, xp.where(x == 0, xp.full_like(x, math.pi**2 / 6), math.nan))
 
 
-# Owen's T function.
-
-_NODES = 32
-_FAR = 9.0
-"""Standard deviations beyond which nothing is left."""
-
-
-@cache
-def _gauss(count: int) -> tuple[Any, Any]:
-    """The nodes, from 0 to 1, and the weights of Gauss' rule; DLMF 3.5.20. NumPy's weights lack some digits."""
-    x = np.polynomial.legendre.leggauss(count)[0].astype(np.longdouble)
-    for _ in range(2):  # of Newton's steps
-        before, value = np.ones_like(x), x
-        for k in range(2, count + 1):
-            before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
-        slope = count * (x * value - before) / (x * x - 1)
-        x = x - value / slope
-    return ((1 + x) / 2).astype(float), (1 / ((1 - x * x) * slope * slope)).astype(float)
-
-
-def _owens_inside(h: Array, a: Array) -> Array:
-    """T(h, a) for 0 ≤ h < 100 and 0 ≤ a ≤ 1, by Gauss' rule, up to where the integrand is nothing."""
-    nodes, weights = _gauss(_NODES)
-    end = xp.minimum(a, _FAR / xp.maximum(h, 1.0))[..., None]
-    s = end * nodes
-    square = s * s
-    summed = xp.total(xp.exp(-0.5 * ((h * h)[..., None] * square)) / (1 + square) * (end * (weights / (2 * math.pi))))
-    return exp_of_square(h, -0.5) * summed
-
-
-def _upper(h: Array) -> Array:
-    """The probability that a normal variable is above h ≥ 0."""
-    return 0.5 * (exp_of_square(h, -0.5) * scaled_erfc(h * math.sqrt(0.5)))
-
-
-def _owens_t(attrs: Any, h: Array, a: Array) -> Array:
-    missing = xp.isnan(h) | xp.isnan(a)
-    height, size = xp.where(missing, 1.0, xp.minimum(xp.abs(h), 90.0)), xp.where(missing, 1.0, xp.abs(a))
-    steep = size > 1
-    ratio = xp.where(steep, 1 / xp.maximum(size, 1.0), size)
-    other = xp.minimum(height * xp.where(steep, xp.minimum(size, 1e300), 1.0), 90.0)
-    p, q = _upper(height), _upper(other)
-    inside = _owens_inside(other, ratio)
-    # D. B. Owen (1956), 2.3 to 2.6.
-    found = xp.where(steep, 0.5 * (p + q) - p * q - inside, inside)
-    return xp.where(missing, math.nan, xp.where(a < 0, -found, found))
-
-
 # Bessel functions of which the powers are integers.
 
 
-def _near(order: int, x: Array) -> Array:
+def _near_0(order: int, x: Array) -> Array:
     """e^-|x| I_order(x) / x^order for |x| ≤ 1; Abramowitz and Stegun 9.6.10."""
     terms = [0.5 ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order)) for k in range(12)]
-    return xp.exp(-xp.abs(x)) * xp.polynomial(terms, x * x)
+    found: Array = xp.exp(-xp.abs(x)) * xp.polynomial(terms, x * x)
+    return found
 
 
 def _bessel_i0e(attrs: Any, x: Array) -> Array:
     size = xp.abs(x)
-    return xp.where(size < 1, _near(0, xp.clip(x, -1.0, 1.0)), bessel.scaled_i(0.0, xp.maximum(size, 1.0)))
+    return xp.where(size < 1, _near_0(0, xp.clip(x, -1.0, 1.0)), bessel.scaled_i(0.0, xp.maximum(size, 1.0)))
 
 
 def _bessel_i1e(attrs: Any, x: Array) -> Array:
     size, near = xp.abs(x), xp.clip(x, -1.0, 1.0)
     found = bessel.scaled_i(1.0, xp.maximum(size, 1.0))
-    return xp.where(size < 1, near * _near(1, near), xp.where(x < 0, -found, found))
+    return xp.where(size < 1, near * _near_0(1, near), xp.where(x < 0, -found, found))
 
 
 RECIPES = {
@@ -263,7 +216,6 @@ RECIPES = {
     "sin_integral": _sin_integral,
     "cos_integral": _cos_integral,
     "spence": _spence,
-    "owens_t": _owens_t,
     "bessel_i0e": _bessel_i0e,
     "bessel_i1e": _bessel_i1e,
 }
