@@ -126,14 +126,14 @@ def _run_block(parcel: Any, job: Any, index: int, start: int, n: int, slices: An
     keep(job)
     given = {**slices, **{key: Held(block, n, start) for key, block in zip(keys, blocks, strict=True)}}
     try:
-        found = run_chunk(job.name, index, start, start + n, given)
+        outcome = run_chunk(job.name, index, start, start + n, given)
     finally:
         forget(job.name)
-    if isinstance(found, Failure):
-        raise EvaluationError(found.reason)
-    return found
+    if isinstance(outcome, Failure):
+        raise EvaluationError(outcome.reason)
+    return outcome
 
 
 def _added(*parts: Values) -> Values:
-    found: Values = added(parts)
-    return found
+    total: Values = added(parts)
+    return total

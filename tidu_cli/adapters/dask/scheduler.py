@@ -61,10 +61,10 @@ def task_failure(
     if _is_killed(error):
         time.sleep(_MEANWHILE)
         errors = [error, *(other.exception() for other in others if other.status == "error")]
-        found = [int(match[1]) for e in filter(_is_killed, errors) if (match := re.search(r"-chunk-(\d+)$", str(e.task)))]
-        which = told(min(found)) if found else name or "a sum of chunks"
-        if found and max(found) > min(found):
-            which += f", or one up to {told(max(found))}"
+        chunks = [int(match[1]) for e in filter(_is_killed, errors) if (match := re.search(r"-chunk-(\d+)$", str(e.task)))]
+        which = told(min(chunks)) if chunks else name or "a sum of chunks"
+        if chunks and max(chunks) > min(chunks):
+            which += f", or one up to {told(max(chunks))}"
         return EvaluationError(
             f"{which}: {counted(error.allowed_failures + 1, 'worker')} died on it, and so it is given up; it may need more memory "
             "than they have: take smaller chunks"
@@ -167,8 +167,8 @@ def _started(scheduler: str) -> Iterator[Client]:
 
 def _require_answer(address: str) -> None:
     """Raises OSError or ValueError soon where no scheduler is: a client would go on asking who never answers, or in other words."""
-    if found := re.fullmatch(r"(?:tcp://)?\[?([^/\]]+)\]?:([0-9]+)", address):
-        socket.create_connection((found[1], int(found[2])), TIMEOUT).close()
+    if match := re.fullmatch(r"(?:tcp://)?\[?([^/\]]+)\]?:([0-9]+)", address):
+        socket.create_connection((match[1], int(match[2])), TIMEOUT).close()
     try:
         with ThreadPoolExecutor(1) as pool:  # as this thread may have an event loop of its own
             kind = pool.submit(asyncio.run, asyncio.wait_for(_identity(address), TIMEOUT)).result()
@@ -215,8 +215,8 @@ def _require_workers(client: Client) -> None:
         raise EvaluationError(f"the scheduler at {address} has no workers; `dask worker {address}` starts one") from None
     # By its text, as a function of tidu would be looked for where there may be none.
     with asking():
-        found = client.run(eval, "__import__('tidu_cli').__version__", on_error="return")
-    wrong = {address: version for address, version in found.items() if version != __version__}
+        versions = client.run(eval, "__import__('tidu_cli').__version__", on_error="return")
+    wrong = {address: version for address, version in versions.items() if version != __version__}
     for address, version in wrong.items():
         others = f" (and {counted(len(wrong) - 1, 'more worker')})" if len(wrong) > 1 else ""
         if isinstance(version, ImportError):

@@ -127,12 +127,12 @@ class Window:
         """The tasks that are done: one at least, which is waited for."""
         while True:
             try:
-                found = [self._done.get(timeout=_LOOK)]
+                tasks = [self._done.get(timeout=_LOOK)]
                 break
             except Empty:
                 if self.client.status != "running":
                     raise SchedulerLostError from None
         with suppress(Empty):
             while True:
-                found.append(self._done.get_nowait())
-        return found
+                tasks.append(self._done.get_nowait())
+        return tasks

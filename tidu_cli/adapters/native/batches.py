@@ -74,7 +74,7 @@ class _Batch:
     def run(self, inputs: Mapping[Key, Any]) -> list[Any]:
         """The values of the outputs for each item."""
         size = max([len(inputs[key]) for key, _ in self.given], default=1)
-        found = [np.zeros((size, *o.type.shape), numpy_dtype(np, o.type.dtype)) for o in self.program.outputs]  # type: ignore[union-attr]
+        outputs = [np.zeros((size, *o.type.shape), numpy_dtype(np, o.type.dtype)) for o in self.program.outputs]  # type: ignore[union-attr]
         per_task = self.width * max(1, -(-size // (self.width * self.threads * 4)))
         begins = range(0, size, per_task)
         stopped, allowed = Event(), limits().steps  # which other threads do not see
@@ -84,21 +84,21 @@ class _Batch:
             for key, cell in self.shared:
                 registers.put(cell, np.asarray(inputs[key])[None])
             for first in range(begin, min(begin + per_task, size), self.width):
-                self._block(registers, inputs, found, slice(first, min(first + self.width, size)), stopped, allowed)
+                self._block(registers, inputs, outputs, slice(first, min(first + self.width, size)), stopped, allowed)
             self.idle.append(registers)
 
         if len(begins) == 1:
             task(0)
-            return found
+            return outputs
         with ThreadPoolExecutor(self.threads) as pool:
             try:
                 list(pool.map(task, begins))
             except BaseException:
                 stopped.set()
                 raise
-        return found
+        return outputs
 
-    def _block(self, registers: _Registers, inputs: Mapping[Key, Any], found: list[Any], items: slice, stopped: Event,
+    def _block(self, registers: _Registers, inputs: Mapping[Key, Any], outputs: list[Any], items: slice, stopped: Event,
                allowed: int | None) -> None:  # fmt: skip
         for key, cell in self.given:
             registers.put(cell, inputs[key][items])
@@ -114,7 +114,7 @@ class _Batch:
                     raise self.program.running_on(at, left.refusal())
                 left.take(fuel)
         for number, cell in self.made:
-            registers.get(cell, found[number][items])
+            registers.get(cell, outputs[number][items])
 
 
 class _Cell(NamedTuple):

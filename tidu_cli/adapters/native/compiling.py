@@ -84,8 +84,8 @@ def _address(name: str, arity: int) -> int | None:
     for exported in (name, f"__pyx_fuse_0{name}", f"__pyx_fuse_1{name}"):
         capsule = cython_special.__pyx_capi__.get(exported)
         if capsule is not None and name_of(capsule) == signature:
-            found: int = address(capsule, signature)
-            return found
+            pointer: int = address(capsule, signature)
+            return pointer
     prototype = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arity, ctypes.c_int)
     _CALLBACKS[name] = prototype(lambda *given: getattr(special, name)(*given[:arity]))
     return ctypes.cast(_CALLBACKS[name], ctypes.c_void_p).value

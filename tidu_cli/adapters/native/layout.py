@@ -178,9 +178,9 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 def computing(opcode: int, reads: Sequence[Words], target: Words) -> Rows:
     """The instructions of an opcode for each element of operands of one shape."""
-    found = rows(opcode, reads[0], reads[1] if len(reads) > 1 else 0, target)
+    instructions = rows(opcode, reads[0], reads[1] if len(reads) > 1 else 0, target)
     if len(reads) < 3:
-        return found
-    pairs = np.zeros((len(found), 2, FIELDS), np.int32)
-    pairs[:, 0], pairs[:, 1, 1] = found, reads[2].reshape(-1)
+        return instructions
+    pairs = np.zeros((len(instructions), 2, FIELDS), np.int32)
+    pairs[:, 0], pairs[:, 1, 1] = instructions, reads[2].reshape(-1)
     return pairs.reshape(-1, FIELDS)

@@ -61,8 +61,8 @@ def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place])
         index, first = counters.index(stack, length), stack.reshape(length, -1)[0]
         loads += [rows(LOAD, first + part, index, item.reshape(-1) + part) for part in range(width(dtypes[k]))]
         slices.append(item)
-    inner, found = lower(attrs.body.graph, [*operands[:n], *carry, *slices])
-    values = _words_of(found)
+    inner, outputs = lower(attrs.body.graph, [*operands[:n], *carry, *slices])
+    values = _words_of(outputs)
     if values is None:
         return None
     for stack, value, type_ in zip(stacks, values[attrs.num_carry :], case.results[attrs.num_carry :], strict=True):
@@ -84,8 +84,8 @@ def _while(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]
     carry = places[len(reads) :]
     dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
     test, (holds,) = lower(attrs.condition.graph, [*of_condition, *carry])
-    inner, found = lower(attrs.body.graph, [*of_body, *carry])
-    values = _words_of(found)
+    inner, outputs = lower(attrs.body.graph, [*of_body, *carry])
+    values = _words_of(outputs)
     if values is None:
         return None
     start = copies(layout, list(zip(dtypes, begin, carry, strict=True)))
@@ -104,18 +104,18 @@ def _cond(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place])
     dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
     bodies = []
     for branch in attrs.branches[: _greatest(case.operands[0]) + 1]:
-        inner, found = lower(branch.graph, operands)
-        values = _words_of(found)
+        inner, outputs = lower(branch.graph, operands)
+        values = _words_of(outputs)
         if values is None:
             return None
         bodies.append(joined([inner, copies(layout, list(zip(dtypes, values, results, strict=True)))]))
-    found_rows = bodies[-1]
+    choice = bodies[-1]
     for k in reversed(range(len(bodies) - 1)):
         # Unless it is the branch of this number, or of one below, it is one of those that follow.
         test, holds = _at_most(layout, case.operands[0], index, k)
-        own = joined([bodies[k], rows(JUMP, 0, 0, len(found_rows) + 1)])
-        found_rows = joined([test, rows(JUMP_UNLESS, holds, 0, len(own) + 1), own, found_rows])
-    return found_rows, results
+        own = joined([bodies[k], rows(JUMP, 0, 0, len(choice) + 1)])
+        choice = joined([test, rows(JUMP_UNLESS, holds, 0, len(own) + 1), own, choice])
+    return choice, results
 
 
 def _greatest(type_: Any) -> int:
@@ -224,8 +224,8 @@ def _words(place: Place) -> Words:
 
 def _words_of(places: Sequence[Place]) -> list[Words] | None:
     """Places that are all words; None if some are not."""
-    found = [p for p in places if not isinstance(p, Entry)]
-    return found if len(found) == len(places) else None
+    words = [p for p in places if not isinstance(p, Entry)]
+    return words if len(words) == len(places) else None
 
 
 LOOPS: Mapping[str, Lower] = {"scan": _scan, "while": _while, "cond": _cond}
@@ -267,8 +267,8 @@ def moved(layout: Layout, primitives: PrimitiveSet, case: Case, reads: Sequence[
     # The kernel is run on the numbers of words themselves.
     operands, results = (tuple([t.with_dtype("i64") for t in some]) for some in (case.operands, case.results))  # type: ignore[union-attr]
     kernel = primitives[case.op].evaluation.kernel(np, case.attrs, operands, results)
-    found = kernel(*reads)
-    return joined([]), [np.asarray(x, np.int64) for x in (found if len(results) > 1 else (found,))]
+    numbers = kernel(*reads)
+    return joined([]), [np.asarray(x, np.int64) for x in (numbers if len(results) > 1 else (numbers,))]
 
 
 def expanded(layout: Layout, case: Case, reads: Sequence[Place]) -> Lowered | None:
@@ -303,10 +303,10 @@ def _folded(layout: Layout, case: Case, words: Words) -> Lowered | None:
     if case.op == "reduce_sum" and operand.inexact:  # a sum begins at 0, and so none is -0
         columns = np.insert(columns, 0, layout.number(operand.dtype, 0.0), axis=1)
     parts: list[Rows] = []
-    found = columns[:, 0]
+    folded = columns[:, 0]
     for k in range(1, columns.shape[1]):
         target = layout.new(replace(result, shape=(result.size,)))
         assert not isinstance(target, Entry)
-        parts.append(computing(opcode, [found, columns[:, k]], target))
-        found = target
-    return joined(parts), [found.reshape(result.shape)]
+        parts.append(computing(opcode, [folded, columns[:, k]], target))
+        folded = target
+    return joined(parts), [folded.reshape(result.shape)]

@@ -66,8 +66,8 @@ class Lowering:
         """The instructions of a closed graph, for inputs at these places, and where its outputs are."""
         steps = needed_steps(graph, graph.outputs)
         made = _Columns(self, steps, [given[k] for k in steps.inputs])
-        found = [self._zero(o.type) if v is None else made.place(v) for o, v in zip(graph.outputs, steps.outputs, strict=True)]
-        return made.rows(), found
+        places = [self._zero(o.type) if v is None else made.place(v) for o, v in zip(graph.outputs, steps.outputs, strict=True)]
+        return made.rows(), places
 
     def _zero(self, type_: Any) -> Place:
         return self.layout.constant(type_, np.zeros(type_.shape))
@@ -153,15 +153,15 @@ class _Columns:
     def _lowered(self, step: int) -> Rows:
         case = self.steps.graph.cases[int(self.steps.code[step])]
         reads = [self.place(v) for v in self.steps.reads(step)]
-        found = moved(self.layout, self.lowering.primitives, case, reads) or expanded(self.layout, case, reads)
-        if found is None and case.op in LOOPS:
-            found = LOOPS[case.op](self.layout, self.lowering.graph, case, reads)
-        if found is None and (graph := written_out(case, self.lowering.primitives)) is not None:
-            found = self.lowering.graph(graph, reads)
-        if found is None:
+        lowered = moved(self.layout, self.lowering.primitives, case, reads) or expanded(self.layout, case, reads)
+        if lowered is None and case.op in LOOPS:
+            lowered = LOOPS[case.op](self.layout, self.lowering.graph, case, reads)
+        if lowered is None and (graph := written_out(case, self.lowering.primitives)) is not None:
+            lowered = self.lowering.graph(graph, reads)
+        if lowered is None:
             results = [self.layout.new(t) for t in case.results]
-            found = self.lowering.escape(case, reads, results), results
-        made, places = found
+            lowered = self.lowering.escape(case, reads, results), results
+        made, places = lowered
         for k, place in enumerate(places):
             self._put(int(self.steps.first[step]) + k, place)
         return made
@@ -185,7 +185,7 @@ class _Columns:
     def rows(self) -> Rows:
         """All instructions, in the order of the steps."""
         steps, start = self.steps, self.start
-        found = np.zeros((steps.n_steps if start is None else int(start[-1]), FIELDS), np.int32)
+        instructions = np.zeros((steps.n_steps if start is None else int(start[-1]), FIELDS), np.int32)
         for block in blocks(0, steps.n_steps):
             code = steps.code[block]
             own: Any = slice(None)
@@ -195,16 +195,16 @@ class _Columns:
                 code, at = code[own], start[block][own]
             opcode, arity, begin = self.opcode[code], self.arity[code], steps.start[block][own]
             last = len(steps.args) - 1
-            found[at, 0] = opcode
-            found[at, 1] = self.word[steps.args[begin]] if last >= 0 else 0
+            instructions[at, 0] = opcode
+            instructions[at, 1] = self.word[steps.args[begin]] if last >= 0 else 0
             second = self.word[steps.args[np.minimum(begin + 1, last)]] if last >= 0 else 0
-            found[at, 2] = np.where(arity > 1, second, self.last[code])
-            found[at, 3] = self.word[steps.first[block][own]]
+            instructions[at, 2] = np.where(arity > 1, second, self.last[code])
+            instructions[at, 3] = self.word[steps.first[block][own]]
             ternary = np.flatnonzero(arity == 3)
             if len(ternary):
                 assert start is not None
-                found[at[ternary] + 1, 1] = self.word[steps.args[begin[ternary] + 2]]
+                instructions[at[ternary] + 1, 1] = self.word[steps.args[begin[ternary] + 2]]
         for step, made in self.others.items():
             assert start is not None
-            found[start[step] : start[step] + len(made)] = made
-        return found
+            instructions[start[step] : start[step] + len(made)] = made
+        return instructions

@@ -50,10 +50,10 @@ class NativeProgram(Runnable):
                 put(value)
             with StepCounting():
                 registers.execute(self.code)
-            found = owned(np, [get() for get in registers.outputs], self.outputs)
+            outputs = owned(np, [get() for get in registers.outputs], self.outputs)
             if not once:
                 self._idle.append(registers)
-            return found
+            return outputs
         except MemoryError:
             raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
 
@@ -152,9 +152,9 @@ class Registers:
         imaginary, after = _cells(self.words, type_.dtype, place + 1)
 
         def get() -> Any:
-            found = np.empty(place.shape, np.complex128)
-            found.real, found.imag = view[at], imaginary[after]
-            return found[()]
+            numbers = np.empty(place.shape, np.complex128)
+            numbers.real, numbers.imag = view[at], imaginary[after]
+            return numbers[()]
 
         return get
 
@@ -182,14 +182,14 @@ def native_program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[Out
     steps, lowering = needed_steps(graph, outputs), Lowering(primitives)
     inputs = tuple([graph.inputs[k] for k in steps.inputs])
     given = tuple([lowering.layout.new(i.type) for i in inputs])
-    code, found, irregular = lowering.steps(steps, given)
+    code, places, irregular = lowering.steps(steps, given)
     return NativeProgram(
         graph=Graph(graph.name, graph.inputs, graph.outputs, graph.cases),
         primitives=primitives,
         inputs=inputs,
         input_places=given,
         outputs=tuple(outputs),
-        output_places=tuple(found),
+        output_places=tuple(places),
         code=joined([code, rows(STOP)]),
         irregular=irregular,
         layout=lowering.layout,

@@ -1,4 +1,4 @@
-"""A module of StableHLO as plain data: what a child process has found in a file, without any of MLIR's objects.
+"""A module of StableHLO as plain data: what a child process has read from a file, without any of MLIR's objects.
 
 The data is what msgpack can carry, so that it comes through a pipe as it is. Values of a function have numbers: the arguments of
 its block first, then those of operations in order, with the blocks of regions numbered where their operation stands.

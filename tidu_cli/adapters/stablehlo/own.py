@@ -50,8 +50,8 @@ def claims_document(module: Module) -> bool:
 
 def claimed(module: Module) -> Any:
     """The plain data of the document that a module was written of; None if it was not, or has been changed."""
-    document, found = module.attributes.get(DOCUMENT), module.attributes.get(CHECKSUM)
-    if not isinstance(document, str) or found != checksum(module, document):
+    document, digest = module.attributes.get(DOCUMENT), module.attributes.get(CHECKSUM)
+    if not isinstance(document, str) or digest != checksum(module, document):
         return None
     constants = dict(_constants(module))
     try:
@@ -111,8 +111,8 @@ def _n_bytes(value: Mapping[str, Any]) -> int:
 
 def _data(value: Mapping[str, Any]) -> bytes:
     """The bytes of an array, of which a module may have but the one element that is repeated."""
-    found: bytes = value["data"] if "data" in value else value["splat"] * parse_type(value["type"]).size
-    return found
+    data: bytes = value["data"] if "data" in value else value["splat"] * parse_type(value["type"]).size
+    return data
 
 
 def _constants(module: Module) -> Iterator[tuple[int, Mapping[str, Any]]]:

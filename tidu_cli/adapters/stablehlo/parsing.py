@@ -91,31 +91,31 @@ def _exported(data: bytes) -> tuple[bytes, list[str]]:
     from jax import export
 
     try:
-        found = export.deserialize(bytearray(data))
+        exported = export.deserialize(bytearray(data))
     except Exception as error:
         raise ModuleError(f"is not a complete file of jax.export: {error or type(error).__name__}") from None
-    tree = jax.tree_util.tree_unflatten(found.in_tree, list(range(len(found.in_avals))))
+    tree = jax.tree_util.tree_unflatten(exported.in_tree, list(range(len(exported.in_avals))))
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
-    kept = set(found.module_kept_var_idx)
+    kept = set(exported.module_kept_var_idx)
     # Of a pair of positional arguments and those by name the first part says no more than which.
-    return found.mlir_module_serialized, [name.partition(".")[2] for k, name in enumerate(names) if k in kept]
+    return exported.mlir_module_serialized, [name.partition(".")[2] for k, name in enumerate(names) if k in kept]
 
 
 def _diagnosis(error: Any) -> str:
     """The first diagnosis of MLIR, after the line and column that it is of."""
-    for found in error.error_diagnostics:
-        message = " ".join(str(found.message).split())
-        place = _place(str(found.location))
+    for diagnosis in error.error_diagnostics:
+        message = " ".join(str(diagnosis.message).split())
+        place = _place(str(diagnosis.location))
         return f"{place}: {message}" if place else message
     return " ".join(str(error).split())
 
 
 def _place(location: str) -> str:
     """A location in a few words: 41:5 of a place in the text itself, model.py:3:1 of one in the program that wrote it."""
-    found = re.search(r'"([^"]*)":(\d+:\d+)', location)  # of callers the innermost comes first
-    if found is None:
+    match = re.search(r'"([^"]*)":(\d+:\d+)', location)  # of callers the innermost comes first
+    if match is None:
         return ""
-    return found[2] if found[1] == "-" else f"{found[1]}:{found[2]}"
+    return match[2] if match[1] == "-" else f"{match[1]}:{match[2]}"
 
 
 class _Walk:
@@ -187,17 +187,17 @@ class _Walk:
 
     def place(self, op: Any) -> str:
         location = op.location
-        found = self.locations.get(location)
-        if found is None:
-            found = self.locations[location] = _place(str(location))
-        return found
+        text = self.locations.get(location)
+        if text is None:
+            text = self.locations[location] = _place(str(location))
+        return text
 
     def type(self, type_: Any) -> str:
         """Our own text of an array's type; of others MLIR's."""
-        found = self.types.get(type_)
-        if found is None:
-            found = self.types[type_] = self._type(type_)
-        return found
+        text = self.types.get(type_)
+        if text is None:
+            text = self.types[type_] = self._type(type_)
+        return text
 
     def _type(self, type_: Any) -> str:
         ir = self.ir
@@ -212,8 +212,8 @@ class _Walk:
         try:
             return self.attributes[attribute]
         except KeyError:
-            found = self.attributes[attribute] = self._attribute(attribute)
-            return found
+            value = self.attributes[attribute] = self._attribute(attribute)
+            return value
 
     def _attribute(self, a: Any) -> Any:
         ir = self.ir
@@ -260,8 +260,8 @@ class _Walk:
 
         for kind, names in NUMBERS.items():
             if getattr(stablehlo, kind).isinstance(a):
-                found = getattr(stablehlo, kind)(a)
-                return {name: _number(getattr(found, name)) for name in names}
+                attribute = getattr(stablehlo, kind)(a)
+                return {name: _number(getattr(attribute, name)) for name in names}
         text = str(a)
         if text.startswith(("#stablehlo<", "#chlo<", "#mhlo<")):
             return text.partition("<")[2][:-1].split(" ")[-1]
@@ -331,16 +331,16 @@ NUMBERS: Mapping[str, Sequence[str]] = {
 
 
 def main(kind: str) -> None:
-    """Read stdin and write what is found to stdout: the module, or {"error": message}."""
+    """Read stdin and write what it holds to stdout: the module, or {"error": message}."""
     import msgpack
 
     try:
-        found = plain(sys.stdin.buffer.read(), kind)
+        answer = plain(sys.stdin.buffer.read(), kind)
     except ImportError as error:
-        found = {"missing": str(error)}
+        answer = {"missing": str(error)}
     except ModuleError as error:
-        found = {"error": str(error)}
-    sys.stdout.buffer.write(msgpack.packb(found))
+        answer = {"error": str(error)}
+    sys.stdout.buffer.write(msgpack.packb(answer))
 
 
 if __name__ == "__main__":

@@ -42,16 +42,16 @@ def device_of(name: str | None) -> Any:
             said = f"JAX_PLATFORMS='{jax.config.values['jax_platforms'] or ''}'"
             raise EvaluationError(f"JAX starts on no device, by {said}: set it to cpu, or choose the engine numpy") from None
         try:
-            found = there if name is None else jax.devices(platform)
+            devices = there if name is None else jax.devices(platform)
         except RuntimeError:
             here = ", ".join(dict.fromkeys(d.platform for d in there))
             way = f"choose {here}, or install JAX for it, as by pip install 'jax[cuda12]'"
             raise EvaluationError(f"no device {name}: JAX finds only {here} here; {way}") from None
     k = int(number or 0)
-    if k >= len(found):
-        those = ", ".join(f"{platform}:{n}" for n in range(len(found)))
-        raise EvaluationError(f"no device {name}: there {'is' if len(found) == 1 else 'are'} {those}")
-    return found[k]
+    if k >= len(devices):
+        those = ", ".join(f"{platform}:{n}" for n in range(len(devices)))
+        raise EvaluationError(f"no device {name}: there {'is' if len(devices) == 1 else 'are'} {those}")
+    return devices[k]
 
 
 def require_own_process() -> None:

@@ -42,13 +42,13 @@ _COMPILING = Lock()
 def executable(graph: Graph, device: Any) -> Executable:
     """A self-contained graph compiled for a device of JAX. Raises MissingRuleError, and what JAX raises where it cannot."""
     name = file_name(graph, device)
-    found = _loaded(cached(name), graph, device)
-    if found is None:
-        found = _compiled(graph, device)
-        data = _data(found)
+    program = _loaded(cached(name), graph, device)
+    if program is None:
+        program = _compiled(graph, device)
+        data = _data(program)
         if data is not None:
             keep(name, data)
-    return found
+    return program
 
 
 def _compiled(graph: Graph, device: Any) -> Executable:
@@ -75,8 +75,8 @@ def _function(graph: Graph) -> Callable[..., tuple[Any, ...]]:
 
     def call(*arrays: Any) -> tuple[Any, ...]:
         given = iter(arrays)
-        found = function(*[_put_together(i.type, given) for i in graph.inputs])
-        results = [zeros(o.type) if y is None else y for o, y in zip(graph.outputs, found, strict=True)]
+        values = function(*[_put_together(i.type, given) for i in graph.inputs])
+        results = [zeros(o.type) if y is None else y for o, y in zip(graph.outputs, values, strict=True)]
         return tuple([array for o, y in zip(graph.outputs, results, strict=True) for array in _taken_apart(o.type, y)])
 
     return call
@@ -122,8 +122,8 @@ def _loaded(data: bytes | None, graph: Graph, device: Any) -> Executable | None:
         return None
     from jax.experimental.serialize_executable import deserialize_and_load
 
-    n_given, n_found = (len(_tensors([end.type for end in ends])) for ends in (graph.inputs, graph.outputs))
-    trees = jax.tree.structure(((0,) * n_given, {})), jax.tree.structure((0,) * n_found)
+    n_given, n_results = (len(_tensors([end.type for end in ends])) for ends in (graph.inputs, graph.outputs))
+    trees = jax.tree.structure(((0,) * n_given, {})), jax.tree.structure((0,) * n_results)
     try:
         calls_lapack, program = pickle.loads(data)
         if calls_lapack:

@@ -50,15 +50,15 @@ class XlaProgram(Runnable):
             values = [array for i, value in zip(self.inputs, values, strict=True) for array in _arrays(i.type, value)]
         try:
             with for_runs():  # until the arrays are there
-                found = [np.array(y) for y in self.executable(*values)]
+                outputs = [np.array(y) for y in self.executable(*values)]
         except (MemoryError, jax.errors.JaxRuntimeError) as error:
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
                 raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
             raise EvaluationError(f"graph '{self.graph.name}': XLA cannot run it: {str(error).splitlines()[0]}") from None
         if self._has_records:
-            arrays = iter(found)
+            arrays = iter(outputs)
             return [_value(o.type, arrays) for o in self.outputs]
-        return found
+        return outputs
 
     def nbytes(self) -> int:
         """About how many bytes a run takes, with inputs and results: what XLA says, and the results once more."""

@@ -44,9 +44,9 @@ def from_jax(
     leaves: dict[str, Any] = {}
     rebuild = []
     for each, arg in zip(_names(function, args, names), args, strict=True):
-        found, unflatten = flattened(arg)
+        parts, unflatten = flattened(arg)
         keys: list[tuple[str | None, Any]] = []
-        for path, leaf in found:
+        for path, leaf in parts:
             key = ".".join([each, *dotted(path)])
             shape = _shaped(leaf, key)
             if shape is None:
@@ -95,8 +95,8 @@ def build_jax_function(
             given = bound(function, arguments, constants | arrays)
             return function(*given.args, **given.kwargs)
 
-        reader, found = _read(whole, structs, alone, rules)
-    return reader.document(name or function_name, chosen(found, outputs, function_name))
+        reader, results = _read(whole, structs, alone, rules)
+    return reader.document(name or function_name, chosen(results, outputs, function_name))
 
 
 def imported() -> Any:
@@ -116,9 +116,9 @@ def _read(
 
     def flat(*arrays: Any) -> list[Any]:
         result = function(dict(zip(inputs, arrays, strict=True)))
-        found = leaves_of(result, alone if alone and is_leaf(result) else default_output(inputs))
-        keys[:] = found
-        return list(found.values())
+        leaves = leaves_of(result, alone if alone and is_leaf(result) else default_output(inputs))
+        keys[:] = leaves
+        return list(leaves.values())
 
     closed = _traced(flat, list(inputs.values()))
     recorder, jaxpr = Recorder(), closed.jaxpr
@@ -128,8 +128,8 @@ def _read(
             raise BuildError(f"input '{key}' is {v.aval.str_short()}, of keys; give their integers, jax.random.key_data(key)")
     arrays = [recorder.argument(key, type_of(v.aval)) for key, v in zip(inputs, jaxpr.invars, strict=True)]
     reader = Reader(recorder, Operations(always=rules))
-    found = [reader.lifted(x) for x in reader.run(jaxpr, closed.consts, arrays)]
-    return reader, dict(zip(keys, found, strict=True))
+    results = [reader.lifted(x) for x in reader.run(jaxpr, closed.consts, arrays)]
+    return reader, dict(zip(keys, results, strict=True))
 
 
 _INSTEAD = {
@@ -162,15 +162,15 @@ def _names(function: Callable[..., Any], args: Sequence[Any], names: Sequence[st
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return [f"x{k}" for k in range(len(args))]
-    found: list[str] = []
+    keys: list[str] = []
     for p in parameters:
         if p.kind is inspect.Parameter.VAR_POSITIONAL:
-            return found + [f"{p.name}.{k}" for k in range(len(args) - len(found))]
-        if len(found) < len(args) and p.kind is not inspect.Parameter.KEYWORD_ONLY:
-            found.append(p.name)
-    if len(found) < len(args):
-        raise BuildError(f"{name_of_function(function)} takes {len(found)} arguments, and {len(args)} are given")
-    return found
+            return keys + [f"{p.name}.{k}" for k in range(len(args) - len(keys))]
+        if len(keys) < len(args) and p.kind is not inspect.Parameter.KEYWORD_ONLY:
+            keys.append(p.name)
+    if len(keys) < len(args):
+        raise BuildError(f"{name_of_function(function)} takes {len(keys)} arguments, and {len(args)} are given")
+    return keys
 
 
 def _shaped(leaf: Any, key: str) -> Any:
@@ -222,8 +222,8 @@ def dotted(path: Iterable[Any]) -> list[str]:
 
 def is_leaf(value: Any) -> bool:
     """Whether it is one array."""
-    found = flattened(value)[0]
-    return len(found) == 1 and not found[0][0]
+    leaves = flattened(value)[0]
+    return len(leaves) == 1 and not leaves[0][0]
 
 
 def leaves_of(result: Any, alone: str) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def leaves_of(result: Any, alone: str) -> dict[str, Any]:
 
     Dataclasses that JAX does not know as pytrees are taken apart, too. Raises BuildError for two of one key.
     """
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     pending: list[tuple[list[str], Any]] = [([], result)]
     while pending:
         before, value = pending.pop()
@@ -245,13 +245,13 @@ def leaves_of(result: Any, alone: str) -> dict[str, Any]:
                 inner += [([*here, f.name], getattr(leaf, f.name)) for f in dataclasses.fields(leaf)]
                 continue
             key = ".".join(parts)
-            if key in found:
+            if key in leaves:
                 raise BuildError(f"two outputs are called '{key}'")
-            found[key] = leaf
+            leaves[key] = leaf
         pending += inner[::-1]
-    if not found:
+    if not leaves:
         raise BuildError("the function returns nothing; it must return what it computes")
-    return found
+    return leaves
 
 
 def require_written_out(jaxpr: Any) -> None:
@@ -266,13 +266,13 @@ def require_written_out(jaxpr: Any) -> None:
         nonlocal written
         if id(some) not in sizes:
             written += len(some.eqns)
-            found = len(some.eqns)
+            total = len(some.eqns)
             for equation in some.eqns:
                 if equation.primitive.name in CALLS:
-                    found += sum(map(size, _jaxprs(equation.params.values())))
+                    total += sum(map(size, _jaxprs(equation.params.values())))
                 else:
                     pending.extend(_jaxprs(equation.params.values()))
-            sizes[id(some)] = found
+            sizes[id(some)] = total
         return sizes[id(some)]
 
     while pending:

@@ -44,9 +44,9 @@ class Known:
     @classmethod
     def later(cls, compute: Callable[..., Any], operands: Sequence[Known], array: Array, cost: int) -> Known:
         """A value that is computed when it is asked for, from those of operands."""
-        found = cls(None, array, cost)
-        found._compute, found._operands = compute, operands
-        return found
+        value = cls(None, array, cost)
+        value._compute, value._operands = compute, operands
+        return value
 
     @property
     def value(self) -> Any:
@@ -109,13 +109,13 @@ def attrs_of(op: str, params: dict[str, Any]) -> dict[str, Any]:
     names = names_of(op)
     if not names:
         return {}
-    found = {name: plain(params[name]) for name in names if name in params}
-    mode = found.get("mode")
+    attrs = {name: plain(params[name]) for name in names if name in params}
+    mode = attrs.get("mode")
     if isinstance(mode, str):
-        found["mode"] = mode.lower().removesuffix("_or_drop")
-    if found.get("fill_value") is not None:
-        found["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
-    return found
+        attrs["mode"] = mode.lower().removesuffix("_or_drop")
+    if attrs.get("fill_value") is not None:
+        attrs["fill_value"] = plain(np.asarray(params["fill_value"]).item())  # it may be of any kind of number
+    return attrs
 
 
 def plain(value: Any) -> Any:

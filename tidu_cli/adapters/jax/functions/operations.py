@@ -53,8 +53,8 @@ class Operations:
 
     def wants(self, equation: Any) -> bool:
         """Whether an equation is to be an operation: where what it computes does not tell its derivative, it is."""
-        given, found = ([v.aval for v in some] for some in (equation.invars, equation.outvars))
-        if any(map(is_extended, given + found)) or not all(any(type_of(a).inexact for a in some) for some in (given, found)):
+        given, results = ([v.aval for v in some] for some in (equation.invars, equation.outvars))
+        if any(map(is_extended, given + results)) or not all(any(type_of(a).inexact for a in some) for some in (given, results)):
             return False
         jaxpr = equation.params["call_jaxpr"]
         if (source := _source_of(jaxpr)) in self._going_on and str(jaxpr) not in self._going_on[source]:
@@ -138,7 +138,7 @@ class Rule:
         # What a function closes over has no part in its rule.
         first = equation.params["num_consts"]
         self.active = [k for k, t in enumerate(self.types) if t.inexact and k >= first]
-        self.found = [k for k, t in enumerate(self.results) if t.inexact]
+        self.inexact = [k for k, t in enumerate(self.results) if t.inexact]
 
     def forward(self, made: Made) -> tuple[Graph, list[Key], dict[Key, int | None]]:
         """What it computes."""
@@ -153,10 +153,10 @@ class Rule:
         def tangents(*values: Any) -> list[Any]:
             xs, moving = values[: len(self.types)], dict(zip(self.active, values[len(self.types) :], strict=True))
             zero = [np.zeros(x.shape, x.dtype if t.inexact else jax.dtypes.float0) for x, t in zip(xs, self.types, strict=True)]
-            _, found = jax.jvp(self._apply, xs, tuple(moving.get(k, z) for k, z in enumerate(zero)))
-            return [found[k] for k in self.found]
+            _, out_tangents = jax.jvp(self._apply, xs, tuple(moving.get(k, z) for k, z in enumerate(zero)))
+            return [out_tangents[k] for k in self.inexact]
 
-        return self._made(made, tangents, self.active, self.types, self.found, self.outputs, lambda key: key.tangent(PASS))
+        return self._made(made, tangents, self.active, self.types, self.inexact, self.outputs, lambda key: key.tangent(PASS))
 
     def backward(self, made: Made) -> tuple[Graph, list[Key], dict[Key, int | None]]:
         """The cotangents of its operands, of these and those of its results. Here they are the conjugates of JAX's."""
@@ -169,12 +169,12 @@ class Rule:
                 for k, x in zip(self.active, active, strict=True):
                     xs[k] = x
                 results = self._apply(*xs)
-                return [results[k] for k in self.found]
+                return [results[k] for k in self.inexact]
 
             _, pull_back = jax.vjp(moved, *[xs[k] for k in self.active])
             return [_conjugate(ct) for ct in pull_back([_conjugate(ct) for ct in given])]
 
-        return self._made(made, cotangents, self.found, self.results, self.active, self.inputs, lambda key: key.cotangent(PASS))
+        return self._made(made, cotangents, self.inexact, self.results, self.active, self.inputs, lambda key: key.cotangent(PASS))
 
     def _made(
         self,
@@ -182,7 +182,7 @@ class Rule:
         function: Callable[..., Any],
         moving: Sequence[int],
         types: Sequence[TensorType],
-        found: Sequence[int],
+        computed: Sequence[int],
         due: Mapping[Key, Any],
         moved: Callable[[Key], Key],
     ) -> tuple[Graph, list[Key], dict[Key, int | None]]:
@@ -196,7 +196,7 @@ class Rule:
         graph = made(given, lambda reader, xs: reader.run(closed.jaxpr, closed.consts, xs))
         sources = list(self.inputs if types is self.types else self.outputs)
         keys = [*self.inputs, *[moved(sources[k]) for k in moving]]
-        number = {k: n for n, k in enumerate(found)}
+        number = {k: n for n, k in enumerate(computed)}
         return graph, keys, {moved(key): number.get(k) for k, key in enumerate(due)}
 
     def _apply(self, *operands: Any) -> Any:

@@ -33,9 +33,9 @@ def called_at(equation: Any, error: EquationError) -> EquationError:
 
 def signature(equation: Any) -> str:
     """An equation by its name and types: `sort(f32[8]) -> f32[8]`."""
-    given, found = (", ".join(_type(v.aval) for v in some) for some in (equation.invars, equation.outvars))
+    given, results = (", ".join(_type(v.aval) for v in some) for some in (equation.invars, equation.outvars))
     text = f"'{equation.primitive.name}' of ({given})"
-    text = f"{text} -> {found}" if found else text
+    text = f"{text} -> {results}" if results else text
     return text if len(text) < 200 else f"{text[:200]}..."
 
 
@@ -116,7 +116,7 @@ def needed(jaxpr: Any, results: Iterable[Any]) -> list[tuple[Any, Needs]]:
     """The equations that results depend on, or that have effects, in order, each with which of its results are needed."""
     live = {v for v in results if not hasattr(v, "val")}
     plain = set(live)  # those that something else needs than factors
-    found: list[tuple[Any, Needs]] = []
+    equations: list[tuple[Any, Needs]] = []
     for equation in reversed(jaxpr.eqns):
         each = [v in live for v in equation.outvars]
         if not any(each) and not equation.effects:
@@ -129,8 +129,8 @@ def needed(jaxpr: Any, results: Iterable[Any]) -> list[tuple[Any, Needs]]:
                 live.add(v)
                 if is_plain and k not in held:
                     plain.add(v)
-        found.append((equation, FACTORS if name == "stop_gradient" and not is_plain else each))
-    return found[::-1]
+        equations.append((equation, FACTORS if name == "stop_gradient" and not is_plain else each))
+    return equations[::-1]
 
 
 def _held(equation: Any) -> range:

@@ -65,12 +65,11 @@ class Reader:
         results = [v for k, v in enumerate(jaxpr.outvars) if wanted is None or wanted[k]]
         for equation, needs in needed(jaxpr, results):
             given = [known(v.val) if hasattr(v, "val") else values[v] for v in equation.invars]
-            found = self._applied(equation, needs, given)
-            values.update(zip(equation.outvars, found, strict=True))
-        found = [known(v.val) if hasattr(v, "val") else values[v] for v in results]
+            values.update(zip(equation.outvars, self._applied(equation, needs, given), strict=True))
+        outputs = [known(v.val) if hasattr(v, "val") else values[v] for v in results]
         if wanted is None:
-            return found
-        rest = iter(found)
+            return outputs
+        rest = iter(outputs)
         return [next(rest) if is_wanted else None for is_wanted in wanted]
 
     def _applied(self, equation: Any, needs: Needs, given: list[Value]) -> Sequence[Any]:
@@ -99,8 +98,8 @@ class Reader:
             return of_keys(Equation(self, equation, needs), *arrays)
         operation = self.instead.get(name) or OPERATIONS.get(name)
         if operation is not None:
-            found = operation(Equation(self, equation, needs), *arrays)
-            return [found] if isinstance(found, Array) else found
+            result = operation(Equation(self, equation, needs), *arrays)
+            return [result] if isinstance(result, Array) else result
         if name in REFUSED or name not in KNOWN.primitives:
             computed = of_package(Equation(self, equation, needs), *arrays) if name not in REFUSED else None
             if computed is not None:
@@ -128,19 +127,19 @@ class Reader:
         def compute(*values: Any) -> Any:
             try:
                 with equation.ctx.manager:
-                    found = equation.primitive.bind(*values, **equation.params)
+                    result = equation.primitive.bind(*values, **equation.params)
             except Exception as error:  # whatever JAX has to say
                 reason = REFUSED.get(name) or f"JAX does not compute it: {' '.join(str(error).split())}"
                 raise refusal(equation, reason) from error
-            return found if equation.primitive.multiple_results else [found]
+            return result if equation.primitive.multiple_results else [result]
 
         # Loops within loops and branches may never run, and take as long as they please.
         waits = size > max(SMALL, cost) or (self.around is not None and name in LOOPS)
         if reads and waits and not any(map(is_extended, avals)):
-            found = self._recorded(equation, needs, given)
-            whole = Known.later(compute, given, found[0], cost)
+            results = self._recorded(equation, needs, given)
+            whole = Known.later(compute, given, results[0], cost)
             return [
-                Known.later(lambda values, k=k: values[k], [whole], x, cost) if x is not None else None for k, x in enumerate(found)
+                None if x is None else Known.later(lambda values, k=k: values[k], [whole], x, cost) for k, x in enumerate(results)
             ]
         return [known(x) for x in compute(*[x.value for x in given])]
 
@@ -171,8 +170,8 @@ class Reader:
         """The graph of a loop or branch of inputs x0, x1, …, which `compute` makes of (a reader, arrays)."""
         inner = Reader(Recorder(self.operations.primitives), self.operations, self)
         arrays = [inner.recorder.argument(f"x{k}", t) for k, t in enumerate(types)]
-        found = [inner.lifted(x) for x in compute(inner, arrays)]
-        outputs = [(f"y{k}", x.value, x.type) for k, x in enumerate(found)]
+        results = [inner.lifted(x) for x in compute(inner, arrays)]
+        outputs = [(f"y{k}", x.value, x.type) for k, x in enumerate(results)]
         closed = ClosedGraph.of(inner.recorder.graph("", inner.recorder.inputs, range(len(types)), outputs))
         if closed.depth > MAX_GRAPH_NESTING:
             raise BuildError(TOO_DEEP)

@@ -39,8 +39,8 @@ def jax_callable(graph: Graph) -> Callable[..., Any]:
         if missing:
             raise EvaluationError(f"missing inputs: {', '.join(missing)}; give them in order, by name, or in a dict by key")
         values = [_value(i.key, i.type, given[i.key]) if i.key in needed else None for i in graph.inputs]
-        found = [zeros(t) if y is None else y for (_, t), y in zip(outputs, function(*values), strict=True)]
-        return found[0] if len(found) == 1 else {name: y for (name, _), y in zip(outputs, found, strict=True)}
+        results = [zeros(t) if y is None else y for (_, t), y in zip(outputs, function(*values), strict=True)]
+        return results[0] if len(results) == 1 else {name: y for (name, _), y in zip(outputs, results, strict=True)}
 
     call.__name__ = call.__qualname__ = graph.name or "graph"
     call.__doc__ = f"{', '.join(f'{i.key}: {i.type}' for i in graph.inputs)} -> {', '.join(f'{k}: {t}' for k, t in outputs)}"
@@ -77,21 +77,21 @@ def _given(graph: Graph, args: Sequence[Any], named: Mapping[str, Any]) -> dict[
     inputs = graph.inputs
     known = [str(i.key) for i in inputs]
     if len(args) == 1 and isinstance(args[0], Mapping) and not _is_record(inputs[:1], args[0]):
-        found = {k if isinstance(k, Key) else parse_key(str(k)): x for k, x in args[0].items()}
+        given = {k if isinstance(k, Key) else parse_key(str(k)): x for k, x in args[0].items()}
     else:
         if len(args) > len(inputs):
             raise EvaluationError(
                 f"{graph.name or 'the graph'} takes {counted(len(inputs), 'input')} ({listed(known)}), got {len(args)}"
             )
-        found = {i.key: x for i, x in zip(inputs, args, strict=False)}
+        given = {i.key: x for i, x in zip(inputs, args, strict=False)}
     for name, value in named.items():
         key = parse_key(name)
         if name not in known:
             raise UnknownNameError(f"no input '{name}'{did_you_mean(name, known)} (inputs: {listed(known)})")
-        if key in found:
+        if key in given:
             raise EvaluationError(f"input {name} is given twice, by position and by name")
-        found[key] = value
-    return found
+        given[key] = value
+    return given
 
 
 def _is_record(first: Sequence[Input], value: Mapping[Any, Any]) -> bool:

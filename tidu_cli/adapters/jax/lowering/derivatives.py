@@ -51,8 +51,8 @@ def with_rules(case: Case, function: Function, function_of: Callable[[Graph], Fu
     def rule(operands: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         results = computed(*operands)
         active = tuple(not isinstance(t, SymbolicZero) for t in tangents)
-        found = tangents_of(active)(*operands, *results, *[t for t, a in zip(tangents, active, strict=True) if a])
-        return results, tuple([_tangent(y, t) for y, t in zip(results, found, strict=True)])
+        out_tangents = tangents_of(active)(*operands, *results, *[t for t, a in zip(tangents, active, strict=True) if a])
+        return results, tuple([_tangent(y, t) for y, t in zip(results, out_tangents, strict=True)])
 
     computed.defjvp(rule, symbolic_zeros=True)
     return computed
@@ -75,8 +75,8 @@ def _jvp_graph(case: Case, active: tuple[bool, ...]) -> Graph:
     reads = column([number[k] for node in nodes for k in node.reads])
     inputs = [Input(Key(f"x{k}"), types[k] or TensorType("f64")) for k in sources]
     outputs = [
-        Output(Key(f"y{k}"), None if found is None else number[found], tangent_type(t))
-        for k, (found, t) in enumerate(zip(template.results, case.results, strict=True))
+        Output(Key(f"y{k}"), None if value is None else number[value], tangent_type(t))
+        for k, (value, t) in enumerate(zip(template.results, case.results, strict=True))
     ]
     return Graph(f"JVP of {case.op}", tuple(inputs), tuple(outputs), cases, column([node.code for node in nodes]), reads)
 

@@ -49,13 +49,13 @@ def _with_last_uses(graph: Graph) -> list[tuple[int, tuple[int, ...], tuple[int,
     for o in graph.outputs:
         if o.value is not None:
             live[o.value] = 1
-    found = []
+    steps = []
     for code, reads, first, end in reversed(nodes):
         dying = [k for k in range(first, end) if not live[k]]
         for k in reads:
             if not live[k]:
                 live[k] = 1
                 dying.append(k)
-        found.append((code, reads, tuple(dying)))
-    found.reverse()
-    return found
+        steps.append((code, reads, tuple(dying)))
+    steps.reverse()
+    return steps

@@ -57,8 +57,8 @@ def _fourth_power(e: Emitter, x: Value) -> Value:
 def _power(e: Emitter, x: Value, y: Value) -> Value:
     """In double precision: a rounded exponent would lose its parity, and with it the sign."""
     double = over(x.type, TYPES["f64"])
-    found = e.libm("pow", x if x.type == double else e.b.fpext(x, double), y)
-    return found if x.type == double else e.b.fptrunc(found, x.type)
+    power = e.libm("pow", x if x.type == double else e.b.fpext(x, double), y)
+    return power if x.type == double else e.b.fptrunc(power, x.type)
 
 
 def _power_of_integer(signed: bool) -> Emit:
@@ -87,9 +87,9 @@ def _strong(zero: int, emit: Emit) -> Emit:
     """0 where the result is NaN and the operand of this number is 0."""
 
     def strong(e: Emitter, *operands: Value) -> Value:
-        found, none = emit(e, *operands), e.constant(operands[0], 0.0)
-        is_weak = e.b.and_(e.b.fcmp_ordered("==", operands[zero], none), e.b.fcmp_unordered("uno", found, found))
-        return e.b.select(is_weak, none, found)
+        result, none = emit(e, *operands), e.constant(operands[0], 0.0)
+        is_weak = e.b.and_(e.b.fcmp_ordered("==", operands[zero], none), e.b.fcmp_unordered("uno", result, result))
+        return e.b.select(is_weak, none, result)
 
     return strong
 

@@ -36,9 +36,9 @@ def _safe(e: Emitter, y: Value, *, signed: bool) -> tuple[Value, Value, Value]:
 def _quotient(*, signed: bool) -> Emit:
     def emit(e: Emitter, x: Value, y: Value) -> Value:
         divisor, zero, minus_one = _safe(e, y, signed=signed)
-        found = e.b.sdiv(x, divisor) if signed else e.b.udiv(x, divisor)
-        found = e.b.select(minus_one, e.b.neg(x), found)
-        return e.b.select(zero, e.constant(x, -1), found)  # all bits set, as XLA has it
+        quotient = e.b.sdiv(x, divisor) if signed else e.b.udiv(x, divisor)
+        quotient = e.b.select(minus_one, e.b.neg(x), quotient)
+        return e.b.select(zero, e.constant(x, -1), quotient)  # all bits set, as XLA has it
 
     return emit
 
@@ -181,20 +181,20 @@ def _digamma(e: Emitter, x: Value) -> Value:
     turned = e.b.fsub(x, e.intrinsic("llvm.rint", x))
     pi = e.constant(x, math.pi)
     mirrored = e.b.fsub(psi, e.b.fdiv(pi, e.libm("tan", e.b.fmul(pi, turned))))
-    found = e.b.select(below, mirrored, psi)
+    value = e.b.select(below, mirrored, psi)
     pole = e.b.and_(e.b.fcmp_ordered("<=", x, e.constant(x, 0.0)), e.b.fcmp_ordered("==", turned, e.constant(x, 0.0)))
-    return e.b.select(pole, e.constant(x, math.nan), found)
+    return e.b.select(pole, e.constant(x, math.nan), value)
 
 
 def _lgamma(e: Emitter, x: Value) -> Value:
     # Around its zeros, 1 and 2, SciPy's has no more than absolute accuracy, and the C library's has.
     near = e.b.and_(e.b.fcmp_ordered(">=", x, e.constant(x, 0.5)), e.b.fcmp_ordered("<", x, e.constant(x, 2.5)))
-    found = e.b.select(near, e.libm("lgamma", x), e.special("gammaln", x))
+    value = e.b.select(near, e.libm("lgamma", x), e.special("gammaln", x))
     infinite = e.b.fcmp_ordered("==", x, e.constant(x, -math.inf))
     size = e.intrinsic("llvm.fabs", x)
     tiny = e.b.and_(e.b.fcmp_ordered("<", size, e.constant(x, 2.0**-1022)), e.b.fcmp_ordered(">", size, e.constant(x, 0.0)))
-    found = e.b.select(tiny, e.b.fneg(e.libm("log", size)), found)
-    return e.b.select(infinite, e.constant(x, math.inf), found)
+    value = e.b.select(tiny, e.b.fneg(e.libm("log", size)), value)
+    return e.b.select(infinite, e.constant(x, math.inf), value)
 
 
 def _in_double(emit: Emit) -> Emit:

@@ -60,8 +60,8 @@ class Emitter:
         """A call of a function of the C library of doubles; of floats it is rounded from there."""
         double = TYPES["f64"]
         wide = [v if v.type == double else self.b.fpext(v, double) for v in values]
-        found = self.b.call(self._function(name, double, [double] * len(wide)), wide)
-        return found if values[0].type == double else self.b.fptrunc(found, values[0].type)
+        result = self.b.call(self._function(name, double, [double] * len(wide)), wide)
+        return result if values[0].type == double else self.b.fptrunc(result, values[0].type)
 
     def special(self, name: str, *values: Value) -> Value:
         """A call of one of SciPy's functions of doubles, whose address the variable `special_NAME` of the module holds."""

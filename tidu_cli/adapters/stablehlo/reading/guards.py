@@ -85,7 +85,7 @@ def _conditions(graph: Graph, nodes: Sequence[Node]) -> list[Condition | None]:
     elementwise = {code: _is_elementwise(graph.cases[code]) for code in set(graph.code)}
     under: dict[int, Condition | None] = {cast(int, output.value): None for output in graph.outputs}
     conditions: dict[tuple[Condition | None, int, int], Condition] = {}
-    found: list[Condition | None] = []
+    inmost: list[Condition | None] = []
     for code, args, first in reversed(nodes):
         here = under.get(first) if elementwise[code] else None
         depth = here.depth if here else 0
@@ -96,8 +96,8 @@ def _conditions(graph: Graph, nodes: Sequence[Node]) -> list[Condition | None]:
                 condition = Condition(args[0], k - 1, len(args) - 1, here, depth + 1)
                 there = conditions.setdefault((here, args[0], k - 1), condition)
             under[a] = _common(under[a], there) if a in under else there
-        found.append(here)
-    return found[::-1]
+        inmost.append(here)
+    return inmost[::-1]
 
 
 def _is_elementwise(case: Case) -> bool:
@@ -117,11 +117,11 @@ def _common(x: Condition | None, y: Condition | None) -> Condition | None:
 
 def _path(condition: Condition | None) -> list[Condition]:
     """The conditions from the outmost one to this."""
-    found = []
+    path = []
     while condition:
-        found.append(condition)
+        path.append(condition)
         condition = condition.around
-    return found[::-1]
+    return path[::-1]
 
 
 def _guards(nodes: Sequence[Node], cases: Mapping[int, Case], places: Sequence[Condition | None]) -> Guards:
@@ -213,7 +213,7 @@ class Affine(Frozen, slots=False):
 
 def affine_values(graph: ClosedGraph, counts: Mapping[int, Affine], length: int) -> dict[int, Affine]:
     """The scalars of integers of a body that are affine, where inputs of these numbers are."""
-    found, truths = dict(counts), dict[int, bool]()
+    scalars, truths = dict(counts), dict[int, bool]()
     inner = graph.graph
     for code, args, first, _ in forwards(inner, inner.args):
         case = inner.cases[code]
@@ -221,14 +221,14 @@ def affine_values(graph: ClosedGraph, counts: Mapping[int, Affine], length: int)
         if len(case.results) != 1 or not isinstance(result, TensorType) or result.shape:
             continue
         if result.dtype == "bool":
-            truth = _truth(case, [found.get(a) for a in args], length)
+            truth = _truth(case, [scalars.get(a) for a in args], length)
             if truth is not None:
                 truths[first] = truth
         elif result.dtype in INTEGERS:
-            value = _value(case, args, found, truths, length)
+            value = _value(case, args, scalars, truths, length)
             if value is not None and fits(value, result.dtype, length):
-                found[first] = value
-    return found
+                scalars[first] = value
+    return scalars
 
 
 def fits(value: Affine, dtype: str, length: int) -> bool:
@@ -251,7 +251,7 @@ def _truth(case: Case, operands: list[Affine | None], length: int) -> bool | Non
     return False if x[0] > y[1] or (x[0] == y[1] and strict) else None
 
 
-def _value(case: Case, args: Any, found: dict[int, Affine], truths: dict[int, bool], length: int) -> Affine | None:
+def _value(case: Case, args: Any, scalars: dict[int, Affine], truths: dict[int, bool], length: int) -> Affine | None:
     if case.op == "constant":
         import numpy as np
 
@@ -259,8 +259,8 @@ def _value(case: Case, args: Any, found: dict[int, Affine], truths: dict[int, bo
         return Affine(0, int(literal_array(np, value.value)))
     if case.op == "select_n":
         which = truths.get(args[0])
-        return None if which is None else found.get(args[1 + which])
-    operands = [found.get(a) for a in args]
+        return None if which is None else scalars.get(args[1 + which])
+    operands = [scalars.get(a) for a in args]
     if None in operands:
         return None
     known = [o for o in operands if o is not None]

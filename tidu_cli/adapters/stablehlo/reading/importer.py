@@ -54,9 +54,9 @@ class _Importer:
         if len(self.around) > MOST_CALLS:
             raise RefusedError(f"functions call one another deeper than {MOST_CALLS} levels")
         self.around.append(function.name)
-        found = self.block(function.body, recording, dict(enumerate(operands, function.body.first)))
+        results = self.block(function.body, recording, dict(enumerate(operands, function.body.first)))
         self.around.pop()
-        return found
+        return results
 
     def called(self, name: str, recording: Recording, operands: Sequence[Term]) -> list[Term]:
         """Likewise, by name. Raises RefusedError if the module has no such function."""
@@ -90,8 +90,8 @@ class _Importer:
         site = Site(operation, recording, operands, values, self.region, called)
         before = len(recording.nodes)
         try:
-            found = reader_of(operation.name)(site, *operands)
-            results = [found] if isinstance(found, Term) else list(found)
+            terms = reader_of(operation.name)(site, *operands)
+            results = [terms] if isinstance(terms, Term) else list(terms)
             _check(site, results)
         except (DocumentError, LimitError):
             raise
@@ -115,14 +115,14 @@ class _Importer:
 
 def _free(block: Block) -> set[int]:
     """The values from around that a block reads, also within regions: those of lower numbers than its own."""
-    found, todo = {v for v in block.results if v < block.first}, list(block.operations)
+    free, todo = {v for v in block.results if v < block.first}, list(block.operations)
     while todo:
         operation = todo.pop()
-        found.update(v for v in operation.operands if v < block.first)
+        free.update(v for v in operation.operands if v < block.first)
         for inner in operation.regions:
-            found.update(v for v in inner.results if v < block.first)
+            free.update(v for v in inner.results if v < block.first)
             todo += inner.operations
-    return found
+    return free
 
 
 def _check(site: Site, results: Sequence[Term]) -> None:
@@ -134,10 +134,10 @@ def _check(site: Site, results: Sequence[Term]) -> None:
 
 
 def _main(module: Module) -> Function:
-    found = module.functions.get("main") or next((f for f in module.functions.values() if f.public), None)
-    if found is None:
+    main = module.functions.get("main") or next((f for f in module.functions.values() if f.public), None)
+    if main is None:
         raise DocumentError("the module has no public function")
-    return found
+    return main
 
 
 def _port_type(text: str, what: str) -> TensorType:
@@ -172,8 +172,8 @@ def _keys(keys: list[Key], what: str) -> list[Key]:
 
 def _key(attributes: Mapping[str, object]) -> Key | None:
     """The key that an argument or result says it has, and of a record which field of it: p.x."""
-    found, field = attributes.get("tidu.key"), attributes.get("tidu.field")
-    key = parse_key(found) if isinstance(found, str) else None
+    text, field = attributes.get("tidu.key"), attributes.get("tidu.field")
+    key = parse_key(text) if isinstance(text, str) else None
     return Key(f"{key.name}.{field}", key.path) if key and field else key
 
 

@@ -36,7 +36,7 @@ _LOST = re.compile(r"(sinc|i0|log_ndtr|expi|sici|expn|poch|fresnel|logit|xlogy|x
 
 def lost_rules(module: Module) -> str:
     """A note on functions whose derivative is not JAX's, empty if there are none."""
-    names = {found[1] for f in module.functions.values() if not f.public and (found := _LOST.fullmatch(f.name))}
+    names = {match[1] for f in module.functions.values() if not f.public and (match := _LOST.fullmatch(f.name))}
     if not names:
         return ""
     what = f"@{', @'.join(sorted(names))}"
@@ -61,17 +61,17 @@ def bounded(recording: Recording, x: Term, bounds: Bounds) -> Term:
 
 def _computed(body: Block) -> Any:
     """What a block computes of its argument, if that is bounds alone; constants have their digits, as -0.0 is another bound."""
-    found: dict[int, Any] = {body.first: ()}
+    computed: dict[int, Any] = {body.first: ()}
     for o in body.operations:
-        match o.name, [found.get(v) for v in o.operands]:
+        match o.name, [computed.get(v) for v in o.operands]:
             case "stablehlo.constant", []:
                 array, type_ = array_of(o.attributes["value"])
-                found[o.first] = repr(float(array.item())) if array.size == 1 and type_.dtype in FLOATS else None
+                computed[o.first] = repr(float(array.item())) if array.size == 1 and type_.dtype in FLOATS else None
             case "stablehlo.broadcast_in_dim", [str() as constant]:
-                found[o.first] = constant
+                computed[o.first] = constant
             case ("stablehlo.maximum" | "stablehlo.minimum") as op, [tuple() as within, str() as constant]:
-                found[o.first] = (*within, (op, constant))
-    return found.get(body.results[0])
+                computed[o.first] = (*within, (op, constant))
+    return computed.get(body.results[0])
 
 
 Choices = dict[int, tuple[int, int]]
@@ -115,7 +115,7 @@ def cancelling_kinks(block: Block) -> Choices:
                 return
             (value,) = varying
 
-    found: Choices = {}
+    choices: Choices = {}
     for o in block.operations:
         if o.name != "stablehlo.select" or not (differs := by("compare", o.operands[0])) or not (y := by("add", o.operands[2])):
             continue
@@ -130,8 +130,8 @@ def cancelling_kinks(block: Block) -> Choices:
                 orders = {(same(a), same(b)): (a, b), (same(b), same(a)): (b, a)}
                 if order := orders.get(tuple(map(same, difference.operands))):
                     a, b = difference.operands
-                    found |= {highest.first: order, distance.first: (a, b)}
-    return found
+                    choices |= {highest.first: order, distance.first: (a, b)}
+    return choices
 
 
 def chosen(recording: Recording, operation: Operation, operands: Sequence[Term], a: Term, b: Term) -> Term:

@@ -42,7 +42,7 @@ def loop(
     first = [operands[k] for k in carried]
     results = _counted(site, condition, body, body_consts, first, len(cond_consts))
     if results is None:
-        found = site.emit_all(
+        outputs = site.emit_all(
             "while",
             *cond_consts,
             *body_consts,
@@ -52,7 +52,7 @@ def loop(
             condition=condition,
             body=body,
         )
-        results = list(found)
+        results = list(outputs)
     after = dict(zip(carried, results, strict=True))
     return [after.get(k, x) for k, x in enumerate(operands)]
 
@@ -113,13 +113,13 @@ def _counted(
 
 def _counts(site: Site, body: ClosedGraph, n_consts: int, first: Sequence[Term]) -> dict[int, Affine]:
     """What is carried and counts, in steps of a constant from a known number: JAX's own count, and those of users."""
-    found = {}
+    counts = {}
     for k, x in enumerate(first):
         if x.type.dtype in INTEGERS and not x.type.shape:
             start, step = site.known(x), _step(site, body, n_consts + k, k)
             if start is not None and step:
-                found[k] = Affine(step, int(start))
-    return found
+                counts[k] = Affine(step, int(start))
+    return counts
 
 
 def _comparison(site: Site, condition: ClosedGraph) -> tuple[int, str, int] | None:
@@ -219,7 +219,7 @@ class _Scan:
             shape = list(results[k].type.shape)
             del shape[place.axis]
             results[k] = recording.emit("reshape", results[k], new_sizes=tuple(shape))
-        found = self.site.emit_all(
+        emitted = self.site.emit_all(
             "scan",
             *[self.consts[k] for k in consts],
             *[self.first[k] for k in carried],
@@ -230,8 +230,8 @@ class _Scan:
             reverse=reverse,
             body=recording.closed(results),
         ) if results else ()  # fmt: skip
-        after = dict(zip(carried, found, strict=False))
-        ys = zip(self.stacked.items(), found[len(carried) :], strict=True)
+        after = dict(zip(carried, emitted, strict=False))
+        ys = zip(self.stacked.items(), emitted[len(carried) :], strict=True)
         after |= {k: self._put(self.first[k], y, place, reverse) for (k, (_, place)), y in ys}
         for k, count in self.counts.items():
             after[k] = self.site.recording.full(count.start + self.length * count.slope, self.first[k].type)
@@ -263,9 +263,9 @@ class _Scan:
             self.scanned |= dict.fromkeys(reading, (self.first[k], place))
         for node, (case, args, _) in enumerate(nodes):
             if case.op == "dynamic_slice" and args[0] < n_consts:
-                found = self._taken((case, args, 0), args[0], numbers)
-                if found is not None and found.place.slope:
-                    self.scanned[node] = (self.consts[args[0]], found)
+                piece = self._taken((case, args, 0), args[0], numbers)
+                if piece is not None and piece.place.slope:
+                    self.scanned[node] = (self.consts[args[0]], piece)
 
     def _taken(self, node: tuple[Case, Sequence[int], int], of: int, numbers: Mapping[int, Affine]) -> _Slice | None:
         case, args, _ = node
@@ -305,10 +305,10 @@ class _Scan:
             case = inner.cases[code]
             if node in slices:
                 shape = case.results[0].shape  # type: ignore[union-attr]
-                found: Sequence[Term] = [recording.emit("reshape", slices[node], new_sizes=shape)]
+                results: Sequence[Term] = [recording.emit("reshape", slices[node], new_sizes=shape)]
             else:
-                found = recording.apply(case.op, case.attrs, [values[a] for a in args])
-            values.update(enumerate(found, first))
+                results = recording.apply(case.op, case.attrs, [values[a] for a in args])
+            values.update(enumerate(results, first))
 
     def _rows(self, x: Term, place: _Slice, reverse: bool) -> Term:
         """The slices of all steps along axis 0, in the order of a scan."""
@@ -348,7 +348,7 @@ class _Scan:
         start, step = count.start, count.slope
         if reverse:
             start, step = start + step * (self.length - 1), -step
-        found = self.site.emit("iota", dtype=type_.dtype, shape=(self.length,), dimension=0)
+        values = self.site.emit("iota", dtype=type_.dtype, shape=(self.length,), dimension=0)
         if step != 1:
-            found = self.site.emit("mul", found, step)
-        return self.site.emit("add", found, start) if start else found
+            values = self.site.emit("mul", values, step)
+        return self.site.emit("add", values, start) if start else values

@@ -168,12 +168,12 @@ class Site(Frozen, slots=False):
 
     def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
         """An attribute that is a list of integers, which older modules have as an array."""
-        found = self.attribute(name)
-        if found is None:
+        value = self.attribute(name)
+        if value is None:
             return list(default)
-        if not isinstance(found, dict):
-            return [int(x) for x in found]
-        array, type_ = array_of(found)
+        if not isinstance(value, dict):
+            return [int(x) for x in value]
+        array, type_ = array_of(value)
         return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
 
     def pairs(self, name: str, n: int) -> list[tuple[int, int]]:

@@ -47,18 +47,18 @@ def comparison(graph: ClosedGraph) -> str | None:
     """By what the graph of a region compares its two arguments: ge or le, or None of these."""
     if len(graph.input_types) != 2:
         return None
-    found = {}
+    names = {}
     for name in ("ge", "le"):
         recording = Recording(KNOWN, graph.input_types)
-        found[_signature(recording.closed([recording.emit(name, *recording.sources)]))] = name
-    return found.get(_signature(graph))
+        names[_signature(recording.closed([recording.emit(name, *recording.sources)]))] = name
+    return names.get(_signature(graph))
 
 
 def separate(graph: ClosedGraph) -> list[ClosedGraph] | None:
     """The graphs of a region of n pairs, if each result depends on its own pair alone."""
     n = len(graph.output_types)
-    found = [_part(graph, k, n) for k in range(n)]
-    return None if None in found else found  # type: ignore[return-value]
+    parts = [_part(graph, k, n) for k in range(n)]
+    return None if None in parts else parts  # type: ignore[return-value]
 
 
 def _part(graph: ClosedGraph, number: int, n: int) -> ClosedGraph | None:
@@ -76,17 +76,17 @@ def _part(graph: ClosedGraph, number: int, n: int) -> ClosedGraph | None:
 def _signature(graph: ClosedGraph) -> Any:
     """The results as expressions of the inputs, in which the order of operands that commute counts for nothing."""
     inner = graph.graph
-    found: list[Any] = [("input", k) for k in range(len(inner.inputs))]
+    expressions: list[Any] = [("input", k) for k in range(len(inner.inputs))]
     for code, args, _, _ in forwards(inner, inner.args):
         case = inner.cases[code]
-        operands = [found[a] for a in args]
+        operands = [expressions[a] for a in args]
         op = case.op
         if op in COMMUTATIVE:
             operands.sort(key=repr)
         if op in TURNED:
             op, operands = TURNED[op], operands[::-1]
-        found += [(op, repr(case.attrs), *operands, k) for k in range(len(case.results))]
-    return tuple(found[o.value] for o in inner.outputs if o.value is not None)
+        expressions += [(op, repr(case.attrs), *operands, k) for k in range(len(case.results))]
+    return tuple(expressions[o.value] for o in inner.outputs if o.value is not None)
 
 
 @cache
@@ -94,29 +94,29 @@ def _signatures(type_: TensorType, kind: str, second: TensorType | None = None) 
     """What regions of this type may compute, by their signatures."""
     functions = _of_one(type_) if kind == "one" else _of_two(type_)
     types = [type_, type_] if second is None else [type_, second, type_, second]
-    found = {}
+    names = {}
     for name, function in functions.items():
         recording = Recording(KNOWN, types)
-        found[_signature(recording.closed(function(*recording.sources)))] = name.strip()
-    return found
+        names[_signature(recording.closed(function(*recording.sources)))] = name.strip()
+    return names
 
 
 def _of_one(type_: TensorType) -> dict[str, Function]:
     dtype = type_.dtype
     ops = [op for op in SIMPLE if dtype in KNOWN[op].domain.dtypes]
-    found: dict[str, Function] = {SIMPLE[op]: lambda x, y, op=op: [x.trace.emit(op, x, y)] for op in ops}
+    functions: dict[str, Function] = {SIMPLE[op]: lambda x, y, op=op: [x.trace.emit(op, x, y)] for op in ops}
     if dtype in FLOATS:
-        found["logsumexp"] = _logaddexp
+        functions["logsumexp"] = _logaddexp
     if dtype in COMPLEXES:
-        found |= {"max": _complex("gt"), "min": _complex("lt")}
-    return found
+        functions |= {"max": _complex("gt"), "min": _complex("lt")}
+    return functions
 
 
 def _of_two(type_: TensorType) -> dict[str, Function]:
-    found: dict[str, Function] = {"ge": _chosen("ge"), "le": _chosen("le")}
+    functions: dict[str, Function] = {"ge": _chosen("ge"), "le": _chosen("le")}
     for nan in (True,) if type_.dtype in FLOATS else (False, True):  # of what has none JAX asks for NaN, too
-        found |= {f"argmax{' ' * nan}": _place("gt", nan), f"argmin{' ' * nan}": _place("lt", nan)}
-    return found
+        functions |= {f"argmax{' ' * nan}": _place("gt", nan), f"argmin{' ' * nan}": _place("lt", nan)}
+    return functions
 
 
 def _logaddexp(x: Term, y: Term) -> Sequence[Term]:
@@ -188,13 +188,13 @@ def sort_keys(block: Block, known: Callable[[int], Any]) -> list[SortKey] | None
 
     `known` gives arrays for those values from around it that are known.
     """
-    found = _Comparator(block, known).keys(block.results[0])
-    return None if found is None else _whole(found)
+    keys = _Comparator(block, known).keys(block.results[0])
+    return None if keys is None else _whole(keys)
 
 
 def _whole(keys: list[SortKey]) -> list[SortKey] | None:
     """Real and imaginary parts of a complex number as the number."""
-    found: list[SortKey] = []
+    whole: list[SortKey] = []
     rest = list(keys)
     while rest:
         key = rest.pop(0)
@@ -204,8 +204,8 @@ def _whole(keys: list[SortKey]) -> list[SortKey] | None:
             key = SortKey(key.operand, key.descending)
         elif key.part is not None:
             return None
-        found.append(key)
-    return found
+        whole.append(key)
+    return whole
 
 
 class _Comparator:

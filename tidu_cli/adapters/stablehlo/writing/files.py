@@ -40,15 +40,15 @@ def is_written(document: Document, module: Module) -> bool:
     Raises UnwrittenError for a document that is not written, and DocumentError without JAX.
     """
     package()
-    text, found = _text(document), checksum(module, "")
+    text, digest = _text(document), checksum(module, "")
     with _context() as context, no_collection():
         from jaxlib.mlir.dialects import stablehlo
 
         written = _parsed(text)
-        if _checksum(written) == found:
+        if _checksum(written) == digest:
             return True
         artifact = stablehlo.deserialize_portable_artifact(context, _serialized(written, _version(None)))
-        return _checksum(artifact) == found
+        return _checksum(artifact) == digest
 
 
 def _checksum(module: Any) -> str:
@@ -120,8 +120,8 @@ def _claim(module: Any, document: Document) -> None:
     from jaxlib.mlir import ir
 
     with no_collection():
-        found = claims(_plain(document), Module.from_plain(as_plain(module, places=False)))
-    for name, value in found.items():
+        attributes = claims(_plain(document), Module.from_plain(as_plain(module, places=False)))
+    for name, value in attributes.items():
         module.operation.attributes[name] = ir.StringAttr.get(value)
 
 

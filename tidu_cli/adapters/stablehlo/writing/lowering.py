@@ -115,11 +115,11 @@ def _shapes(type_: Type | None) -> Any:
     return pytree(type_, shape)
 
 
-def _require_types(case: Case, found: Sequence[Any]) -> None:
+def _require_types(case: Case, results: Sequence[Any]) -> None:
     """Raises TypeError unless what JAX gives has the types of the results."""
     due = [leaf for t in case.results for _, leaf in arrays(t)]
-    if [(a.shape, a.dtype) for a in found] != [(leaf.shape, numpy_dtype(np, leaf.dtype)) for leaf in due]:
-        told = ", ".join(f"{a.dtype}{list(a.shape)}" for a in found)
+    if [(a.shape, a.dtype) for a in results] != [(leaf.shape, numpy_dtype(np, leaf.dtype)) for leaf in due]:
+        told = ", ".join(f"{a.dtype}{list(a.shape)}" for a in results)
         raise TypeError(f"it gives {told}, where {', '.join(map(str, due))} is due")
 
 
@@ -173,9 +173,9 @@ def _operations(op: Any) -> Iterator[Any]:
     """An operation and all that stand within it."""
     todo = [op]
     while todo:
-        yield (found := todo.pop())
+        yield (operation := todo.pop())
         todo += [
-            inner.operation for region in found.regions for block in region.blocks for inner in reversed(list(block.operations))
+            inner.operation for region in operation.regions for block in region.blocks for inner in reversed(list(block.operations))
         ]
 
 

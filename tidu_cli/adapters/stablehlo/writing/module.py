@@ -64,8 +64,8 @@ class Templates:
     def of(self, number: int, case: Case) -> Template:
         """The template of a case, by its number. Raises UnwrittenError."""
         if number not in self._made:
-            found = lowered(case, self.primitives)
-            self._made[number] = self._call(case, found) if found.body is None else self._copy(case, found.body)
+            lowering = lowered(case, self.primitives)
+            self._made[number] = self._call(case, lowering) if lowering.body is None else self._copy(case, lowering.body)
         return self._made[number]
 
     def functions(self) -> Iterator[str]:
@@ -79,10 +79,10 @@ class Templates:
         names |= {name: self.constant(text) for name, text in body.constants.items()}
         slots: list[int] = []
 
-        def put(found: re.Match[str]) -> str:
-            known = names.get(found[0])
+        def put(match: re.Match[str]) -> str:
+            known = names.get(match[0])
             if not isinstance(known, int):
-                return f"%{known or f'%in_{found[0][1:]}'}"  # a constant, or a value of a region, which has a name of its own
+                return f"%{known or f'%in_{match[0][1:]}'}"  # a constant, or a value of a region, which has a name of its own
             slots.append(known)
             return "%s"
 
@@ -90,10 +90,10 @@ class Templates:
         own = names | {name: ~k for k, name in enumerate(body.made)}
         return Template.of(case, text, slots, len(body.made), [own[name] for name in body.returned])
 
-    def _call(self, case: Case, found: Lowered) -> Template:
+    def _call(self, case: Case, lowering: Lowered) -> Template:
         """The template of a call."""
         names: list[str] = []
-        for wished, text in found.functions:
+        for wished, text in lowering.functions:
             for k, name in enumerate(names):
                 text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
             if text not in self._functions:
@@ -237,19 +237,19 @@ class ModuleWriter:
         if output.value is None:
             return [self.constant(zeros_text(leaf)) for _, leaf in arrays(output.type)]
         try:
-            found = self.values[number][output.value] if output.value >= 0 else self._elsewhere(graph, number, output.value)
+            names = self.values[number][output.value] if output.value >= 0 else self._elsewhere(graph, number, output.value)
         except UnwrittenError as error:
             raise UnwrittenError(f", output '{output.key}': {error}") from None
-        return (found,) if isinstance(found, str) else found
+        return (names,) if isinstance(names, str) else names
 
 
 def output_keys(document: Document) -> list[Key]:
     """Keys for the outputs of all graphs: their own, which the head's keep, or where those are taken one that names the graph."""
     taken: set[Key] = set()
-    found: dict[int, list[Key]] = {}
+    keys: dict[int, list[Key]] = {}
     last = len(document.graphs) - 1
     for number in (last, *range(last)):
-        found[number] = []
+        keys[number] = []
         for output in document.graphs[number].outputs:
             key = output.key
             if key in taken:
@@ -257,8 +257,8 @@ def output_keys(document: Document) -> list[Key]:
             while key in taken:
                 key = Key(f"{key.name}'", key.path)
             taken.add(key)
-            found[number].append(key)
-    return [key for number in range(last + 1) for key in found[number]]
+            keys[number].append(key)
+    return [key for number in range(last + 1) for key in keys[number]]
 
 
 def _names(type_: Type, names: Sequence[str]) -> Names:

@@ -148,13 +148,13 @@ def ordered(op: str) -> Callable[..., Array]:
 
     def read(eq: Equation, *operands: Array) -> Array:
         x, y = (spread(operand, eq.results[0].shape) for operand in operands)
-        found = eq.emit(op, x, y)
+        truth = eq.emit(op, x, y)
         if x.type.dtype not in FLOATS:
-            return found
+            return truth
         last = eq.emit("ne", y, y)
         if op != "le":
             last = eq.emit("and", last, eq.emit("eq" if op == "lt" else "ne", x, x))
-        return eq.emit("or", found, last)
+        return eq.emit("or", truth, last)
 
     return read
 

@@ -89,8 +89,8 @@ def own(eq: Equation) -> Callable[..., Sequence[Any]] | None:
 
 def _elementwise(eq: Equation, nodes: Nodes, *operands: Value) -> Sequence[Any]:
     shape = eq.results[0].shape
-    found = nodes(*[spread(eq.lifted(x), shape) for x in operands[eq.params.get("num_consts", 0) :]])
-    return found if isinstance(found, tuple) else [found]
+    results = nodes(*[spread(eq.lifted(x), shape) for x in operands[eq.params.get("num_consts", 0) :]])
+    return results if isinstance(results, tuple) else [results]
 
 
 def _by_choice(eq: Equation, *operands: Value) -> Sequence[Any]:
@@ -154,11 +154,11 @@ def _sinc_derivative(k: int) -> Nodes:
     """The derivative of order k of sin x / x near 0, by its series: JAX asks for it at 0 alone."""
 
     def series(x: Array) -> Array:
-        found = filled(x, 0)
+        total = filled(x, 0)
         for j in range((k + 1) // 2 + _TERMS, (k + 1) // 2 - 1, -1):
             coefficient = (-1) ** j / (2 * j + 1) / math.factorial(2 * j - k)
-            found = found * x.emit("square") + coefficient
-        return found * x if k % 2 else found
+            total = total * x.emit("square") + coefficient
+        return total * x if k % 2 else total
 
     return series
 
@@ -204,7 +204,7 @@ def _rules() -> dict[int, Any]:
         "jax.experimental.ode": {"_odeint": AS_COMPUTED},
         "jax._src.third_party.scipy.special": {"fresnel": SPECIAL["fresnel"]},
     }  # fmt: skip
-    found: dict[int, Any] = {}
+    rules: dict[int, Any] = {}
     for module, functions in ways.items():
         try:
             library = importlib.import_module(module)
@@ -214,5 +214,5 @@ def _rules() -> dict[int, Any]:
             function = getattr(library, name, None)
             rule = getattr(function, "jvp", None) or getattr(function, "bwd", None)
             if rule is not None:
-                found[id(rule)] = how
-    return found
+                rules[id(rule)] = how
+    return rules

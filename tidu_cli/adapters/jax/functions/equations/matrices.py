@@ -46,8 +46,8 @@ def tridiagonal_solve(eq: Equation, *operands: Array) -> Sequence[Array]:
 
         zero = jnp.zeros_like(rows[0][0]), jnp.zeros_like(right[0])
         _, made = jax.lax.scan(down, zero, (*rows, right))
-        _, found = jax.lax.scan(up, zero[1], made, reverse=True)
-        return jnp.moveaxis(found, 0, -2)
+        _, solution = jax.lax.scan(up, zero[1], made, reverse=True)
+        return jnp.moveaxis(solution, 0, -2)
 
     return eq.traced_arrays(solve, *operands)
 

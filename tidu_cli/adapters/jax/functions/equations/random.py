@@ -130,8 +130,8 @@ def random_gamma(eq: Equation, key: Value, order: Value) -> Sequence[Any]:
         return eq.equation.primitive.impl(keys, a, log_space=is_log)
 
     a = eq.lifted(order)
-    (found,) = map(eq.lifted, eq.traced(draw, key, eq.emit("stop_gradient", a)))
-    x = eq.emit("stop_gradient", eq.emit("exp", found) if is_log else found)
+    (sample,) = map(eq.lifted, eq.traced(draw, key, eq.emit("stop_gradient", a)))
+    x = eq.emit("stop_gradient", eq.emit("exp", sample) if is_log else sample)
     moved = []
     for name in ("igamma", "igammac"):
         u = eq.emit("stop_gradient", eq.emit(name, a, x))
@@ -139,7 +139,7 @@ def random_gamma(eq: Equation, key: Value, order: Value) -> Sequence[Any]:
     (u, low), (_, high) = moved
     w = eq.emit("select_n", u > 0.5, low, high)
     w = eq.emit("log", w) if is_log else w
-    return [found + (w - eq.emit("stop_gradient", w))]
+    return [sample + (w - eq.emit("stop_gradient", w))]
 
 
 RANDOM: dict[str, Callable[..., Any]] = {

@@ -23,9 +23,9 @@ def _round(attrs: Attrs, x: Any) -> Any:
     return lax.round(x, lax.RoundingMethod[attrs["rounding_method"]])
 
 
-def _strong(x: Any, found: Any) -> Any:
+def _strong(x: Any, result: Any) -> Any:
     """The result, but for 0 where it is NaN and x is 0."""
-    return jnp.where((x == 0) & (found != found), 0, found)
+    return jnp.where((x == 0) & (result != result), 0, result)
 
 
 _SPELLED = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}

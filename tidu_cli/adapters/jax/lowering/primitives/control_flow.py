@@ -22,8 +22,8 @@ def _scan(attrs: Any, of_graph: OfGraph) -> Callable[..., Any]:
         consts, carry, slices = operands[:n], operands[n : n + n_carry], operands[n + n_carry :]
 
         def step(carry: Any, slices: Any) -> Any:
-            found = body(*consts, *carry, *slices)
-            return found[:n_carry], found[n_carry:]
+            values = body(*consts, *carry, *slices)
+            return values[:n_carry], values[n_carry:]
 
         carry, stacked = lax.scan(step, carry, slices, attrs.length, attrs.reverse)
         return (*carry, *stacked)

@@ -77,12 +77,12 @@ def _abs(attrs: Attrs, x: Any) -> Any:
 
 def _pow(attrs: Attrs, x: Any, y: Any) -> Any:
     """Zero to a complex power of positive real part is zero; lax multiplies its logarithm."""
-    found = lax.pow(x, y)
+    power = lax.pow(x, y)
     if y.dtype.kind != "c":
-        return found
-    zero = lax.full_like(found, 0)
+        return power
+    zero = lax.full_like(power, 0)
     positive = lax.gt(lax.real(y), lax.real(zero))
-    return lax.select(lax.bitwise_and(lax.eq(x, zero), positive), zero, found)
+    return lax.select(lax.bitwise_and(lax.eq(x, zero), positive), zero, power)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -43,8 +43,7 @@ def of_kernel(case: Case) -> Callable[..., Any]:
     kernel = BUILTIN[case.op].evaluation.kernel(jnp, case.attrs, operands, results)
 
     def call(*values: Any) -> Any:
-        found = kernel(*[fields(t, x) for t, x in zip(operands, values, strict=True)])
-        return pytree(results[0], found)
+        return pytree(results[0], kernel(*[fields(t, x) for t, x in zip(operands, values, strict=True)]))
 
     return call
 

@@ -62,8 +62,8 @@ def _converted(case: Case, old: str, new: str) -> Callable[..., Any]:
 
 
 def _compared(op: str, x: Any, y: Any) -> Any:
-    either, found = _none(x) | _none(y), getattr(lax, op)(x, y)
-    return found | either if op == "ne" else found & ~either
+    either, truth = _none(x) | _none(y), getattr(lax, op)(x, y)
+    return truth | either if op == "ne" else truth & ~either
 
 
 def _none(x: Any) -> Any:
@@ -74,8 +74,8 @@ def _with_none_greatest(case: Case, compute: Callable[..., Any]) -> Callable[...
     taken, given = ([isinstance(t, TensorType) and t.dtype in DATETIMES for t in types] for types in (case.operands, case.results))
 
     def ordered(*values: Any) -> Any:
-        found = compute(*[x - 1 if time else x for x, time in zip(values, taken, strict=True)])
-        results = found if isinstance(found, tuple | list) else (found,)
+        outcome = compute(*[x - 1 if time else x for x, time in zip(values, taken, strict=True)])
+        results = outcome if isinstance(outcome, tuple | list) else (outcome,)
         return tuple([y + 1 if time else y for y, time in zip(results, given, strict=True)])
 
     return ordered

@@ -111,10 +111,10 @@ def _sort(site: Site, *operands: Term) -> Sequence[Term]:
     given = [operands[k] for k in order]
     if keys[0].descending:
         given = [site.emit("rev", x, dimensions=(axis,)) for x in given]
-    found = site.emit_all("sort", *given, dimension=axis, is_stable=True, num_keys=len(keys))
+    results = site.emit_all("sort", *given, dimension=axis, is_stable=True, num_keys=len(keys))
     if keys[0].descending:
-        found = tuple(site.emit("rev", x, dimensions=(axis,)) for x in found)
-    back = dict(zip(order, found, strict=True))
+        results = tuple(site.emit("rev", x, dimensions=(axis,)) for x in results)
+    back = dict(zip(order, results, strict=True))
     return [back[k] for k in range(len(operands))]
 
 

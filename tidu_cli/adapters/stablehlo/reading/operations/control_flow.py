@@ -33,11 +33,11 @@ def _case(site: Site, index: Term) -> Sequence[Term]:
 
 
 def _branches(site: Site, index: Term, regions: Sequence[int]) -> Sequence[Term]:
-    found = [site.region(k) for k in regions]
-    outside: dict[int, Term] = {t.slot: t for _, terms in found for t in terms}
+    branches = [site.region(k) for k in regions]
+    outside: dict[int, Term] = {t.slot: t for _, terms in branches for t in terms}
     numbers = {slot: k for k, slot in enumerate(outside)}
     types = [t.type for t in outside.values()]
-    graphs = [_widened(site, graph, [numbers[t.slot] for t in terms], types) for graph, terms in found]
+    graphs = [_widened(site, graph, [numbers[t.slot] for t in terms], types) for graph, terms in branches]
     if not graphs[0].output_types:
         return ()
     return site.emit_all("cond", index, *outside.values(), branches=tuple(graphs))

@@ -26,9 +26,9 @@ _LIBRARY = re.compile(r"(?:lapack_[sdcz]|(?:cu|hip)(?:solver|hybrid|sparse|blas)
 def _custom_call(site: Site, *operands: Term) -> Term | Sequence[Term]:
     name = str(site.attribute("call_target_name"))
     library = _LIBRARY.fullmatch(name)
-    found = CALLS.get(name) or (LINEAR_ALGEBRA.get(library[1]) if library else None)
-    if found is not None:
-        return found(site, *operands)
+    reader = CALLS.get(name) or (LINEAR_ALGEBRA.get(library[1]) if library else None)
+    if reader is not None:
+        return reader(site, *operands)
     dialect, _, short = name.partition(".")
     if dialect in ("mhlo", "chlo"):
         return _of_dialect(site, f"chlo.{NAMES.get(short, short)}", operands)
@@ -52,10 +52,10 @@ def _of_dialect(site: Site, name: str, operands: Sequence[Term]) -> Term | Seque
 def _option(site: Site, name: str, default: object = None) -> Any:
     """An option of the call; letters of LAPACK's come as their codes."""
     given = site.attribute("mhlo.backend_config") or site.attribute("backend_config")
-    found = given.get(name, default) if isinstance(given, dict) else default
-    if found is None:
+    option = given.get(name, default) if isinstance(given, dict) else default
+    if option is None:
         raise RefusedError(f"@{site.attribute('call_target_name')} has no option {name}")
-    return chr(found) if type(found) is int and 65 <= found < 91 else found
+    return chr(option) if type(option) is int and 65 <= option < 91 else option
 
 
 def _is_lower(site: Site) -> bool:
@@ -166,10 +166,10 @@ def _tridiagonal(site: Site, *operands: Term) -> Sequence[Term]:
     """The solution of a system of three diagonals, after what LAPACK makes of these, and before a status."""
     from jax.lax.linalg import tridiagonal_solve
 
-    found = by_jax(site.recording, tridiagonal_solve, operands)
+    solution = by_jax(site.recording, tridiagonal_solve, operands)
     if len(site.results) == 1:
-        return found
-    return *[_nothing(site, t) for t in site.results[:3]], *found, _status(site)
+        return solution
+    return *[_nothing(site, t) for t in site.results[:3]], *solution, _status(site)
 
 
 def _eigh(site: Site, x: Term) -> Sequence[Term]:

@@ -126,17 +126,17 @@ def _power_of_integers(site: Site, x: Term, y: Term) -> Term:
     full, type_ = site.recording.full, x.type
     known = site.known(y)
     n_bits = 8 * ITEMSIZE[type_.dtype] if known is None else max(1, max((int(k).bit_length() for k in known.flat), default=1))
-    found, square = full(1, type_), x
+    power, square = full(1, type_), x
     for k in range(n_bits):
         odd = site.emit("and", site.emit("shift_right_logical", y, full(k, type_)) if k else y, full(1, type_))
-        found = site.emit("select_n", site.emit("ne", odd, 0), found, site.emit("mul", found, square))
+        power = site.emit("select_n", site.emit("ne", odd, 0), power, site.emit("mul", power, square))
         square = site.emit("mul", square, square) if k + 1 < n_bits else square
     if type_.dtype.startswith("u") or (known is not None and (known >= 0).all()):
-        return found
+        return power
     sign = site.emit("select_n", site.emit("ne", site.emit("and", y, full(1, type_)), 0), full(1, type_), x)
     inverse = site.emit("select_n", site.emit("eq", site.emit("mul", x, x), 1), full(0, type_), sign)
     inverse = site.emit("select_n", site.emit("le", site.emit("abs", x), 1), full(0, type_), inverse)
-    return site.emit("select_n", site.emit("lt", y, 0), found, inverse)
+    return site.emit("select_n", site.emit("lt", y, 0), power, inverse)
 
 
 def _constant_like(site: Site, x: Term) -> Term:

@@ -54,7 +54,7 @@ def reader_of(name: str) -> Reader:
     if not _readers:
         for family in FAMILIES:
             _readers.update(import_module(f"{__package__}.{family}").OPERATIONS)
-    found = _readers.get(name)
-    if found is None:
+    reader = _readers.get(name)
+    if reader is None:
         raise RefusedError(reason_for(name))
-    return found
+    return reader

@@ -49,23 +49,23 @@ def neutral(kind: str, dtype: str) -> Any:
 
 def is_neutral(site: Site, start: Term, kind: str) -> bool:
     """Whether a start is known, and the number that changes nothing."""
-    found = site.known(start)
-    if found is None:
+    number = site.known(start)
+    if number is None:
         return False
     due = neutral(kind, start.type.dtype)
-    return bool(found.real == due and (start.type.dtype not in COMPLEXES or kind in ("max", "min") or found.imag == 0))
+    return bool(number.real == due and (start.type.dtype not in COMPLEXES or kind in ("max", "min") or number.imag == 0))
 
 
-def started(site: Site, kind: str, start: Term, found: Term) -> Term:
+def started(site: Site, kind: str, start: Term, result: Term) -> Term:
     """A result with its start, unless that is neutral."""
     if is_neutral(site, start, kind):
-        return found
+        return result
     if kind not in COMBINING:
         raise RefusedError(f"its start is not the number that changes nothing, which is due for {kind}")
     spread = start
-    if found.type.shape:
-        spread = site.emit("broadcast_in_dim", start, shape=found.type.shape, broadcast_dimensions=())
-    return site.emit(COMBINING[kind], spread, found)
+    if result.type.shape:
+        spread = site.emit("broadcast_in_dim", start, shape=result.type.shape, broadcast_dimensions=())
+    return site.emit(COMBINING[kind], spread, result)
 
 
 def _reduce(site: Site, *operands: Term) -> Sequence[Term]:
@@ -162,8 +162,8 @@ def _windowed(site: Site, kind: str, x: Term, start: Term, window: dict[str, Any
         kind_of_start = "max" if kind == "logsumexp" else kind
         if kind == "logsumexp" and not is_neutral(site, start, "max"):
             raise RefusedError("its start is not -inf")
-        found = site.emit(CUMULATIVE[kind], x, axis=axis, reverse=reverse)
-        return found if kind == "logsumexp" else started(site, kind_of_start, start, found)
+        result = site.emit(CUMULATIVE[kind], x, axis=axis, reverse=reverse)
+        return result if kind == "logsumexp" else started(site, kind_of_start, start, result)
     if set(window["window_dimensions"]) <= {1} and not _cumulative_or_moved(window):
         return started(site, kind, start, x)
     if kind in WINDOWED and x.type.dtype != "bool":
@@ -192,8 +192,7 @@ def _select_and_scatter(site: Site, x: Term, source: Term, start: Term) -> Term:
         raise RefusedError("selects otherwise than by ≥ and ≤")
     window = _window(site, x.type)
     del window["base_dilation"], window["window_dilation"]
-    found = site.emit("select_and_scatter_add", source, x, select_prim=choice, **window)
-    return started(site, "sum", start, found)
+    return started(site, "sum", start, site.emit("select_and_scatter_add", source, x, select_prim=choice, **window))
 
 
 def _map(site: Site, *arrays: Term) -> Term:
@@ -203,14 +202,14 @@ def _map(site: Site, *arrays: Term) -> Term:
     for code, args, _, _ in forwards(inner, inner.args):
         case = inner.cases[code]
         if case.op == "constant":
-            found = [
+            terms = [
                 site.emit("broadcast_in_dim", *site.recording.apply(case.op, case.attrs, []), shape=shape, broadcast_dimensions=())
             ]
         else:
-            found = list(site.recording.apply(case.op, case.attrs, [values[a] for a in args]))
-        if any(t.value_type != r.with_shape(shape) for t, r in zip(found, case.results, strict=True) if isinstance(r, TensorType)):
+            terms = list(site.recording.apply(case.op, case.attrs, [values[a] for a in args]))
+        if any(t.value_type != r.with_shape(shape) for t, r in zip(terms, case.results, strict=True) if isinstance(r, TensorType)):
             raise RefusedError(f"its region has {case.op}, which is not an elementwise operation")
-        values += found
+        values += terms
     (output,) = inner.outputs
     return values[cast(int, output.value)]
 
