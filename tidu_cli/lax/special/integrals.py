@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.elementwise.far import tail_slope
-from tidu_cli.lax.special.families import in_double, special_function
+from tidu_cli.lax.special.families import Recipe, in_double, special_function
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.families import by_partials, elementwise, weighted
@@ -177,6 +177,7 @@ PRIMITIVES = (
         FLOATS,
         by_partials(weighted(_owens_by_h), weighted(_owens_by_a)),
         kernel=in_double(lambda np, special, attrs, h, a: special.owens_t(h, a)),
+        definition=Recipe("owens_t"),
         formula="1/2π ∫₀ʸ e^(-x^2 (1 + s^2) / 2) / (1 + s^2) ds",
         summary="Owen's T function",
     ),

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.elementwise.special import beta_density, gamma_density
 from tidu_cli.lax.special import order_integrals
-from tidu_cli.lax.special.families import in_double
+from tidu_cli.lax.special.families import Recipe, in_double
 from tidu_cli.lax.special.order_integrals import bell
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import JVP, Attrs
@@ -116,6 +116,7 @@ PRIMITIVES = (
         _gamma_grad_jvp,
         kernel=in_double(lambda np, special, attrs, a, x: order_integrals.gamma_by_order(np, special, attrs.order, a, x)),
         attrs=OrderAttrs,
+        definition=Recipe("igamma_grad_a"),
         within=((0.5, 3.0),),
         formula="∂ⁿ/∂xⁿ P(x, y), n = order",
         summary="derivative of igamma by its order",
@@ -129,6 +130,7 @@ PRIMITIVES = (
             lambda np, special, attrs, a, b, x: order_integrals.beta_by_orders(np, special, attrs.order_x, attrs.order_y, a, b, x)
         ),
         attrs=OrdersAttrs,
+        definition=Recipe("regularized_incomplete_beta_grad"),
         within=((0.5, 3.0), (0.5, 3.0), (0.2, 0.8)),
         formula="∂ᵐ⁺ⁿ/∂xᵐ∂yⁿ of the regularized incomplete beta function at z, m = order_x, n = order_y",
         summary="derivative of regularized_incomplete_beta by its parameters",
@@ -140,6 +142,7 @@ PRIMITIVES = (
         _zeta_grad_jvp,
         kernel=in_double(lambda np, special, attrs, s, q: order_integrals.zeta_by_exponent(np, special, attrs.order, s, q)),
         attrs=OrderAttrs,
+        definition=Recipe("zeta_grad"),
         within=((2.0, 4.0), (0.5, 3.0)),
         formula="∂ⁿ/∂xⁿ Σ (y + k)^-x, n = order",
         summary="derivative of zeta by its exponent, for x > 1 and y > 0",
@@ -150,6 +153,7 @@ PRIMITIVES = (
         FLOATS,
         _inverse_jvp(gamma_density, [igamma_grad_a], 1.0),
         kernel=in_double(lambda np, special, attrs, a, p: special.gammaincinv(a, p)),
+        definition=Recipe("igamma_inv"),
         within=((0.5, 3.0), (0.1, 0.9)),
         formula="the z with P(x, z) = y",
         summary="inverse of igamma in its second operand",
@@ -160,6 +164,7 @@ PRIMITIVES = (
         FLOATS,
         _inverse_jvp(gamma_density, [igamma_grad_a], -1.0),
         kernel=in_double(lambda np, special, attrs, a, p: special.gammainccinv(a, p)),
+        definition=Recipe("igammac_inv"),
         within=((0.5, 3.0), (0.1, 0.9)),
         formula="the z with 1 - P(x, z) = y",
         summary="inverse of igammac in its second operand",
@@ -170,6 +175,7 @@ PRIMITIVES = (
         FLOATS,
         _inverse_jvp(beta_density, [beta_grad, partial(beta_grad, order_x=0, order_y=1)], 1.0),
         kernel=in_double(lambda np, special, attrs, a, b, p: special.betaincinv(a, b, p)),
+        definition=Recipe("regularized_incomplete_beta_inv"),
         within=((0.5, 3.0), (0.5, 3.0), (0.1, 0.9)),
         formula="the u with regularized_incomplete_beta(x, y, u) = z",
         summary="inverse of regularized_incomplete_beta in its last operand",

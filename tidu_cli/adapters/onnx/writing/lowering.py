@@ -230,7 +230,7 @@ class Lowering(Frozen, slots=False):
         _ = self.operands, self.results  # which are arrays that ONNX has
         rule = self.rules.get(self.case.op)
         if rule is None:
-            return self._inlined(inputs)
+            return self.by_definition(*inputs)
         if self.case.op == "constant":
             return [str(rule(self))]
         if all(t.size == 0 for t in self.results):
@@ -241,8 +241,8 @@ class Lowering(Frozen, slots=False):
     def _of(self, body: Body, case: Case) -> Lowering:
         return Lowering(body, case, self.rules, self.primitives)
 
-    def _inlined(self, inputs: Sequence[str]) -> list[str]:
-        """What an operation stands for in terms of others."""
+    def by_definition(self, *inputs: str) -> list[str]:
+        """What an operation stands for in terms of others. Raises NoMeaningError where it has no definition."""
         primitive = self.primitives[self.case.op]
         if primitive.in_terms_of_others is None:
             raise self.refuse(primitive.evaluation.opaque or "has no operator in ONNX that computes it")

@@ -212,6 +212,16 @@ def total(x: Array) -> Array:
     return _applied("reduce_sum", x, axes=(len(x.shape) - 1,))
 
 
+def dot(x: Array, numbers: Any) -> Array:
+    """The sums over the last axis of x times a constant array of one axis.
+
+    XLA's compiler for CPUs, when it fuses `total` with what is computed before it, has been seen to sum wrong numbers.
+    """
+    trace, axis = x.term.trace, len(x.shape) - 1
+    constant = _constant(trace, numbers, (len(numbers),), "f64")
+    return Array(trace.emit("dot_general", x.term, constant, dimension_numbers=(((axis,), (0,)), ((), ()))))
+
+
 def single(x: Array) -> Array:
     """x rounded to the 24 digits of f32, whose squares are exact in f64; compilers keep it, where they may drop conversions."""
     return _applied("reduce_precision", x, exponent_bits=8, mantissa_bits=23)

@@ -41,6 +41,23 @@ def _scaled_erfc() -> Callable[[Array], Array]:
     return table(scaled, 0.25, 2.0**28)
 
 
+_ERF_SERIES = [2 / _ROOT_PI * (-1) ** k / (math.factorial(k) * (2 * k + 1)) for k in range(18)]
+"""erf(x) / x in x^2, for |x| < 0.7; Abramowitz and Stegun 7.1.5."""
+
+
+def _erf(attrs: Any, x: Array) -> Array:
+    size = xp.abs(x)
+    near = xp.minimum(size, 0.7)
+    far = 1 - _tail(size)
+    return xp.where(size < 0.7, xp.where(x < 0, -near, x) * xp.polynomial(_ERF_SERIES, near * near), xp.where(x < 0, -far, far))
+
+
+def _tail(x: Array) -> Array:
+    """erfc(x) for x > 0.25."""
+    far = xp.clip(x, 0.25, 28.0)
+    return xp.where(x > 28, 0.0, _exp_of_square(far, -1.0) * (_scaled_erfc()(far) / far))
+
+
 def _erfcx_above_0(x: Array) -> Array:
     """e^(x^2) erfc(x) for x ≥ 0."""
     near, far = xp.minimum(x, 0.25), xp.maximum(x, 0.25)
@@ -55,9 +72,7 @@ def _erfcx(attrs: Any, x: Array) -> Array:
 
 
 def _erfc(attrs: Any, x: Array) -> Array:
-    far = xp.clip(x, 0.25, 28.0)
-    tail = _exp_of_square(far, -1.0) * (_scaled_erfc()(far) / far)
-    return xp.where(x > 0.25, xp.where(x > 28, 0.0, tail), 1 - xp.erf(x))
+    return xp.where(x > 0.25, _tail(x), 1 - xp.erf(x))
 
 
 @cache
@@ -179,6 +194,7 @@ def _owens_t(attrs: Any, h: Array, a: Array) -> Array:
 
 
 RECIPES = {
+    "erf": _erf,
     "erfc": _erfc,
     "erf_inv": _erf_inv,
     "erfcx": _erfcx,

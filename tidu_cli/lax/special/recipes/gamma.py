@@ -47,7 +47,7 @@ class Numbers:
     def sum(self, x: Array, axis: int) -> Array:
         """The sums over the last axis of two."""
         assert axis == len(x.shape) - 1
-        return xp.total(xp.apart(x))  # XLA's compiler has been seen to make a wrong sum of what is computed within it
+        return xp.dot(x, np.ones(x.shape[-1]))
 
     def ones_like(self, x: Array) -> Array:
         """An array of ones, of x's shape and dtype."""

@@ -131,10 +131,18 @@ def _gauss(a: float, b: float, c: float) -> Callable[[Array], Array]:
 
 def _within(a: float, b: float, c: float, u: Array) -> Array:
     """₂F₁(a, b, c, 1 - u), for c - a - b ≥ 0 and 0 < u ≤ 1."""
-    degree = _degree(a, b)
-    if degree is not None:
-        return _terminating(degree, (b if a == -degree else a,), c, 1 - u)
     return xp.where(u < _NEAR_1, _around_1(a, b, c, xp.minimum(u, _NEAR_1)), _gauss(a, b, c)(u))
+
+
+def _elementary(degree: int, a: float, b: float, c: float, x: Array) -> Array:
+    """₂F₁(a, b, c, x) where c - a or c - b is -degree: a polynomial times a power; Abramowitz and Stegun 15.3.3."""
+    excess = a + b - c
+    bound = 2.0 ** (900 / (degree + abs(excess) + 1))  # beyond which all is a power
+    inside = x != 1 if excess == int(excess) else x < 1
+    some = xp.where(inside, xp.clip(x, -bound, bound), 0.0)
+    found = _terminating(degree, (c - b if c - a == -degree else c - a,), c, some) * (1 - some) ** -excess
+    found = found * xp.maximum(xp.abs(x) / bound, 1.0) ** (degree - excess)
+    return xp.where(inside | xp.isnan(x), found, math.inf)
 
 
 def _hyp2f1(attrs: Any, x: Array) -> Array:
@@ -145,21 +153,18 @@ def _hyp2f1(attrs: Any, x: Array) -> Array:
     degree = _degree(a, b)
     if degree is not None:
         return _terminating(degree, (b if a == -degree else a,), c, x)
-    excess = a + b - c
-    beyond: Array | float = math.inf
-    if excess > 0:  # Abramowitz and Stegun 15.3.3
-        whole = _degree(c - a, c - b) is not None and excess == int(excess)
-        some = (x > 0) & (x != 1 if whole else x < 1)
-        u = 1 - xp.where(some, xp.minimum(x, 2.0**50), 0.0)
-        above = _within(c - a, c - b, c, u) * u**-excess
-        beyond = above if whole else beyond
+    degree = _degree(c - a, c - b)
+    if degree is not None:
+        found = _elementary(degree, a, b, c, x)
     else:
-        above = _within(a, b, c, 1 - xp.where((x > 0) & (x < 1), x, 0.0))
-    # Pfaff's transformation below 0; 15.3.4. The lesser of a and b stays, so that nothing is infinite.
-    u = 1 / (1 - xp.minimum(x, 0.0))
-    found = xp.where(x >= 0, above, _within(a, c - b, c, u) * u**a)
+        excess = a + b - c
+        u = 1 - xp.where((x > 0) & (x < 1), x, 0.0)
+        above = _within(c - a, c - b, c, u) * u**-excess if excess > 0 else _within(a, b, c, u)  # 15.3.3
+        # Pfaff's transformation below 0; 15.3.4. The lesser of a and b stays, so that nothing is infinite.
+        u = 1 / (1 - xp.minimum(x, 0.0))
+        found = xp.where(x > 1, math.inf, xp.where(x >= 0, above, _within(a, c - b, c, u) * u**a))
     found = xp.where(x == 1, float(special.hyp2f1(a, b, c, 1.0)), found)
-    return xp.where(x <= 1, found, xp.where(x > 1, beyond, x))
+    return xp.where(xp.isnan(x), x, found)
 
 
 RECIPES = {"hyp0f1": _hyp0f1, "hyp1f1": _hyp1f1, "hyp2f1": _hyp2f1}

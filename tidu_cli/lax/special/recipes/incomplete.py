@@ -74,7 +74,7 @@ def _deviance(a: Array, apart: Array, ratio: Array) -> Array:
     """a (t - ln(1 + t)), where a t = `apart` and 1 + t = `ratio`."""
     near = xp.abs(apart) <= 0.5 * a
     rest = _log_rest(xp.where(near, apart, 0.0) / a)
-    return xp.where(near, a * rest, apart - a * xp.log(xp.clip(ratio, _TINY, 1 / _TINY)))
+    return xp.where(near, a * rest, apart - a * xp.log(xp.clip(ratio, 2.0**-1074, 2.0**1000)))
 
 
 def _remainder(a: Array) -> Array:
@@ -121,9 +121,8 @@ def _gamma_tail(a: Array, x: Array) -> Tail:
     # x^a e^-x / Γ(a + 1)
     large, less = xp.maximum(a, _LARGE), xp.minimum(a, _LARGE)
     stirling = -(_deviance(large, x - large, x / large) + _remainder(large)) - 0.5 * xp.log((2 * math.pi) * large)
-    log_x = xp.log(x)
     log_factorial = _log_factorial(less)
-    log = xp.where(a < _LARGE, less * log_x - x - log_factorial, stirling)
+    log = xp.where(a < _LARGE, less * xp.log(x) - x - log_factorial, stirling)
 
     # s^a e^-s beside x^a e^-x
     def exponent(u: Array, at: Array, apart: Array, x: Array) -> Array:
@@ -158,8 +157,7 @@ def _incomplete_gamma(upper: bool) -> Callable[..., Array]:
         known = (a >= 0) & (x >= 0) & (xp.maximum(a, x) > 0) & (xp.minimum(a, x) < math.inf)
         inside = known & (xp.minimum(a, x) > 0) & (xp.maximum(a, x) < math.inf)
         tail = _gamma_tail(xp.where(inside, a, 1.0), xp.where(inside, x, 1.0))
-        above = (a == 0) | (x == math.inf)
-        ends = xp.where(above, 1.0 - upper, float(upper))
+        ends = xp.where((a == 0) | (x == math.inf), 1.0 - upper, float(upper))
         return xp.where(inside, tail.upper() if upper else tail.lower(), xp.where(known, ends, math.nan))
 
     return recipe
@@ -188,7 +186,7 @@ def _product(x: Array, y: Array) -> tuple[Array, Array]:
 def _beta_tail(a: Array, b: Array, x: Array, y: Array, lost: Array) -> Tail:
     """A tail of the beta distribution at x, where y + `lost` is 1 - x, over u = ln(s / (1 - s)); all but `lost` are above 0."""
     scale = xp.minimum(1.0, _HUGE / xp.maximum(a, b))
-    a, b = a * scale, b * scale
+    a, b = xp.maximum(a * scale, _TINY), xp.maximum(b * scale, _TINY)
     both = a + b
     (left, left_lost), (right, right_lost) = _product(b, x), _product(a, y)
     apart = (left - right) + ((left_lost - right_lost) - a * lost)  # (a + b) x - a
@@ -248,9 +246,8 @@ def _beta_by_orders(attrs: Any, a: Array, b: Array, x: Array) -> Array:
         lower = xp.log1p(-x) >= xp.digamma(b) - xp.digamma(a + b)
     else:
         lower = x * (a + b) <= a
-    below = _beta_lower(m, n, a, b, x, 1 - x)
-    above = -_beta_lower(n, m, b, a, 1 - x, x)
-    return xp.where(inside, xp.where(lower, below, above), xp.where(known, 0.0, math.nan))
+    found = xp.where(lower, _beta_lower(m, n, a, b, x, 1 - x), -_beta_lower(n, m, b, a, 1 - x, x))
+    return xp.where(inside, found, xp.where(known, 0.0, math.nan))
 
 
 def _beta_lower(m: int, n: int, a: Array, b: Array, x: Array, y: Array) -> Array:

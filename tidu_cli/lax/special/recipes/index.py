@@ -16,9 +16,10 @@ Recipe = Callable[..., Array]
 @cache
 def recipes() -> dict[str, Recipe]:
     """The recipes by op."""
-    from tidu_cli.lax.special.recipes import bessel
+    from tidu_cli.lax.special.recipes import bessel, error_functions, gamma, hypergeometric, incomplete, integrals
 
-    return {**bessel.RECIPES}
+    families = (bessel, error_functions, gamma, hypergeometric, incomplete, integrals)
+    return {op: recipe for family in families for op, recipe in family.RECIPES.items()}
 
 
 def defined(op: str, attrs: Any, operands: Sequence[Term]) -> list[Term]:

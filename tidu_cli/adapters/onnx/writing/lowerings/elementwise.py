@@ -224,6 +224,7 @@ LOWERINGS: Mapping[str, Rule] = {
     "cosh": of_doubles(doubles.cosh, widened(_op("Cosh"), bf16="f32")),
     "div": _quotient,
     "eq": _op("Equal"),
+    "erf": of_doubles(Lowering.by_definition, widened(_op("Erf"), bf16="f32")),
     "exp": _op("Exp"),
     "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
     "expm1": widened(doubles.expm1, f16="f32", bf16="f32"),

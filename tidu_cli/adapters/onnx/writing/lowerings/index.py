@@ -14,7 +14,6 @@ from tidu_cli.adapters.onnx.writing.lowerings import (
     indexing,
     linear_algebra,
     reductions,
-    special,
     windows,
 )
 
@@ -29,7 +28,6 @@ LOWERINGS: Mapping[str, Rule] = {
         indexing,
         linear_algebra,
         reductions,
-        special,
         windows,
     )
     for name, rule in family.LOWERINGS.items()
