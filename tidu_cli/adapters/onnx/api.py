@@ -24,7 +24,7 @@ def load_onnx(
     cut: str | Sequence[str] = (),
     weights: bool = False,
 ) -> Imported:
-    """Read a model of ONNX, as `tidu convert` does: what is found has the `document`, the values of `weights`, and `notes`.
+    """Read a model of ONNX, as `tidu convert` does: the result has the `document`, the values of `weights`, and `notes`.
 
     `dims` are sizes of open dimensions by name, `input_types` types of inputs, such as "f32[1,3]", and `set` values of inputs that
     are constants. `cast` is a dtype for all floats. Values of the names in `cut`, and with `weights` parameters, become inputs.

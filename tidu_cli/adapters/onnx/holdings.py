@@ -82,10 +82,9 @@ def as_plain(data: bytes) -> dict[str, Any]:
     Raises DocumentError.
     """
     graph = loaded(data).graph
-    found = ports(graph)
     told = {
         kind: [{"key": key_to_json(as_key(name)), "type": type_} for name, type_ in named.items()]
-        for kind, named in zip(("inputs", "outputs"), found, strict=True)
+        for kind, named in zip(("inputs", "outputs"), ports(graph), strict=True)
     }
     dimensions = [d.dim_param for i in graph.input for d in i.type.tensor_type.shape.dim if d.dim_param not in ("", "?")]
     values = [name for node in graph.node for name in node.output if name.isprintable() and name]
@@ -113,8 +112,8 @@ def _type(proto: Any) -> str:
     return f"{DTYPES.get(tensor.elem_type, '?')}[{','.join(sizes) if tensor.HasField('shape') else '...'}]"
 
 
-def _counts(found: Counter[str]) -> str:
-    return ", ".join(f"{n} {name}" for name, n in found.most_common())
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
 
 
 def _ports(ports: dict[str, str]) -> str:

@@ -205,22 +205,22 @@ def array_of(tensor: Any, cast: str | None = None) -> Any:
     if tensor.data_location == package().TensorProto.EXTERNAL:
         raise DocumentError("its data lies in another file, which is not read for a tensor in this place")
     try:
-        found = np.asarray(package().numpy_helper.to_array(tensor))
+        array = np.asarray(package().numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise DocumentError(f"its data do not form an array of shape {list(shape)}: {error}") from None
-    if found.dtype != dtype:
-        found = found.astype(dtype)
-    return found.astype(dtype_of(cast)) if cast is not None and DTYPES[tensor.data_type] in FLOATS else found
+    if array.dtype != dtype:
+        array = array.astype(dtype)
+    return array.astype(dtype_of(cast)) if cast is not None and DTYPES[tensor.data_type] in FLOATS else array
 
 
 def dense(sparse: Any, cast: str | None = None) -> Any:
     """The array of a SparseTensorProto. Raises DocumentError if its parts do not fit, LimitError if it is too large."""
     values, indices, shape = array_of(sparse.values, cast), array_of(sparse.indices), tuple(sparse.dims)
     require("memory", math.prod(shape) * values.itemsize, f"an array of shape {list(shape)}")
-    found = np.zeros(shape, values.dtype)
+    array = np.zeros(shape, values.dtype)
     places = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, shape)
     try:
-        found[places] = values
+        array[places] = values
     except (IndexError, ValueError) as error:
         raise DocumentError(f"is sparse, and its indices do not fit: {error}") from None
-    return found
+    return array

@@ -21,11 +21,11 @@ from tidu_cli.ports import Readable
 def remarks(source: Readable, where: str, imported: Imported, options: Mapping[str, Any], asked: Asked) -> Remarks:
     """What `check` says of a model. Raises TiduError."""
     data = source.read()
-    found = holdings(opened(data, where, source.path))
-    facts = found.facts() | _derivatives(imported.document)
+    held = holdings(opened(data, where, source.path))
+    facts = held.facts() | _derivatives(imported.document)
     if imported.claim == "verified":
         facts["claims"] = VERIFIED
-    holds = counted(found.operators.total(), "node")
+    holds = counted(held.operators.total(), "node")
     if asked.against is None:
         return Remarks(facts, (), holds)
     name, agreements = _compared(data, source.path, where, imported.document, Choices.of(**options), asked)
@@ -49,16 +49,16 @@ def _derivatives(document: Document) -> dict[str, str]:
 
     if len(document.graphs) > 1 or document.head.linear is not None:
         return {}
-    found = activity(document.head, vocabulary(document.cases))
-    told = [f"zero beyond {_counts(found.ending)}"] if found.ending else []
-    told += [f"none of {_counts(found.lacking)}: {'; '.join(found.reasons)}"] if found.lacking else []
-    if not found.moving:
+    active = activity(document.head, vocabulary(document.cases))
+    told = [f"zero beyond {_counts(active.ending)}"] if active.ending else []
+    told += [f"none of {_counts(active.lacking)}: {'; '.join(active.reasons)}"] if active.lacking else []
+    if not active.moving:
         told.append("no output has one by an input")
     return {"derivatives": "; ".join(told) or "through every operator"}
 
 
-def _counts(found: Counter[str]) -> str:
-    return ", ".join(f"{n} {name}" for name, n in found.most_common())
+def _counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
 
 
 def _compared(

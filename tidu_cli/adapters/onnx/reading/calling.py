@@ -88,15 +88,15 @@ class Parameter(NamedTuple):
 def _parameters(op_type: str, version: int, domain: str) -> tuple[Parameter, ...]:
     declared = schema(op_type, version, domain)
     allowed = {c.type_param_str: c.allowed_type_strs for c in declared.type_constraints}
-    found = []
+    parameters = []
     for i in declared.inputs:
         texts = allowed.get(i.type_str, [i.type_str])
         tensors = [text.removeprefix("tensor(").removesuffix(")") for text in texts if text.startswith("tensor(")]
         dtypes = {_NAMES[name] for name in tensors if name in _NAMES} if len(tensors) == len(texts) else set()
         dtypes |= FLOATS if dtypes & FLOATS else set()  # floats may be read as others
         kind = i.type_str if i.is_homogeneous else ""
-        found.append(Parameter(i.name, kind, frozenset(dtypes), i.option == declared.FormalParameterOption.Optional))
-    return tuple(found)
+        parameters.append(Parameter(i.name, kind, frozenset(dtypes), i.option == declared.FormalParameterOption.Optional))
+    return tuple(parameters)
 
 
 def require_fitting(node: Node, operands: Sequence[Value]) -> None:
@@ -159,20 +159,20 @@ _CODES = {name: code for code, name in DTYPES.items()}
 
 def operands_of(proto: Any, scope: Scope) -> list[Value]:
     """The operands of a node, None for those left out. Raises RefusedError for a name that has no value."""
-    found = []
+    operands = []
     for name in proto.input:
         x = scope.get(name) if name else None
         if name and x is None:
             raise RefusedError(f"reads the undefined value '{name}', which no input, initializer or earlier node gives")
-        found.append(x)
-    return found
+        operands.append(x)
+    return operands
 
 
 def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
     """The operator of a node, None where its function is to be expanded. Raises RefusedError for what is not read here."""
     known = operators(node.domain)
-    found = schema(node.op_type, node.version, node.domain)
-    if found is not None:
+    declared = schema(node.op_type, node.version, node.domain)
+    if declared is not None:
         require_fitting(node, operands)
     if node.op_type not in TAKING and any(isinstance(x, list) for x in operands):
         raise RefusedError("is given a sequence of arrays, and takes arrays")
@@ -182,7 +182,7 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
     if reason:
         way = Remedy(flag=CUT, python="load_onnx(MODEL, cut=NAME, input_types={NAME: TYPE})")
         raise UnreadError(reason.replace(CUT, str(way)))
-    if found is None:
+    if declared is None:
         hint = did_you_mean(node.op_type, list(known))
         raise UnreadError(f"is not an operator of '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")
     return None
@@ -192,13 +192,13 @@ def is_read(op_type: str, domain: str, version: int) -> bool:
     """Whether there is an operator here, or a function that defines it."""
     if op_type in operators(domain) or op_type in refusals(domain):
         return op_type in operators(domain)
-    found = schema(op_type, version, domain)
-    return found is not None and (found.has_function or found.has_context_dependent_function)
+    declared = schema(op_type, version, domain)
+    return declared is not None and (declared.has_function or declared.has_context_dependent_function)
 
 
-def results_of(found: Any, op_type: str) -> list[Value]:
+def results_of(given: Any, op_type: str) -> list[Value]:
     """What an operator gave, as a list."""
-    return list(found) if isinstance(found, list | tuple) else [found]
+    return list(given) if isinstance(given, list | tuple) else [given]
 
 
 class Expansion:
@@ -214,12 +214,12 @@ class Expansion:
 
     def function(self, node: Node, proto: Any, operands: Sequence[Value]) -> tuple[Any, Mapping[str, Any]]:
         """The function of an operator for these operands, and its attributes' defaults. Raises RefusedError if it has none."""
-        found = schema(node.op_type, node.version, node.domain)
-        if found.has_function:
+        spec = schema(node.op_type, node.version, node.domain)
+        if spec.has_function:
             function = package().FunctionProto()
-            function.ParseFromString(found.get_function_with_opset_version(_newest(found.function_opset_versions, node.version)))
-        elif found.has_context_dependent_function:
-            function = self._dependent(found, node, proto, operands)
+            function.ParseFromString(spec.get_function_with_opset_version(_newest(spec.function_opset_versions, node.version)))
+        elif spec.has_context_dependent_function:
+            function = self._dependent(spec, node, proto, operands)
         else:
             raise UnreadError("is an operator that tidu does not read yet (docs/onnx.md lists those that it does)")
         return function, defaults(node.op_type, node.version, node.domain)
@@ -233,11 +233,11 @@ class Expansion:
         names = {a.name: node.attributes[a.name] for a in proto.attribute if a.ref_attr_name and a.name in node.attributes}
         resolved.attribute.extend([*given, *[helper.make_attribute(name, value) for name, value in names.items()]])
         try:
-            found = schema.get_context_dependent_function_with_opset_version(version, resolved.SerializeToString(), types)
+            data = schema.get_context_dependent_function_with_opset_version(version, resolved.SerializeToString(), types)
         except RuntimeError as error:
             raise RefusedError(f"the function that defines it cannot be made: {error}") from None
         function = package().FunctionProto()
-        function.ParseFromString(found)
+        function.ParseFromString(data)
         return function
 
 

@@ -60,11 +60,11 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
         return import_model(model, replace(choices, types=types, cuts=()), given)
     importer = Importer(model, choices, cut_types or {})
     try:
-        found = importer.imported()
+        imported = importer.imported()
     except UnreadError as error:
         raise UnreadError(f"{error}{_also_unread(model, str(error))}") from error
     if not choices.cuts:
-        return found
+        return imported
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
     if missing is not None:
         if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
@@ -81,12 +81,12 @@ def _also_unread(model: Any, told: str) -> str:
     """The operators of a model that are not read, besides the one that is told of."""
     functions = {(domain_name(f.domain), f.name) for f in model.functions}
     versions = {domain_name(o.domain): o.version for o in model.opset_import}
-    found: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
     for node in nodes_within([*model.graph.node, *(node for f in model.functions for node in f.node)]):
         domain = domain_name(node.domain)
         if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
-            found[operator_name(domain, node.op_type)] += 1
-    others = [f"{name} ({counted(n, 'node')})" for name, n in found.items() if f"({name.rpartition('.')[2]}): " not in told]
+            unread[operator_name(domain, node.op_type)] += 1
+    others = [f"{name} ({counted(n, 'node')})" for name, n in unread.items() if f"({name.rpartition('.')[2]}): " not in told]
     return f"; nor are read {', '.join(others)}" if others else ""
 
 
@@ -119,8 +119,8 @@ class Importer:
                 self._declare(scope)
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
-                found = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
-        outputs = [(as_key(name), x.value, x.type) for name, x in found.items()]
+                results = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
+        outputs = [(as_key(name), x.value, x.type) for name, x in results.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
         kept = [k for k, name in enumerate(declared) if needed[k] or not (self.is_cut or name in self.weights)]
@@ -148,8 +148,8 @@ class Importer:
 
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
-        found = {name: value for name, value in text.items() if value}
-        return {"onnx": found} if found else None
+        meta = {name: value for name, value in text.items() if value}
+        return {"onnx": meta} if meta else None
 
     # What is declared.
 
@@ -198,24 +198,24 @@ class Importer:
         if not isinstance(x, Array):
             return []
         pending: list[tuple[Any, int]] = [(x.recorder, x.value)]
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         while pending:
             recorder, value = pending.pop()
             needed = recorder.needed([("", value, x.type)])
             if recorder is self.recorder:
-                found.update((str(i.key), None) for k, i in enumerate(recorder.inputs) if needed[k])
+                names.update((str(i.key), None) for k, i in enumerate(recorder.inputs) if needed[k])
             else:
                 pending += [(recorder.around[-1], outer) for outer, (here, _) in recorder.taken.items() if needed[here]]
-        return [name for name in found if name not in self.weights]
+        return [name for name in names if name not in self.weights]
 
     def lifted(self, x: Value) -> Array:
         """A value as a traced array of the recording that goes on."""
         if isinstance(x, Array):
             return x
         array = np.asarray(x)
-        found = self.recorder.constant(array)
-        self._numbers[found.recorder, found.value] = array
-        return found
+        constant = self.recorder.constant(array)
+        self._numbers[constant.recorder, constant.value] = array
+        return constant
 
     def note(self, text: str) -> None:
         """Something that the user should know, which is told once."""
@@ -268,7 +268,7 @@ class Importer:
         function = self._functions.get(_called(proto))
         if function is not None:
             attributes = {**{a.name: attribute(a, self.cast) for a in function.attribute_proto}, **attributes}
-            found = self._call(function, attributes, operands, scope)
+            results = self._call(function, attributes, operands, scope)
         else:
             version = scope.definition.versions.get(domain)
             if version is None:
@@ -277,23 +277,23 @@ class Importer:
             run = operator_of(node, operands)
             if run is None:
                 function, defaults = self._expansion.function(node, proto, operands)
-                found = self._call(function, {**defaults, **attributes}, operands, scope)
+                results = self._call(function, {**defaults, **attributes}, operands, scope)
             else:
-                found = results_of(run(node, *self._foldable(operands)), proto.op_type)
-        if len(found) < len(proto.output):
-            raise RefusedError(f"has {len(proto.output)} outputs, and {len(found)} are known")
-        for name, x in zip(proto.output, found, strict=False):
+                results = results_of(run(node, *self._foldable(operands)), proto.op_type)
+        if len(results) < len(proto.output):
+            raise RefusedError(f"has {len(proto.output)} outputs, and {len(results)} are known")
+        for name, x in zip(proto.output, results, strict=False):
             if name:
                 self._bind(name, self._settled(x), proto, scope)
 
     def _attributes(self, proto: Any, definition: Definition) -> dict[str, Any]:
-        found = {}
+        attributes = {}
         for a in proto.attribute:
             if not a.ref_attr_name:
-                found[a.name] = attribute(a, self.cast)
+                attributes[a.name] = attribute(a, self.cast)
             elif a.ref_attr_name in definition.attributes:
-                found[a.name] = definition.attributes[a.ref_attr_name]
-        return found
+                attributes[a.name] = definition.attributes[a.ref_attr_name]
+        return attributes
 
     def _call(self, function: Any, attributes: Mapping[str, Any], operands: Sequence[Value], scope: Scope) -> list[Value]:
         """The outputs of a function of the model, or of an operator's."""

@@ -25,7 +25,7 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
         if name not in names:
             raise UnknownNameError(f"has no input '{name}'{did_you_mean(name, names)} (inputs: {', '.join(names) or 'none'})")
     _require_dimensions(choices.sizes, {_name(d) for i in declared for d in i.type.tensor_type.shape.dim} - {""})
-    found: dict[str, TensorType] = {}
+    types: dict[str, TensorType] = {}
     open_: dict[str, None] = {}
     shapeless: dict[str, str] = {}
     for i in declared:
@@ -39,9 +39,9 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
         except DocumentError as error:
             raise DocumentError(f"input '{i.name}' has {error}") from None
         if i.name in choices.values:
-            found[i.name] = TensorType(dtype, numbers(i.name, choices.values[i.name]).shape)
+            types[i.name] = TensorType(dtype, numbers(i.name, choices.values[i.name]).shape)
         elif i.name in choices.types:
-            found[i.name] = _chosen(i.name, choices.types[i.name], dtype)
+            types[i.name] = _chosen(i.name, choices.types[i.name], dtype)
         elif not tensor.HasField("shape"):
             shapeless[i.name] = f"{dtype}[1,3]"
         else:
@@ -52,9 +52,9 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
             elif unknown:
                 open_.update(dict.fromkeys(unknown))
             else:
-                found[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
+                types[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
     _require_sizes(open_, shapeless)
-    return {name: found[name] for name in names}
+    return {name: types[name] for name in names}
 
 
 def _require_dimensions(sizes: Mapping[str, int], known: Collection[str]) -> None:
@@ -99,21 +99,21 @@ def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:
 def fixed(name: str, value: Any, type_: TensorType) -> Any:
     """The array of a value that was chosen for an input. Raises DocumentError if it is not of its dtype."""
     array = numbers(name, value)
-    found = array.astype(dtype_of(type_.dtype))
-    if name_of(array.dtype) != type_.dtype and not np.array_equal(found, array, equal_nan=array.dtype.kind == "f"):
+    converted = array.astype(dtype_of(type_.dtype))
+    if name_of(array.dtype) != type_.dtype and not np.array_equal(converted, array, equal_nan=array.dtype.kind == "f"):
         raise DocumentError(f"input '{name}' is of {type_.dtype}, and its value {array.dtype} is none")
-    return found
+    return converted
 
 
 def numbers(name: str, value: Any) -> Any:
     """The array of a value that was chosen for an input, of any dtype. Raises DocumentError if it is not an array of numbers."""
     try:
-        found = np.asarray(value)
+        array = np.asarray(value)
     except (ValueError, TypeError, OverflowError):
-        found = np.asarray(None)
-    if name_of(found.dtype) not in ITEMSIZE:
+        array = np.asarray(None)
+    if name_of(array.dtype) not in ITEMSIZE:
         raise DocumentError(f"the value of input '{name}' is not an array of numbers")
-    return found
+    return array
 
 
 def leave_out_before(model: Any, names: Set[str]) -> None:

@@ -91,8 +91,8 @@ class Node:
 
     def known(self, x: Value, what: str) -> Any:
         """The numbers of a value as NumPy's array. Raises NeedsValueError if they depend on inputs."""
-        found = self.importing.known(x)
-        if found is None:
+        array = self.importing.known(x)
+        if array is None:
             inputs = self.importing.sources(x)
             told = " and ".join(f"'{name}'" for name in inputs)
             way = ""
@@ -100,7 +100,7 @@ class Node:
                 python = f"load_onnx(MODEL, set={{{inputs[0]!r}: ...}})"
                 way = f"; give them: {Remedy('set', f'{inputs[0]}=VALUE', command='convert', python=python)}"
             raise NeedsValueError(f"needs the value of its {what}, which depends on {told or 'constants'}{way}", inputs)
-        return found
+        return array
 
     def ints(self, x: Value, what: str) -> list[int]:
         """The numbers of a value as Python's integers, in a row."""
@@ -159,10 +159,10 @@ def schema(op_type: str, version: int, domain: str) -> Any:
 @lru_cache(maxsize=1024)
 def defaults(op_type: str, version: int, domain: str) -> Mapping[str, Any]:
     """The defaults of attributes."""
-    found = schema(op_type, version, domain)
-    if found is None:
+    declared = schema(op_type, version, domain)
+    if declared is None:
         return {}
-    values = {name: a.default_value for name, a in found.attributes.items()}
+    values = {name: a.default_value for name, a in declared.attributes.items()}
     return {name: attribute(value, None) for name, value in values.items() if value.type}
 
 
@@ -206,8 +206,8 @@ def computed_all(node: Node, op: str, *operands: Value, **attrs: object) -> tupl
     results = cast(Types, case.results)
     if max(t.size for t in results) > LARGEST_KNOWN:
         return node.emit_all(op, *operands, **attrs)
-    found = BUILTIN[op].evaluation.kernel(np, case.attrs, tuple(types), results)(*arrays)
-    return tuple(found) if isinstance(found, tuple | list) else (found,)
+    outputs = BUILTIN[op].evaluation.kernel(np, case.attrs, tuple(types), results)(*arrays)
+    return tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
 
 
 def counted(node: Node, n: int, dtype: Any = np.int64) -> Value:
@@ -230,7 +230,7 @@ def number(like: Value, value: float) -> Any:
 
 def integer(node: Node, x: Value, what: str) -> int:
     """The one number of a known value. Raises RefusedError if it has several, or none."""
-    found = node.ints(x, what)
-    if len(found) != 1:
-        raise RefusedError(f"its {what} is one number, and not {len(found)}")
-    return found[0]
+    numbers = node.ints(x, what)
+    if len(numbers) != 1:
+        raise RefusedError(f"its {what} is one number, and not {len(numbers)}")
+    return numbers[0]

@@ -89,9 +89,8 @@ class Body:
         """A graph within a node, of inputs of these types. `write` is given its body and the names of inputs, and gives outputs."""
         inner = self.within()
         names = [inner.name() for _ in inputs]
-        found = write(inner, *names)
         outputs = []
-        for name, type_ in found:  # of their own, as one value may be several outputs
+        for name, type_ in write(inner, *names):  # of their own, as one value may be several outputs
             outputs.append((inner.emit("Identity", name), type_))
         helper = package().helper
         return helper.make_graph(
@@ -235,8 +234,8 @@ class Lowering(Frozen, slots=False):
             return [str(rule(self))]
         if all(t.size == 0 for t in self.results):
             return [self.filled(0, t) for t in self.results]  # runtimes have not thought of them everywhere
-        found = rule(self, *inputs)
-        return [found] if isinstance(found, str) else list(found)
+        names = rule(self, *inputs)
+        return [names] if isinstance(names, str) else list(names)
 
     def _of(self, body: Body, case: Case) -> Lowering:
         return Lowering(body, case, self.rules, self.primitives)
@@ -276,8 +275,8 @@ def widened(rule: Rule, **wider: str) -> Rule:
         n = len(low.operands)
         inner = replace(low, case=replace(low.case, operands=tuple(wide[:n]), results=tuple(wide[n:])))
         given = [low.cast(x, wider[t.dtype]) if t.dtype in wider else x for x, t in zip(operands, low.operands, strict=True)]
-        found = rule(inner, *given)
-        results = [found] if isinstance(found, str) else found
+        names = rule(inner, *given)
+        results = [names] if isinstance(names, str) else names
         return [low.cast(y, t.dtype) if t.dtype in wider else y for y, t in zip(results, due, strict=True)]
 
     return through

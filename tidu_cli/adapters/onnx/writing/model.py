@@ -166,12 +166,12 @@ class ModelWriter:
             except NoMeaningError as error:
                 raise NoMeaningError(f", output '{output.key}': {error}") from None
         writer = GraphWriter(self.document, graph, binary=False, types=False, listed=True)
-        found = {**writer.head(), "inputs": writer.inputs(), "outputs": writer.outputs(), "nodes": graph.n_nodes}
-        found["constants"] = constants
-        found["names"] = {str(k): values[k] for k, i in enumerate(graph.inputs) if values[k] != str(i.key)}
+        written = {**writer.head(), "inputs": writer.inputs(), "outputs": writer.outputs(), "nodes": graph.n_nodes}
+        written["constants"] = constants
+        written["names"] = {str(k): values[k] for k, i in enumerate(graph.inputs) if values[k] != str(i.key)}
         if graph.node_meta:
-            found["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
-        return found
+            written["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
+        return written
 
     def _claim(self, case: Case, template: Template) -> str:
         """What nodes of a template claim, which is the same for most."""
@@ -209,9 +209,9 @@ class ModelWriter:
             operands = [self.body.constant(0, type_.dtype), self.body.ints(type_.shape)]
             self.body.nodes.append(package().helper.make_node("Expand", operands, [name]))
             return
-        found = self._name(graph, number, output.value)
-        if found != name:
-            self._identity(found, name)
+        source = self._name(graph, number, output.value)
+        if source != name:
+            self._identity(source, name)
 
     def _identity(self, name: str, copy: str) -> str:
         self.body.nodes.append(package().helper.make_node("Identity", [name], [copy]))
@@ -221,7 +221,7 @@ class ModelWriter:
 def _output_names(document: Document, inputs: set[str]) -> Iterator[str]:
     """The names of all outputs, graph by graph; those of the head are chosen first."""
     taken = set(inputs)
-    found: dict[int, list[str]] = {}
+    by_number: dict[int, list[str]] = {}
     last = len(document.graphs) - 1
     for number in (last, *range(last)):
         graph, names = document.graphs[number], []
@@ -234,9 +234,9 @@ def _output_names(document: Document, inputs: set[str]) -> Iterator[str]:
                 name = f"{name}'"
             taken.add(name)
             names.append(name)
-        found[number] = names
+        by_number[number] = names
     for number in range(last + 1):
-        yield from found[number]
+        yield from by_number[number]
 
 
 def _claim(case: Case, places: Sequence[int], elsewhere: Mapping[str, Any]) -> str:

@@ -21,8 +21,8 @@ from tidu_cli.graph.types import FLOATS
 
 def given(node: Node, name: str, default: float) -> float:
     """An attribute, or what the documentation says it is where it is left out: the domain has no schemas here."""
-    found = node[name]
-    return default if found is None else found
+    value = node[name]
+    return default if value is None else value
 
 
 def checked(function: Operator, whole: bool = False) -> Operator:

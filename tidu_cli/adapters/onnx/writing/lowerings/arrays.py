@@ -16,10 +16,10 @@ LARGEST_IOTA = 4096
 
 def aligned_shape(shape: Sequence[int], axes: Sequence[int], operand: Sequence[int]) -> list[int]:
     """The shape of an operand whose axes are these of a broadcast shape, so that it broadcasts as NumPy has it."""
-    found = [1] * len(shape)
+    sizes = [1] * len(shape)
     for axis, n in zip(axes, operand, strict=True):
-        found[axis] = n
-    return found
+        sizes[axis] = n
+    return sizes
 
 
 def _broadcast(low: Lowering, x: str) -> str:

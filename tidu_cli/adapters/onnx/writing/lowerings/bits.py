@@ -56,9 +56,9 @@ def _shift_right_arithmetic(low: Lowering, x: str, y: str) -> str:
     size = low.where(negative, low.emit("BitwiseNot", x), x, unsigned)
     most = low.number(bits - 1, unsigned)
     shift = low.where(low.emit("Greater", y, most), most, y, unsigned)  # of what has no sign bit nothing is left then
-    found = low.emit("BitShift", size, shift, direction="RIGHT")
-    found = low.where(negative, low.emit("BitwiseNot", found), found, unsigned)
-    return low.cast(found, low.operand.dtype) if low.operand.dtype != unsigned else found
+    shifted = low.emit("BitShift", size, shift, direction="RIGHT")
+    shifted = low.where(negative, low.emit("BitwiseNot", shifted), shifted, unsigned)
+    return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
 
 
 def reduced_bits(low: Lowering, x: str, op_type: str) -> str:
@@ -67,12 +67,12 @@ def reduced_bits(low: Lowering, x: str, op_type: str) -> str:
     powers = low.body.constant(np.uint64(1) << np.arange(bits, dtype=np.uint64))
     apart = low.emit("BitwiseAnd", low.emit("Unsqueeze", _as_u64(low, x), low.ints([rank])), powers)
     is_set = low.cast(low.emit("Not", low.emit("Equal", apart, low.number(0, "u64"))), "i32")
-    found = low.emit(op_type, is_set, low.ints(low.attrs.axes), keepdims=0)
-    found = low.emit("Mod", found, low.number(2, "i32")) if op_type == "ReduceSum" else found
+    reduced = low.emit(op_type, is_set, low.ints(low.attrs.axes), keepdims=0)
+    reduced = low.emit("Mod", reduced, low.number(2, "i32")) if op_type == "ReduceSum" else reduced
     axis = low.result.rank
     parts = []
     for start in range(0, bits, 32):  # as runtimes sum in floats, of 53 bits
-        part = low.emit("Slice", low.cast(found, "i64"), low.ints([start]), low.ints([start + 32]), low.ints([axis]))
+        part = low.emit("Slice", low.cast(reduced, "i64"), low.ints([start]), low.ints([start + 32]), low.ints([axis]))
         of_part = low.body.constant(2 ** np.arange(min(bits, 32)), "i64")
         total = low.emit("ReduceSum", low.emit("Mul", part, of_part), low.ints([axis]), keepdims=0)
         parts.append(low.emit("Mul", total, low.number(2**start, "i64")))
@@ -103,19 +103,19 @@ def of_doubles(rule: Rule, others: Rule) -> Rule:
 
 def polynomial(low: Lowering, coefficients: Sequence[float], x: str) -> str:
     """A polynomial in x by Horner's rule, from the highest power on."""
-    found = low.number(coefficients[0])
+    value = low.number(coefficients[0])
     for c in coefficients[1:]:
-        found = low.emit("Add", low.emit("Mul", found, x), low.number(c))
-    return found
+        value = low.emit("Add", low.emit("Mul", value, x), low.number(c))
+    return value
 
 
 def odd(of_size: Callable[[Lowering, str], str]) -> Callable[[Lowering, str], str]:
     """An odd function by what it is of |x|. The sign of zero is kept."""
 
     def rule(low: Lowering, x: str) -> str:
-        found = of_size(low, low.emit("Abs", x))
+        value = of_size(low, low.emit("Abs", x))
         negative = low.emit("Less", x, low.number(0))
-        signed = low.emit("Where", negative, low.emit("Neg", found), found)
+        signed = low.emit("Where", negative, low.emit("Neg", value), value)
         return low.emit("Where", low.emit("Equal", x, low.number(0)), x, signed)
 
     return rule
@@ -127,8 +127,8 @@ def log1p(low: Lowering, x: str) -> str:
     u = low.emit("Add", x, one)
     large = low.emit("Log", u)
     small = low.emit("Mul", x, low.emit("Div", large, low.emit("Sub", u, one)))
-    found = low.emit("Where", low.emit("Greater", low.emit("Abs", x), one), large, small)
-    return low.emit("Where", low.emit("Equal", u, one), x, found)
+    log = low.emit("Where", low.emit("Greater", low.emit("Abs", x), one), large, small)
+    return low.emit("Where", low.emit("Equal", u, one), x, log)
 
 
 def expm1(low: Lowering, x: str) -> str:
@@ -199,9 +199,9 @@ def _atan(low: Lowering, x: str) -> str:
     near = low.emit("Where", far, inverted, moved)
     square = low.emit("Mul", near, near)
     ratio = low.emit("Div", polynomial(low, ARCTANGENT[0], square), polynomial(low, ARCTANGENT[1], square))
-    found = low.emit("Add", near, low.emit("Mul", low.emit("Mul", near, square), ratio))
+    angle = low.emit("Add", near, low.emit("Mul", low.emit("Mul", near, square), ratio))
     start = low.emit("Where", middle, low.number(math.pi / 4), low.number(0))
-    return low.emit("Add", low.emit("Where", far, low.number(math.pi / 2), start), found)
+    return low.emit("Add", low.emit("Where", far, low.number(math.pi / 2), start), angle)
 
 
 def _asin(low: Lowering, x: str) -> str:

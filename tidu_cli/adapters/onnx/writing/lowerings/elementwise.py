@@ -27,8 +27,8 @@ def _ordered(op_type: str) -> Rule:
     def rule(low: Lowering, *operands: str) -> str:
         if low.operand.dtype != "bool":
             return low.emit(op_type, *operands)
-        found = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
-        return low.cast(found, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else found
+        result = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
+        return low.cast(result, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else result
 
     return rule
 
@@ -58,12 +58,12 @@ def _integer_pow(low: Lowering, x: str) -> str:
         return low.emit("Mul", x, x)
     if low.operand.dtype in FLOATS:
         return low.emit("Reciprocal", x) if y == -1 else low.emit("Pow", x, low.number(y))
-    found: str | None = None
+    power: str | None = None
     for digit in reversed(f"{y:b}"):
         if digit == "1":
-            found = base if found is None else low.emit("Mul", found, base)
+            power = base if power is None else low.emit("Mul", power, base)
         base = low.emit("Mul", base, base)
-    return low.emit("Expand", low.number(1), low.ints(low.result.shape)) if found is None else low.emit("Identity", found)
+    return low.emit("Expand", low.number(1), low.ints(low.result.shape)) if power is None else low.emit("Identity", power)
 
 
 def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
@@ -76,10 +76,10 @@ def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
 def _select(low: Lowering, which: str, *cases: str) -> str:
     if low.operand.dtype == "bool":
         return low.where(which, cases[1], cases[0], low.result.dtype) if len(cases) == 2 else low.emit("Identity", cases[0])
-    found = cases[0]
+    chosen = cases[0]
     for k, case in enumerate(cases[1:], 1):
-        found = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, found, low.result.dtype)
-    return found if len(cases) > 1 else low.emit("Identity", found)
+        chosen = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, chosen, low.result.dtype)
+    return chosen if len(cases) > 1 else low.emit("Identity", chosen)
 
 
 def _convert(low: Lowering, x: str) -> str:
@@ -140,17 +140,17 @@ def _quotient(low: Lowering, x: str, y: str) -> str:
         return low.where(is_zero, all_bits, low.emit("Div", x, low.where(is_zero, one, y, dtype)), dtype)
     is_minus_one = low.emit("Equal", y, low.number(-1))
     divisor = low.where(low.emit("Or", is_zero, is_minus_one), one, y, dtype)
-    found = low.where(is_minus_one, low.emit("Sub", zero, x), low.emit("Div", x, divisor), dtype)
-    return low.where(is_zero, all_bits, found, dtype)
+    quotient = low.where(is_minus_one, low.emit("Sub", zero, x), low.emit("Div", x, divisor), dtype)
+    return low.where(is_zero, all_bits, quotient, dtype)
 
 
 def _strong(op_type: str, zero: int) -> Rule:
     """0 where the result is NaN and the operand of this number is 0."""
 
     def rule(low: Lowering, *operands: str) -> str:
-        found, none = low.emit(op_type, *operands), low.number(0)
-        is_weak = low.emit("And", low.emit("Equal", operands[zero], none), low.emit("IsNaN", found))
-        return low.emit("Where", is_weak, none, found)
+        result, none = low.emit(op_type, *operands), low.number(0)
+        is_weak = low.emit("And", low.emit("Equal", operands[zero], none), low.emit("IsNaN", result))
+        return low.emit("Where", is_weak, none, result)
 
     return rule
 
@@ -166,8 +166,8 @@ def _shift(direction: str) -> Rule:
         is_far = low.emit("Greater", b, most)
         within = low.where(is_far, most, b, unsigned)
         shifted = low.emit("BitShift", a, within, direction=direction)
-        found = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
-        return low.cast(found, low.operand.dtype) if low.operand.dtype != unsigned else found
+        shifted = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
+        return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
 
     return rule
 
@@ -179,8 +179,8 @@ def _remainder(low: Lowering, x: str, y: str) -> str:
     dtype = low.operand.dtype
     is_zero = low.emit("Equal", y, low.number(0))
     odd = low.emit("Or", is_zero, low.emit("Equal", y, low.number(-1))) if dtype in SIGNED else is_zero
-    found = low.emit("Mod", x, low.where(odd, low.number(1), y, dtype), fmod=1)
-    return low.where(is_zero, x, found, dtype)
+    remainder = low.emit("Mod", x, low.where(odd, low.number(1), y, dtype), fmod=1)
+    return low.where(is_zero, x, remainder, dtype)
 
 
 def _identities(low: Lowering, *operands: str) -> list[str]:

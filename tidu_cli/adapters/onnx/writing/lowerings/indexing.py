@@ -93,10 +93,10 @@ def _gather(low: Lowering, x: str, indices: str) -> str:
         numbers.operand_batching_dims,
         numbers.start_indices_batching_dims,
     )
-    found = low.emit("GatherND", x, full)
+    taken = low.emit("GatherND", x, full)
     if fits is None:
-        return found
-    return low.where(fits, found, low.number(_fill(low), operand.dtype), operand.dtype)
+        return taken
+    return low.where(fits, taken, low.number(_fill(low), operand.dtype), operand.dtype)
 
 
 def _empty(low: Lowering) -> str:
@@ -182,8 +182,8 @@ def _scatter(reduction: str) -> Rule:
         flat = low.emit("ReduceSum", low.emit("Mul", full, low.ints(steps)), low.ints([rank]), keepdims=0)
         flat = low.emit("Where", fits, flat, low.number(operand.size, "i64"))
         longer = low.emit("Concat", low.reshape(x, [-1]), low.body.constant([0], operand.dtype), axis=0)
-        found = low.emit("ScatterElements", longer, low.reshape(flat, [-1]), low.reshape(updates, [-1]), axis=0, reduction=kind)
-        return low.reshape(low.emit("Slice", found, low.ints([0]), low.ints([operand.size])), operand.shape)
+        scattered = low.emit("ScatterElements", longer, low.reshape(flat, [-1]), low.reshape(updates, [-1]), axis=0, reduction=kind)
+        return low.reshape(low.emit("Slice", scattered, low.ints([0]), low.ints([operand.size])), operand.shape)
 
     return rule
 
@@ -224,16 +224,16 @@ def _scalar(low: Lowering, x: str, updates: str, reduction: str) -> str:
     n = low.operands[2].size
     places = low.body.constant(np.zeros(n, np.int64))
     kind = None if reduction == "none" else reduction
-    found = low.emit("ScatterElements", low.reshape(x, [1]), places, low.reshape(updates, [n]), axis=0, reduction=kind)
-    return low.reshape(found, [])
+    scattered = low.emit("ScatterElements", low.reshape(x, [1]), places, low.reshape(updates, [n]), axis=0, reduction=kind)
+    return low.reshape(scattered, [])
 
 
 def _extremum(op_type: str) -> Rule:
     def rule(low: Lowering, x: str) -> str:
         (axis,) = low.attrs.axes
         wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-        found = low.emit(op_type, wide, axis=axis, keepdims=0)
-        return found if low.result.dtype == "i64" else low.cast(found, low.result.dtype)
+        place = low.emit(op_type, wide, axis=axis, keepdims=0)
+        return place if low.result.dtype == "i64" else low.cast(place, low.result.dtype)
 
     return rule
 
@@ -250,20 +250,20 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
     """By stable sorts from the last key to the first. TopK puts the first of equal elements first."""
     axis, n_keys = low.attrs.dimension, low.attrs.num_keys or 1
     n = low.operand.shape[axis]
-    found = list(operands)
+    arrays = list(operands)
     for k in reversed(range(n_keys)):
-        key, dtype = found[k], low.operands[k].dtype
+        key, dtype = arrays[k], low.operands[k].dtype
         if dtype in FLOATS:
             key = low.emit("Where", low.emit("IsNaN", key), low.number(math.inf, dtype), key)
         elif dtype == "bool":
             key = low.cast(key, "i32")
         order = low.emit_all("TopK", [key, low.ints([n])], 2, axis=axis, largest=0)[1]
-        found = [low.emit("GatherElements", x, order, axis=axis) for x in found]
+        arrays = [low.emit("GatherElements", x, order, axis=axis) for x in arrays]
         if dtype in FLOATS:  # NaN comes after infinity
-            nan = low.cast(low.emit("IsNaN", found[k]), "i32")
+            nan = low.cast(low.emit("IsNaN", arrays[k]), "i32")
             order = low.emit_all("TopK", [nan, low.ints([n])], 2, axis=axis, largest=0)[1]
-            found = [low.emit("GatherElements", x, order, axis=axis) for x in found]
-    return found
+            arrays = [low.emit("GatherElements", x, order, axis=axis) for x in arrays]
+    return arrays
 
 
 LOWERINGS: Mapping[str, Rule] = {

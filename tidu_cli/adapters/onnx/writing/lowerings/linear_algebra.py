@@ -45,7 +45,7 @@ def _sum(body: Body, x: str, axis: int) -> str:
 
 
 def _triangular_solve(low: Lowering, a: str, b: str) -> str:
-    """Row by row from what has been found: x_k = (b_k - a_k x) / a_kk. Of matrices on the right transposes are solved."""
+    """Row by row from the rows that are solved: x_k = (b_k - a_k x) / a_kk. Of matrices on the right transposes are solved."""
     attrs, (matrix, due) = low.attrs, low.operands
     if not due.size:
         return low.emit("Identity", b)
@@ -59,11 +59,11 @@ def _triangular_solve(low: Lowering, a: str, b: str) -> str:
 
     def step(body: Body, k: str, x: str) -> list[Carried]:
         row = _taken(body, a, k, rank - 2)
-        found = body.emit("Sub", _taken(body, b, k, rank - 2), body.emit("MatMul", row, x))
+        solved = body.emit("Sub", _taken(body, b, k, rank - 2), body.emit("MatMul", row, x))
         if not attrs.unit_diagonal:
-            found = body.emit("Div", found, _taken(body, row, k, rank - 1))
+            solved = body.emit("Div", solved, _taken(body, row, k, rank - 1))
         here = body.emit("Equal", _places(body, n, -2), k)
-        return [(body.emit("Where", here, found, x), carried)]
+        return [(body.emit("Where", here, solved, x), carried)]
 
     order = range(n) if lower != turned else range(n - 1, -1, -1)
     start = low.emit("Expand", low.number(0), low.ints(shape))

@@ -46,8 +46,8 @@ def _reduce(op_type: str, **wider: str) -> Rule:
 
     def reduced(low: Lowering, x: str) -> str:
         wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-        found = low.emit(op_type, wide, low.ints(low.attrs.axes), keepdims=0)
-        return low.cast(found, "bool") if low.operand.dtype == "bool" else found
+        result = low.emit(op_type, wide, low.ints(low.attrs.axes), keepdims=0)
+        return low.cast(result, "bool") if low.operand.dtype == "bool" else result
 
     def rule(low: Lowering, x: str) -> str | Sequence[str]:
         if not low.attrs.axes:
@@ -70,8 +70,8 @@ def _bitwise(op_type: str) -> Rule:
             return zero if op_type != "ReduceMin" else low.emit("Not" if low.operand.dtype == "bool" else "BitwiseNot", zero)
         if low.operand.dtype != "bool":
             return reduced_bits(low, x, op_type)
-        found = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
-        return low.cast(low.emit("Mod", found, low.number(2, "i32")) if op_type == "ReduceSum" else found, "bool")
+        result = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
+        return low.cast(low.emit("Mod", result, low.number(2, "i32")) if op_type == "ReduceSum" else result, "bool")
 
     return rule
 

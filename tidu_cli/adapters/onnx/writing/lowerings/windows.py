@@ -200,8 +200,8 @@ def _gather_selected(low: Lowering, source: str, operand: str) -> str:
     if not flat.axes:
         return low.emit("Identity", source)
     places = _places(low, flat, operand)
-    found = low.emit("Gather", low.reshape(flat.flat(source), [-1]), low.reshape(places, [-1]), axis=0)
-    return flat.restored(found, low.result.shape, True)
+    gathered = low.emit("Gather", low.reshape(flat.flat(source), [-1]), low.reshape(places, [-1]), axis=0)
+    return flat.restored(gathered, low.result.shape, True)
 
 
 _WINDOWS: Mapping[str, Rule] = {
@@ -258,8 +258,8 @@ def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]], value: str |
 def _windowed(low: Lowering, x: str, shape: Sequence[int], w: str, groups: int) -> str:
     attrs = low.attrs
     if len(shape) == 2:  # Conv has one spatial axis at least
-        found = low.emit("Conv", low.emit("Unsqueeze", x, low.ints([2])), low.emit("Unsqueeze", w, low.ints([2])), group=groups)
-        return low.emit("Squeeze", found, low.ints([2]))
+        convolved = low.emit("Conv", low.emit("Unsqueeze", x, low.ints([2])), low.emit("Unsqueeze", w, low.ints([2])), group=groups)
+        return low.emit("Squeeze", convolved, low.ints([2]))
     for k, d in enumerate(attrs.lhs_dilation):
         if d > 1 and shape[k + 2] > 1:
             x, shape = _dilated(low, x, shape, k + 2, d)

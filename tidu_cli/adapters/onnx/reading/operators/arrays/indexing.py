@@ -98,8 +98,8 @@ def _arg(op: str) -> Operator:
         axis = normal_axis(node["axis"], x.ndim)
         if not x.shape[axis]:
             raise RefusedError(f"axis {axis} has no elements, and so no extreme one")
-        found = extreme(node, op, x, axis, last=bool(node["select_last_index"]))
-        return np.expand_dims(found, axis) if node["keepdims"] else found
+        places = extreme(node, op, x, axis, last=bool(node["select_last_index"]))
+        return np.expand_dims(places, axis) if node["keepdims"] else places
 
     return arg
 
@@ -107,8 +107,8 @@ def _arg(op: str) -> Operator:
 def extreme(node: Node, op: str, x: Value, axis: int, last: bool = False) -> Value:
     """The place of the extreme element along an axis, the first or the last of them. NaN wins."""
     of = np.flip(x, axis) if last else x
-    found = computed(node, op, of, axes=(axis,), index_dtype="i64")
-    return np.int64(x.shape[axis] - 1) - found if last else found
+    places = computed(node, op, of, axes=(axis,), index_dtype="i64")
+    return np.int64(x.shape[axis] - 1) - places if last else places
 
 
 def _hardmax(node: Node, x: Value) -> Value:
@@ -225,8 +225,8 @@ def _scatter_elements(node: Node, x: Value, indices: Value, updates: Value) -> V
         operand_batching_dims=others,
         scatter_indices_batching_dims=others,
     )
-    found = scattered(node, reached, np.reshape(places, (*indices.shape, 1)), updates, numbers)
-    return found if reached.shape == x.shape else computed(node, "dynamic_update_slice", x, found, *[np.int64(0)] * x.ndim)
+    written = scattered(node, reached, np.reshape(places, (*indices.shape, 1)), updates, numbers)
+    return written if reached.shape == x.shape else computed(node, "dynamic_update_slice", x, written, *[np.int64(0)] * x.ndim)
 
 
 def _scatter_nd(node: Node, x: Value, indices: Value, updates: Value) -> Value:

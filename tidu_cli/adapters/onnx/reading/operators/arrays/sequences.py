@@ -68,8 +68,8 @@ def _concat(node: Node, sequence: list[Value]) -> Value:
 
 def _map(node: Node, sequence: list[Value], *others: Any) -> list[Any]:
     body = node.body("body")
-    found = [body(x, *[o[k] if isinstance(o, list) else o for o in others]) for k, x in enumerate(sequence)]
-    return [[row[k] for row in found] for k in range(node.n_outputs)]
+    rows = [body(x, *[o[k] if isinstance(o, list) else o for o in others]) for k, x in enumerate(sequence)]
+    return [[row[k] for row in rows] for k in range(node.n_outputs)]
 
 
 def _optional(node: Node, x: Any = None) -> list[Any]:

@@ -110,10 +110,10 @@ def _transpose(node: Node, x: Value) -> Value:
 
 
 def _range(node: Node, start: Value, limit: Value, delta: Value) -> Value:
-    found = [node.known(x, name) for x, name in ((start, "start"), (limit, "limit"), (delta, "delta"))]
-    if any(x.size != 1 for x in found):
+    numbers = [node.known(x, name) for x, name in ((start, "start"), (limit, "limit"), (delta, "delta"))]
+    if any(x.size != 1 for x in numbers):
         raise RefusedError("start, limit and delta are one number each")
-    first, last, step = (np.reshape(x, ())[()] for x in found)
+    first, last, step = (np.reshape(x, ())[()] for x in numbers)
     whole = first.dtype.kind in "iu"
     a, b, by = (int(x) if whole else float(x) for x in (first, last, step))
     if by == 0 or not all(map(math.isfinite, (a, b, by))):

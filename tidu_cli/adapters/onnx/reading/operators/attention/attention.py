@@ -52,8 +52,8 @@ def _rotary_embedding(node: Node, x: Value, cos: Value, sin: Value, position_ids
     apart = x if x.ndim == 4 else heads_apart(x, node["num_heads"] or 0, "X")
     if not size and 2 * cos.shape[-1] != apart.shape[3]:
         raise RefusedError(f"there are {cos.shape[-1]} angles for heads of {apart.shape[3]} elements")
-    found = rotated(node, apart, cos, sin, bool(node["interleaved"]))
-    return heads_together(found) if x.ndim == 3 else found
+    turned = rotated(node, apart, cos, sin, bool(node["interleaved"]))
+    return heads_together(turned) if x.ndim == 3 else turned
 
 
 class Mask(Frozen, slots=False):
@@ -119,8 +119,8 @@ def attend(
     if mask.allowed is not None:
         masked = np.where(mask.allowed, masked, number(masked, -math.inf))
     scores = masked if precision is None else converted(node, masked, node.dtype(precision))
-    found = _softmax_of_some(node, scores) if mask.may_hide_all else softmax(node, scores, (3,))
-    probabilities = converted(node, found, q.dtype)
+    weights = _softmax_of_some(node, scores) if mask.may_hide_all else softmax(node, scores, (3,))
+    probabilities = converted(node, weights, q.dtype)
     output = np.einsum("bhqk,bhkd->bhqd", np.reshape(probabilities, (*grouped, k.shape[2])), v)
     return Attended(np.reshape(output, (batch, heads, queries, v.shape[3])), raw, capped, masked, probabilities)
 
@@ -190,11 +190,11 @@ def _attention(
         mask, offset = mask.both(counted(node, keys) < lengths), lengths - number(lengths, queries)
     left, right = (None if node[n] is None or node[n] < 0 else node[n] for n in ("left_window_size", "right_window_size"))
     mask = mask.both(window(node, queries, keys, offset, left, 0 if node["is_causal"] else right))
-    found = attend(node, q, k, v, mask, node["scale"], node["softcap"], node["softmax_precision"])
-    modes = (found.raw, found.capped, found.masked, found.probabilities)
+    attended = attend(node, q, k, v, mask, node["scale"], node["softcap"], node["softmax_precision"])
+    modes = (attended.raw, attended.capped, attended.masked, attended.probabilities)
     if not 0 <= node["qk_matmul_output_mode"] < len(modes):
         raise RefusedError(f"its qk_matmul_output_mode is {node['qk_matmul_output_mode']}, which is none of 0 to 3")
-    return [heads_together(found.output) if flat else found.output, k, v, modes[node["qk_matmul_output_mode"]]]
+    return [heads_together(attended.output) if flat else attended.output, k, v, modes[node["qk_matmul_output_mode"]]]
 
 
 def _given_mask(node: Node, x: Value | None, keys: int) -> Mask:

@@ -66,29 +66,29 @@ def _multi_head_attention(
     q, k, v = _projections(node, query, key, value, bias)
     past = 0 if past_key is None else past_key.shape[2]
     k, v = with_past(past_key, k), with_past(past_value, v)
-    found = _attended(node, q, k, v, key_padding_mask, attention_bias, past)
-    return [heads_together(found.output), k, v, found.raw]
+    attended = _attended(node, q, k, v, key_padding_mask, attention_bias, past)
+    return [heads_together(attended.output), k, v, attended.raw]
 
 
 def _projections(node: Node, query: Value, key: Value | None, value: Value | None, bias: Value | None) -> list[Value]:
     """Queries, keys and values, [batch, heads, sequence, size], with their biases, which stand one after the other."""
     heads = node["num_heads"] or 0
     if query.ndim == 5:  # [batch, sequence, heads, 3, size]
-        found = [np.moveaxis(query[:, :, :, k], 1, 2) for k in range(3)]
+        projected = [np.moveaxis(query[:, :, :, k], 1, 2) for k in range(3)]
     elif key is not None and key.ndim == 5:  # [batch, sequence, heads, 2, size]
-        found = [heads_apart(query, heads, "query"), *(np.moveaxis(key[:, :, :, k], 1, 2) for k in range(2))]
+        projected = [heads_apart(query, heads, "query"), *(np.moveaxis(key[:, :, :, k], 1, 2) for k in range(2))]
     elif key is None or value is None:
         raise RefusedError(f"has no key or no value beside a query of shape {list(query.shape)}")
     else:
         named = ((query, "query"), (key, "key"), (value, "value"))
-        found = [x if x.ndim == 4 else heads_apart(x, heads, what) for x, what in named]
+        projected = [x if x.ndim == 4 else heads_apart(x, heads, what) for x, what in named]
     if bias is None:
-        return found
-    sizes = [x.shape[1] * x.shape[3] for x in found]
+        return projected
+    sizes = [x.shape[1] * x.shape[3] for x in projected]
     if bias.shape != (sum(sizes),):
         raise RefusedError(f"its bias of shape {list(bias.shape)} does not consist of {sizes} elements")
     biases = _parts(bias, sizes)
-    return [x + np.reshape(b, (1, x.shape[1], 1, x.shape[3])) for x, b in zip(found, biases, strict=True)]
+    return [x + np.reshape(b, (1, x.shape[1], 1, x.shape[3])) for x, b in zip(projected, biases, strict=True)]
 
 
 def _parts(x: Value, sizes: Sequence[int]) -> list[Value]:
@@ -114,8 +114,8 @@ def _attention(
     q, k, v = (heads_apart(x, node["num_heads"] or 0, what) for x, what in named)
     if past is not None:
         k, v = with_past(past[0], k), with_past(past[1], v)
-    found = _attended(node, q, k, v, mask_index, attention_bias, 0 if past is None else past.shape[3])
-    return [heads_together(found.output), np.stack([k, v]) if node.wants(1) else None]
+    attended = _attended(node, q, k, v, mask_index, attention_bias, 0 if past is None else past.shape[3])
+    return [heads_together(attended.output), np.stack([k, v]) if node.wants(1) else None]
 
 
 def _group_query_attention(
@@ -147,8 +147,8 @@ def _group_query_attention(
     k, v = (part(x, 2, slice(0, total)) for x in present)
     left = node["local_window_size"]
     seen = window(node, queries, total, past, left - 1 if left is not None and left > 0 else None, 0)
-    found = attend(node, q, k, v, Mask(seen, attention_bias), node["scale"] or None, node["softcap"] or 0.0)
-    return [heads_together(found.output), *present]
+    attended = attend(node, q, k, v, Mask(seen, attention_bias), node["scale"] or None, node["softcap"] or 0.0)
+    return [heads_together(attended.output), *present]
 
 
 def _written(old: Value | None, new: Value, past: int) -> Value:
@@ -169,8 +169,8 @@ def _rotary_embedding(node: Node, x: Value, position_ids: Value, cos: Value, sin
     else:
         places = position_ids
     cos, sin = angles_at(node, cos, sin, places)
-    found = rotated(node, apart, cos, sin, bool(node["interleaved"]))
-    return heads_together(found) if x.ndim == 3 else found
+    turned = rotated(node, apart, cos, sin, bool(node["interleaved"]))
+    return heads_together(turned) if x.ndim == 3 else turned
 
 
 OPERATORS: Mapping[str, Operator] = {

@@ -56,18 +56,18 @@ def recorded(step: Step, carried: Sequence[tuple[str, Value]], slices: Sequence[
 
 
 def scanned(
-    node: Node, found: Recorded, first: Sequence[Value], slices: Sequence[Value], length: int, reverse: bool = False
+    node: Node, recording: Recorded, first: Sequence[Value], slices: Sequence[Value], length: int, reverse: bool = False
 ) -> tuple[list[Array], list[Array]]:
     """What a scan with this body carries out, and its stacked results. Slices that its body does not need are not taken."""
-    body, n = found.body, len(first)
-    _give(body, [*found.carried, *found.results])
+    body, n = recording.body, len(first)
+    _give(body, [*recording.carried, *recording.results])
     if not body.outputs:
         return [], []
     outside = body.outside
     used = [k for k in range(len(slices)) if body.needs(n + k)] or ([0] if slices and not (n or outside) else [])
-    out = found.recorder.emit_all(
+    out = recording.recorder.emit_all(
         "scan",
-        [*operands_of(found.recorder, outside), *map(node.traced, first), *[node.traced(slices[k]) for k in used]],
+        [*operands_of(recording.recorder, outside), *map(node.traced, first), *[node.traced(slices[k]) for k in used]],
         length=length,
         num_consts=len(outside),
         num_carry=n,
@@ -77,13 +77,13 @@ def scanned(
     return list(out[:n]), list(out[n:])
 
 
-def repeated(node: Node, found: Recorded, first: Sequence[Value], goes_on: Callable[[Sequence[Array]], Array]) -> list[Array]:
+def repeated(node: Node, recording: Recorded, first: Sequence[Value], goes_on: Callable[[Sequence[Array]], Array]) -> list[Array]:
     """What a loop with this body carries out, which is run as long as `goes_on` holds of what is carried."""
-    body, recorder = found.body, found.recorder
-    _give(body, found.carried)
+    body, recorder = recording.body, recording.recorder
+    _give(body, recording.carried)
     condition = Body(recorder)
     with condition.going_on():
-        given = [condition.argument(f"x{k}", x.type) for k, x in enumerate(found.arguments)]
+        given = [condition.argument(f"x{k}", x.type) for k, x in enumerate(recording.arguments)]
         condition.give(["goes_on"], [condition.array(goes_on(given))])
     cond_consts, body_consts = condition.outside, body.outside
     out = recorder.emit_all(

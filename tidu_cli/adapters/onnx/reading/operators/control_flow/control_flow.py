@@ -49,16 +49,16 @@ def _if(node: Node, condition: Value) -> list[Value]:
 
     def branch(name: str) -> Callable[[], dict[str, Value]]:
         def run() -> dict[str, Value]:
-            found = node.body(name)()
-            if len(found) != node.n_outputs:
-                raise RefusedError(f"its graph '{name}' has {len(found)} outputs, and the node has {node.n_outputs}")
-            return {node.outputs[k]: found[k] for k in wanted}
+            values = node.body(name)()
+            if len(values) != node.n_outputs:
+                raise RefusedError(f"its graph '{name}' has {len(values)} outputs, and the node has {node.n_outputs}")
+            return {node.outputs[k]: values[k] for k in wanted}
 
         run.__name__ = name
         return run
 
-    found = cond(condition, branch("then_branch"), branch("else_branch"))
-    return [found.get(name) for name in node.outputs]
+    results = cond(condition, branch("then_branch"), branch("else_branch"))
+    return [results.get(name) for name in node.outputs]
 
 
 # Loop.
@@ -77,9 +77,9 @@ def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Val
         n = 0
     is_listed = any(isinstance(x, list) for x in initial)
     if known_start is not None and (is_listed or not _reads_traced(node, initial)):
-        found = _unrolled(node, n, initial, required=is_listed)
-        if found is not None:
-            return found
+        results = _unrolled(node, n, initial, required=is_listed)
+        if results is not None:
+            return results
     try:
         if known_start is not None and n is not None and n < MOST_STEPS:
             return _counted(node, n, initial)
@@ -88,30 +88,30 @@ def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Val
         if trip is not None and not getattr(error, "inputs", ()):  # with these values it could be unrolled
             node.known(trip, "trip count")
             node.known(start, "condition")
-        found = _unrolled(node, n, initial, required=False) if known_start is not None else None
-        if found is None:
+        results = _unrolled(node, n, initial, required=False) if known_start is not None else None
+        if results is None:
             raise
-        return found
+        return results
 
 
 def _counted(node: Node, n: int, initial: Sequence[Value]) -> list[Value]:
     """A loop of at most n steps, which is a scan if its condition stays true."""
-    found = _recorded(node, initial)
-    goes_on, *results = found.results
+    recording = _recorded(node, initial)
+    goes_on, *results = recording.results
     if n == 0:
         return [*initial, *[np.zeros((0, *x.shape), x.dtype) for x in results]]
     known = node.importing.known(goes_on)
     if known is None:
-        return _while(node, found, np.array(n, np.int64), np.array(True), initial)
+        return _while(node, recording, np.array(n, np.int64), np.array(True), initial)
     changing, length = _changing(node, initial), n if known else 1
     wanted = [node.wants(len(initial) + k) for k in range(len(results))]
-    found.results = [x for x, is_wanted in zip(results, wanted, strict=True) if is_wanted]
-    after, stacked = scanned(node, found, [initial[k] for k in changing], [counted(node, length), None], length)
+    recording.results = [x for x, is_wanted in zip(results, wanted, strict=True) if is_wanted]
+    after, stacked = scanned(node, recording, [initial[k] for k in changing], [counted(node, length), None], length)
     rows = iter(stacked)
     return [*_filled(initial, changing, after), *[next(rows) if is_wanted else None for is_wanted in wanted]]
 
 
-def _while(node: Node, found: Recorded, trip: Value, start: Value, initial: Sequence[Value]) -> list[Value]:
+def _while(node: Node, recording: Recorded, trip: Value, start: Value, initial: Sequence[Value]) -> list[Value]:
     """A loop that ends by its condition, whose number of steps is not known."""
     n_results = node.n_outputs - len(initial)
     if any(node.wants(len(initial) + k) for k in range(n_results)):
@@ -123,15 +123,15 @@ def _while(node: Node, found: Recorded, trip: Value, start: Value, initial: Sequ
             "that stays true"
         )
     changing = _changing(node, initial)
-    with found.body.going_on():
-        found.carried = [*found.carried, found.arguments[-2] + 1, found.results[0]]
+    with recording.body.going_on():
+        recording.carried = [*recording.carried, recording.arguments[-2] + 1, recording.results[0]]
 
     def goes_on(carried: Sequence[Array]) -> Array:
         *_, step, condition = carried
         return condition if trip is None else np.logical_and(condition, step < trip)
 
     first = [*[initial[k] for k in changing], np.array(0, np.int64), start]
-    after = repeated(node, found, first, goes_on)
+    after = repeated(node, recording, first, goes_on)
     return [*_filled(initial, changing, after), *[None] * n_results]
 
 
@@ -153,11 +153,11 @@ def _recorded(node: Node, initial: Sequence[Value]) -> Recorded:
 
 def _step(node: Node, number: Value, states: Sequence[Value]) -> tuple[Value, list[Value], list[Value]]:
     """Whether the loop goes on after a step, what it carries on, and its results."""
-    found = node.body("body")(number, np.array(True), *states)
+    outputs = node.body("body")(number, np.array(True), *states)
     n = len(states)
-    if len(found) < n + 1 or node.n_outputs > len(found) - 1:
-        raise RefusedError(f"its graph has {len(found)} outputs for {n} carried values and {node.n_outputs} outputs of the node")
-    return _single(found[0], "condition"), found[1 : n + 1], found[n + 1 :]
+    if len(outputs) < n + 1 or node.n_outputs > len(outputs) - 1:
+        raise RefusedError(f"its graph has {len(outputs)} outputs for {n} carried values and {node.n_outputs} outputs of the node")
+    return _single(outputs[0], "condition"), outputs[1 : n + 1], outputs[n + 1 :]
 
 
 def _unrolled(node: Node, n: int | None, initial: Sequence[Value], required: bool) -> list[Value] | None:
@@ -204,10 +204,10 @@ def _changing(node: Node, initial: Sequence[Value]) -> list[int]:
 
 def _filled(values: Sequence[Value], places: Sequence[int], new: Sequence[Value]) -> list[Value]:
     """The values, with new ones at places."""
-    found = list(values)
+    filled = list(values)
     for k, x in zip(places, new, strict=False):
-        found[k] = x
-    return found
+        filled[k] = x
+    return filled
 
 
 def _reads_traced(node: Node, initial: Sequence[Value]) -> bool:
@@ -253,10 +253,10 @@ def _scanned(node: Node, states: Sequence[Value], xs: Sequence[Value], is_revers
     n = len(states)
 
     def step(*arguments: Value) -> tuple[list[Value], list[Value]]:
-        found = node.body("body")(*arguments)
-        if len(found) != node.n_outputs:
-            raise RefusedError(f"its graph has {len(found)} outputs, and the node has {node.n_outputs}")
-        return found[:n], found[n:]
+        outputs = node.body("body")(*arguments)
+        if len(outputs) != node.n_outputs:
+            raise RefusedError(f"its graph has {len(outputs)} outputs, and the node has {node.n_outputs}")
+        return outputs[:n], outputs[n:]
 
     return scan(node, step, _named(node, states), xs, _length(xs), is_reverse)
 
@@ -268,10 +268,10 @@ def _named(node: Node, states: Sequence[Value]) -> list[tuple[str, Value]]:
 
 def _listed(node: Node, name: str, n: int) -> list[int]:
     """An attribute with a number for each of n arrays, all 0 by default."""
-    found = node[name] or [0] * n
-    if len(found) != n:
-        raise RefusedError(f"its attribute '{name}' has {len(found)} numbers for {n} arrays")
-    return list(found)
+    numbers = node[name] or [0] * n
+    if len(numbers) != n:
+        raise RefusedError(f"its attribute '{name}' has {len(numbers)} numbers for {n} arrays")
+    return list(numbers)
 
 
 def _length(xs: Sequence[Value]) -> int:
@@ -315,10 +315,10 @@ def _masked(node: Node, states: Sequence[Value], xs: Sequence[Value], length: Va
 
     def step(*arguments: Value) -> tuple[list[Value], list[Value]]:
         *given, number = arguments
-        found = node.body("body")(*given)
+        outputs = node.body("body")(*given)
         on = number < length
-        kept = [np.where(on, new, old) for new, old in zip(found[:n], given[:n], strict=True)]
-        return kept, [np.where(on, y, np.zeros((), y.dtype)) for y in found[n:]]
+        kept = [np.where(on, new, old) for new, old in zip(outputs[:n], given[:n], strict=True)]
+        return kept, [np.where(on, y, np.zeros((), y.dtype)) for y in outputs[n:]]
 
     return scan(node, step, _named(node, states), [*xs, counted(node, n_steps)], n_steps)
 

@@ -101,15 +101,15 @@ def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, opera
         known = node.importing.known(lengths)
         lengths = None if known is not None and (known == n_steps).all() else lengths
     functions = _activations(node, usual, n)
-    found = []
+    runs = []
     for k, is_reverse in enumerate(directions):
         bias = np.zeros(2 * wide, x.dtype) if biases is None else biases[k]
         product = (x.reshape(n_steps * batch, size) @ w[k].T).reshape(n_steps, batch, wide) + bias[:wide]
         weights = Weights(r[k], bias[wide:], None if peepholes is None else peepholes[k], 2 * hidden if n_gates == 3 else wide)
         states = [np.zeros((batch, hidden), x.dtype) if s is None else s[k] for s in initial]
-        found.append(_run(node, cell, product, weights, states, functions[k], lengths, is_reverse))
-    every = np.stack([ys for _, ys in found], 1) if node.wants(0) else None
-    last = [np.stack(column, 0) for column in zip(*[after for after, _ in found], strict=True)]
+        runs.append(_run(node, cell, product, weights, states, functions[k], lengths, is_reverse))
+    every = np.stack([ys for _, ys in runs], 1) if node.wants(0) else None
+    last = [np.stack(column, 0) for column in zip(*[after for after, _ in runs], strict=True)]
     if node["layout"]:
         every = None if every is None else np.transpose(every, (2, 0, 1, 3))
         last = [np.swapaxes(s, 0, 1) for s in last]
@@ -166,14 +166,14 @@ def _activations(node: Node, usual: Sequence[str], n: int) -> list[list[Function
         raise RefusedError(f"has {len(names)} activations, and takes {len(usual) * n}")
     by_name = {name.lower(): name for name in PARAMETERS}
     alphas, betas = iter(node["activation_alpha"] or ()), iter(node["activation_beta"] or ())
-    found = []
+    functions = []
     for k, given in enumerate(names):
         name = by_name.get(given.lower())
         if name is None:
             raise RefusedError(f"its activation '{given}' is none of {', '.join(PARAMETERS)}")
         parameters = [next(it, v) for it, v in zip((alphas, betas), PARAMETERS[name], strict=False)]
-        found.append(_activation(node, name, parameters, 0 if k % len(usual) == 2 else node["clip"]))
-    return [found[k * len(usual) : (k + 1) * len(usual)] for k in range(n)]
+        functions.append(_activation(node, name, parameters, 0 if k % len(usual) == 2 else node["clip"]))
+    return [functions[k * len(usual) : (k + 1) * len(usual)] for k in range(n)]
 
 
 def _activation(node: Node, name: str, given: Sequence[float], clip: float | None) -> Function:

@@ -64,11 +64,11 @@ def _mod(node: Node, x: Value, y: Value) -> Value:
     """The remainder with the sign of the divisor, or with fmod that of the dividend."""
     if node["fmod"]:
         return computed(node, "rem", *_broadcast(x, y))
-    found = np.mod(x, y)
+    remainder = np.mod(x, y)
     if _whole(x):
-        return found
+        return remainder
     zero = np.where(y < number(x, 0), number(x, -0.0), number(x, 0))  # a remainder of zero, too, has the divisor's sign
-    return np.where(found == number(x, 0), zero, found)
+    return np.where(remainder == number(x, 0), zero, remainder)
 
 
 _MANY = 64

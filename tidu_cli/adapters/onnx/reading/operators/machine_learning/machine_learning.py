@@ -24,11 +24,11 @@ def floats(node: Node, x: Value) -> Value:
 
 def array(x: Value, values: Any, *shape: int) -> Value:
     """Numbers of an attribute in the dtype of x. Raises RefusedError if they do not fit a shape."""
-    found = np.asarray(values if values is not None else [], x.dtype)
+    numbers = np.asarray(values if values is not None else [], x.dtype)
     try:
-        return found.reshape(shape) if shape else found
+        return numbers.reshape(shape) if shape else numbers
     except ValueError:
-        raise RefusedError(f"an attribute has {found.size} numbers, which do not fit the shape {list(shape)}") from None
+        raise RefusedError(f"an attribute has {numbers.size} numbers, which do not fit the shape {list(shape)}") from None
 
 
 def transformed(node: Node, scores: Value, kind: str) -> Value:
@@ -128,8 +128,8 @@ def _imputer(node: Node, x: Value) -> Value:
 
 
 def _feature_extractor(node: Node, x: Value, places: Value) -> Value:
-    found = at(node, x, Ellipsis, places.reshape(-1))
-    return found.reshape(1, -1) if x.ndim == 1 else found
+    features = at(node, x, Ellipsis, places.reshape(-1))
+    return features.reshape(1, -1) if x.ndim == 1 else features
 
 
 def _feature_vectorizer(node: Node, *parts: Value) -> Value:
@@ -226,12 +226,12 @@ def _regressor(node: Node, x: Value) -> Value:
     x, n = matrix(floats(node, x)), node["n_supports"]
     rho = array(x, node["rho"], 1)
     if n:
-        found = _kernel(node, x, array(x, node["support_vectors"], n, x.shape[1])) @ array(x, node["coefficients"], n, 1) + rho
+        values = _kernel(node, x, array(x, node["support_vectors"], n, x.shape[1])) @ array(x, node["coefficients"], n, 1) + rho
     else:
-        found = x @ array(x, node["coefficients"], x.shape[1], 1) + rho
+        values = x @ array(x, node["coefficients"], x.shape[1], 1) + rho
     if node["one_class"]:
-        return np.where(found > number(x, 0), number(x, 1), number(x, -1))
-    return transformed(node, found, node["post_transform"])
+        return np.where(values > number(x, 0), number(x, 1), number(x, -1))
+    return transformed(node, values, node["post_transform"])
 
 
 def _classifier(node: Node, x: Value) -> list[Value]:

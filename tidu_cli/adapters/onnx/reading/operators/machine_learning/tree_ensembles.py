@@ -78,10 +78,10 @@ def _leaves(node: Node, x: Value, trees: Trees) -> Value:
         goes = np.zeros(place.shape, bool)
         for mode in used:
             if MODES[mode] == "BRANCH_MEMBER":
-                found = np.any(np.expand_dims(value, -1) == at(node, trees.sets, at(node, trees.members, place)), -1)
+                holds = np.any(np.expand_dims(value, -1) == at(node, trees.sets, at(node, trees.members, place)), -1)
             else:
-                found = COMPARISONS[mode](value, split)
-            goes = found if len(used) == 1 else np.where(at(node, trees.modes, place) == mode, found, goes)
+                holds = COMPARISONS[mode](value, split)
+            goes = holds if len(used) == 1 else np.where(at(node, trees.modes, place) == mode, holds, goes)
         if trees.missing.any():
             goes = np.logical_or(goes, np.logical_and(np.isnan(value), at(node, trees.missing, place)))
         return [np.where(goes, at(node, trees.children[0], place), at(node, trees.children[1], place))], []
@@ -103,8 +103,8 @@ def _aggregated(node: Node, x: Value, trees: Trees, leaves: Value, how: str) -> 
         return total / number(x, len(trees.roots)) if how == "AVERAGE" else total
     outside = np.inf if how == "MIN" else -np.inf
     taken = at(node, np.where(empty, outside, trees.weights).astype(x.dtype), leaves)
-    found = (np.min if how == "MIN" else np.max)(taken, 1)
-    return np.where(found == number(x, outside), number(x, 0), found)
+    extremes = (np.min if how == "MIN" else np.max)(taken, 1)
+    return np.where(extremes == number(x, outside), number(x, 0), extremes)
 
 
 def _listed(node: Node, name: str, dtype: Any) -> Any:
@@ -155,9 +155,9 @@ def _table(n: int, n_targets: int) -> Any:
 def _regressor(node: Node, x: Value) -> Value:
     x, n = matrix(floats(node, x)), node["n_targets"] or 1
     trees = _trees(node, "target", n)
-    found = _aggregated(node, x, trees, _leaves(node, x, trees), node["aggregate_function"])
+    aggregated = _aggregated(node, x, trees, _leaves(node, x, trees), node["aggregate_function"])
     base = _listed(node, "base_values", x.dtype)
-    return transformed(node, found + base if base.size else found, node["post_transform"])
+    return transformed(node, aggregated + base if base.size else aggregated, node["post_transform"])
 
 
 def _classifier(node: Node, x: Value) -> list[Value]:
@@ -219,8 +219,8 @@ def _ensemble(node: Node, x: Value) -> Value:
         members=members,
         sets=sets,
     )
-    found = _aggregated(node, x, trees, _leaves(node, matrix(x), trees), _coded(AGGREGATES, node["aggregate_function"]))
-    return transformed(node, found, _coded(POST_TRANSFORMS, node["post_transform"]))
+    aggregated = _aggregated(node, x, trees, _leaves(node, matrix(x), trees), _coded(AGGREGATES, node["aggregate_function"]))
+    return transformed(node, aggregated, _coded(POST_TRANSFORMS, node["post_transform"]))
 
 
 def _coded(names: Sequence[str], code: int) -> str:

@@ -15,11 +15,11 @@ from tidu_cli.adapters.onnx.reading.operators.sampling.resampling import MODES, 
 def _resized(node: Node, x: Value, axes: Mapping[int, Axis], mode: str, rounding: str) -> Value:
     """Axes of x resampled, sums in floats of single precision at least."""
     exact = node["mode"] == "nearest" or x.dtype in (np.float32, np.float64)
-    found = x if exact else x.astype(np.float32)
+    values = x if exact else x.astype(np.float32)
     for k, axis in axes.items():
         if mode == "tf_crop_and_resize" or axis.size != axis.n or axis.scale != 1:
-            found = resampled(node, found, k, axis, mode, rounding)
-    return found if found.dtype == x.dtype else found.astype(x.dtype)
+            values = resampled(node, values, k, axis, mode, rounding)
+    return values if values.dtype == x.dtype else values.astype(x.dtype)
 
 
 def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes: Value = None) -> Value:
@@ -63,14 +63,14 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
     return _resized(node, x, axes, mode, rounding)
 
 
-def _require_one(name: str, found: str, ways: Sequence[str]) -> None:
-    if found not in ways:
-        raise RefusedError(f"has {name} '{found}'")
+def _require_one(name: str, way: str, ways: Sequence[str]) -> None:
+    if way not in ways:
+        raise RefusedError(f"has {name} '{way}'")
 
 
-def _require_count(what: str, found: Sequence[float], axes: Sequence[int]) -> None:
-    if len(found) != len(axes):
-        raise RefusedError(f"has {len(found)} {what} for {len(axes)} axes")
+def _require_count(what: str, numbers: Sequence[float], axes: Sequence[int]) -> None:
+    if len(numbers) != len(axes):
+        raise RefusedError(f"has {len(numbers)} {what} for {len(axes)} axes")
 
 
 def _scaled(n: int, scale: float) -> int:

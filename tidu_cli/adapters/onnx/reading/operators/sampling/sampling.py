@@ -61,15 +61,15 @@ def _interpolated(read: Reading, places: Sequence[Value], sizes: Sequence[int], 
         whole = np.floor(place)
         index = _index(whole)
         axes.append([(*fix(index + k, n), weight) for k, weight in weigh(place - whole)])
-    found = None
+    total = None
     for taps in product(*axes):
         weight: Value = None
         for _, counts, w in taps:
             counted = w if counts is None else np.where(counts, w, w.dtype.type(0))
             weight = counted if weight is None else weight * counted
         part = read([index for index, _, _ in taps]) * weight[..., np.newaxis]
-        found = part if found is None else found + part
-    return found
+        total = part if total is None else total + part
+    return total
 
 
 def _reflected(x: Value, low: float, high: float) -> Value:
@@ -117,13 +117,13 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
     last = np.moveaxis(x, 1, -1)
     if mode == "nearest":
         taps = [fix(_index(place), n) for place, n in zip(places, sizes, strict=True)]
-        found = at(node, last, batch, *[index for index, _ in taps])
+        values = at(node, last, batch, *[index for index, _ in taps])
         for _, counts in taps if padding == "zeros" else ():
-            found = np.where(counts[..., np.newaxis], found, np.zeros((), x.dtype))
-        return np.moveaxis(found, -1, 1)
+            values = np.where(counts[..., np.newaxis], values, np.zeros((), x.dtype))
+        return np.moveaxis(values, -1, 1)
     weigh = _linear if mode == "linear" else _cubic
-    found = _interpolated(lambda index: at(node, last, batch, *index), places, sizes, fix, weigh)
-    return np.moveaxis(found.astype(x.dtype), -1, 1)
+    values = _interpolated(lambda index: at(node, last, batch, *index), places, sizes, fix, weigh)
+    return np.moveaxis(values.astype(x.dtype), -1, 1)
 
 
 def _affine_grid(node: Node, theta: Value, size: Value) -> Value:

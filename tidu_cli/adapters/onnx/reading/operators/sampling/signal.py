@@ -15,10 +15,10 @@ from tidu_cli.limits import require
 
 def _one(node: Node, x: Value, what: str) -> int:
     """The whole number that a value is. Raises RefusedError for several."""
-    found = node.ints(x, what)
-    if len(found) != 1:
-        raise RefusedError(f"has {len(found)} numbers as its {what}")
-    return found[0]
+    numbers = node.ints(x, what)
+    if len(numbers) != 1:
+        raise RefusedError(f"has {len(numbers)} numbers as its {what}")
+    return numbers[0]
 
 
 LONGEST_MATRIX = 512
@@ -40,10 +40,10 @@ def _transformed(x: Value, n: int, along: int, inverse: bool, onesided: bool) ->
         values = values + x[..., 1] * (np.complex64(1j) if x.dtype == np.float32 else 1j)
     if inverse and onesided:  # of a real signal the other half are conjugates
         return np.fft.irfft(values, n, along)[..., np.newaxis].astype(x.dtype)
-    found = np.fft.ifft(values, n, along) if inverse else np.fft.fft(values, n, along)
+    transform = np.fft.ifft(values, n, along) if inverse else np.fft.fft(values, n, along)
     if onesided:
-        found = found[(*[slice(None)] * along, slice(0, n // 2 + 1))]
-    return np.stack([np.real(found), np.imag(found)], -1).astype(x.dtype)
+        transform = transform[(*[slice(None)] * along, slice(0, n // 2 + 1))]
+    return np.stack([np.real(transform), np.imag(transform)], -1).astype(x.dtype)
 
 
 def _forward(n: int, m: int, onesided: bool) -> Any:
@@ -96,8 +96,8 @@ def _window(*coefficients: float) -> Operator:
         n = _one(node, size, "size")
         require("memory", max(n, 0) * 8, f"a window of {n} elements")
         phase = 2 * np.pi * np.arange(n) / (n if node["periodic"] else max(n - 1, 1))
-        found = sum((c * np.cos(k * phase) * (-1) ** k for k, c in enumerate(coefficients)), np.zeros(n))
-        return np.asarray(found).astype(node.dtype(node["output_datatype"]))
+        window = sum((c * np.cos(k * phase) * (-1) ** k for k, c in enumerate(coefficients)), np.zeros(n))
+        return np.asarray(window).astype(node.dtype(node["output_datatype"]))
 
     return run
 
@@ -112,16 +112,16 @@ def _mel_weight_matrix(node: Node, bins: Value, length: Value, rate: Value, low:
     mel = np.linspace(2595 * math.log10(1 + first / 700), 2595 * math.log10(1 + last / 700), n + 2)
     mel = mel[0] + np.arange(n + 2) * ((mel[-1] - mel[0]) / (n + 2))  # as the specification has it
     edges = np.floor((size + 1) * (700 * (10 ** (mel / 2595) - 1)) / sampled).astype(np.int64)
-    found = np.zeros((size // 2 + 1, n))
+    matrix = np.zeros((size // 2 + 1, n))
     for k in range(n):
         left, middle, right = edges[k : k + 3]
         if middle == left:
-            found[middle, k] = 1
+            matrix[middle, k] = 1
         else:
-            found[left : middle + 1, k] = (np.arange(left, middle + 1) - left) / (middle - left)
+            matrix[left : middle + 1, k] = (np.arange(left, middle + 1) - left) / (middle - left)
         if right > middle:
-            found[middle:right, k] = (right - np.arange(middle, right)) / (right - middle)
-    return found.astype(node.dtype(node["output_datatype"]))
+            matrix[middle:right, k] = (right - np.arange(middle, right)) / (right - middle)
+    return matrix.astype(node.dtype(node["output_datatype"]))
 
 
 OPERATORS: Mapping[str, Operator] = {

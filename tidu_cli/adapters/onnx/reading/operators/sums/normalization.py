@@ -85,11 +85,11 @@ def _group_normalization(node: Node, x: Value, scale: Value, bias: Value) -> Val
     grouped = np.reshape(x, (x.shape[0], n, x.shape[1] // n, *x.shape[2:]))
     wide = widened(node, grouped, node["stash_type"] or 1)
     _, off, variance = moments(wide, tuple(range(2, wide.ndim)))
-    found = converted(node, off * inverse_root(node, variance, node["epsilon"]), x.dtype)
+    normalized = converted(node, off * inverse_root(node, variance, node["epsilon"]), x.dtype)
     if node.version >= 21:
-        found = np.reshape(found, x.shape)
-    found = found * along_channels(node, scale, found, "scale") + along_channels(node, bias, found, "bias")
-    return np.reshape(found, x.shape)
+        normalized = np.reshape(normalized, x.shape)
+    normalized = normalized * along_channels(node, scale, normalized, "scale") + along_channels(node, bias, normalized, "bias")
+    return np.reshape(normalized, x.shape)
 
 
 def normalized_axes(node: Node, x: Value) -> Axes:

@@ -22,8 +22,8 @@ Reduction = Callable[[Node, Value, Axes], Value]
 
 def reduced(node: Node, op: str, x: Value, axes: Axes) -> Value:
     """A reducing primitive along axes from 0 up, of which 1 element stays."""
-    found = computed(node, op, x, axes=axes) if axes else x
-    return np.reshape(found, resized(x.shape, axes))
+    values = computed(node, op, x, axes=axes) if axes else x
+    return np.reshape(values, resized(x.shape, axes))
 
 
 def total(x: Value, axes: Axes) -> Value:
@@ -90,8 +90,8 @@ def _operator(reduction: Reduction) -> Operator:
         given = node["axes"] if axes is None else node.ints(axes, "axes")
         everything = not given and not node["noop_with_empty_axes"]
         on = normal_axes(None if everything else tuple(given or ()), x.ndim)
-        found = reduction(node, x, on)
-        return found if node["keepdims"] else np.reshape(found, [n for k, n in enumerate(x.shape) if k not in on])
+        values = reduction(node, x, on)
+        return values if node["keepdims"] else np.reshape(values, [n for k, n in enumerate(x.shape) if k not in on])
 
     return apply
 
@@ -180,12 +180,12 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Value:
     if a.shape[axes[0]] != b.shape[axes[1]]:
         raise RefusedError(f"axis {axes[0]} of A has {a.shape[axes[0]]} elements, axis {axes[1]} of B {b.shape[axes[1]]}")
     alpha, beta = (1.0 if node[name] is None else node[name] for name in ("alpha", "beta"))
-    found = times(converted(node, np.tensordot(a, b, axes), a.dtype), alpha)
+    product = times(converted(node, np.tensordot(a, b, axes), a.dtype), alpha)
     if c is None or not beta:
-        return found
-    if c.ndim > 2 or any(n not in (1, m) for n, m in zip(c.shape[::-1], found.shape[::-1], strict=False)):
-        raise RefusedError(f"C of shape {list(c.shape)} does not broadcast to the product's, {list(found.shape)}")
-    return found + times(c, beta)
+        return product
+    if c.ndim > 2 or any(n not in (1, m) for n, m in zip(c.shape[::-1], product.shape[::-1], strict=False)):
+        raise RefusedError(f"C of shape {list(c.shape)} does not broadcast to the product's, {list(product.shape)}")
+    return product + times(c, beta)
 
 
 def _einsum(node: Node, *operands: Value) -> Value:
@@ -243,8 +243,8 @@ def _negative_log_likelihood(node: Node, log_prob: Value, labels: Value, weights
     axes = tuple(range(losses.ndim))
     if reduction == "mean" and counted is None:
         return np.reshape(mean(losses, axes), ())
-    found = total(losses, axes)
-    return np.reshape(found / total(counted, axes) if reduction == "mean" else found, ())
+    loss = total(losses, axes)
+    return np.reshape(loss / total(counted, axes) if reduction == "mean" else loss, ())
 
 
 def _of_labels(x: Value) -> Mapping[str, Any]:

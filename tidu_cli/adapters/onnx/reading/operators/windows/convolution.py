@@ -32,17 +32,17 @@ def _kernel(node: Node, x: Value, w: Value) -> tuple[int, ...]:
 
 def convolved(node: Node, x: Value, w: Value) -> Value:
     """The convolution of x, [batch, channels, ...], by w, [features, channels / groups, ...]."""
-    found = windows(node, x, _kernel(node, x, w))
+    grid = windows(node, x, _kernel(node, x, w))
     axes = tuple(range(x.ndim))
     return computed(
         node,
         "conv_general_dilated",
         x,
         w,
-        window_strides=found.strides,
-        padding=found.padding,
+        window_strides=grid.strides,
+        padding=grid.padding,
         lhs_dilation=(1,) * (x.ndim - 2),
-        rhs_dilation=found.dilations,
+        rhs_dilation=grid.dilations,
         dimension_numbers=ConvDimensionNumbers(lhs_spec=axes, rhs_spec=axes, out_spec=axes),
         feature_group_count=node["group"] or 1,
         batch_group_count=1,
@@ -108,10 +108,10 @@ def _deform_conv(node: Node, x: Value, w: Value, offset: Value, bias: Value = No
     """A convolution whose windows read places moved by offsets (Dai et al., 2017)."""
     if x.ndim != 4:
         raise RefusedError(f"is of an array of shape {list(x.shape)}; those of two spatial axes are read")
-    found = windows(node, x, _kernel(node, x, w))
+    grid = windows(node, x, _kernel(node, x, w))
     n, c = x.shape[:2]
-    rows, columns = found.counts
-    taps, shifted = math.prod(found.kernel), node["offset_group"] or 1
+    rows, columns = grid.counts
+    taps, shifted = math.prod(grid.kernel), node["offset_group"] or 1
     groups = node["group"] or 1
     due = (n, shifted * taps, rows, columns)
     if offset.shape != (n, 2 * due[1], *due[2:]) or (mask is not None and mask.shape != due):
@@ -119,9 +119,9 @@ def _deform_conv(node: Node, x: Value, w: Value, offset: Value, bias: Value = No
     if c % shifted or c != w.shape[1] * groups or w.shape[0] % groups:
         raise RefusedError(f"has weights of shape {list(w.shape)} in {groups} groups, {shifted} of offsets, for {c} channels")
     offsets = offset.reshape(n, shifted, taps, 2, rows, columns)
-    row_places, column_places = (found.places(k) for k in (0, 1))
-    at_row = np.repeat(row_places.T, found.kernel[1], 0)[:, :, np.newaxis]
-    at_column = np.tile(column_places.T, (found.kernel[0], 1))[:, np.newaxis, :]
+    row_places, column_places = (grid.places(k) for k in (0, 1))
+    at_row = np.repeat(row_places.T, grid.kernel[1], 0)[:, :, np.newaxis]
+    at_column = np.tile(column_places.T, (grid.kernel[0], 1))[:, np.newaxis, :]
     offsets = widened(offsets)
     places = [offsets[:, :, :, 0] + at_row.astype(offsets.dtype), offsets[:, :, :, 1] + at_column.astype(offsets.dtype)]
     grouped = widened(x).reshape(n, shifted, c // shifted, *x.shape[2:])
@@ -144,14 +144,14 @@ def _col2im(node: Node, x: Value, image: Value, block: Value) -> Value:
     n, c = x.shape[0], x.shape[1] // math.prod(kernel)
     require("memory", n * c * math.prod(shape) * 8, f"an image of shape {shape}")
     blank = np.zeros((n, c, *shape), x.dtype)
-    found = windows(node, blank, kernel)
-    if math.prod(found.counts) != x.shape[2]:
-        raise RefusedError(f"has {x.shape[2]} blocks, where {math.prod(found.counts)} have a place in images {shape}")
-    low, sizes = found.low, [s + a + max(b, 0) for s, a, b in zip(shape, found.low, found.high, strict=True)]
+    grid = windows(node, blank, kernel)
+    if math.prod(grid.counts) != x.shape[2]:
+        raise RefusedError(f"has {x.shape[2]} blocks, where {math.prod(grid.counts)} have a place in images {shape}")
+    low, sizes = grid.low, [s + a + max(b, 0) for s, a, b in zip(shape, grid.low, grid.high, strict=True)]
     rank = len(shape)
-    places = np.zeros((*kernel, *found.counts), np.int64)
+    places = np.zeros((*kernel, *grid.counts), np.int64)
     for k in range(rank):
-        along = (found.places(k) + low[k]).T
+        along = (grid.places(k) + low[k]).T
         layout = [1] * (2 * rank)
         layout[k], layout[rank + k] = along.shape
         places = places * sizes[k] + along.reshape(layout)

@@ -57,18 +57,18 @@ class Windows(Frozen, slots=False):
 
 def spatial(node: Node, name: str, rank: int, default: int) -> tuple[int, ...]:
     """An attribute with a number for each spatial axis. Raises RefusedError for another count, and for numbers below 1."""
-    found = tuple(node[name]) if node[name] else (default,) * rank
-    if len(found) != rank or min(found, default=1) < (0 if name == "output_padding" else 1):
-        raise RefusedError(f"has {name} {list(found)} for {rank} spatial axes")
-    return found
+    numbers = tuple(node[name]) if node[name] else (default,) * rank
+    if len(numbers) != rank or min(numbers, default=1) < (0 if name == "output_padding" else 1):
+        raise RefusedError(f"has {name} {list(numbers)} for {rank} spatial axes")
+    return numbers
 
 
 def automatic_padding(node: Node) -> str:
     """How padding is chosen. Raises RefusedError for an unknown mode."""
-    found = node["auto_pad"] or "NOTSET"
-    if found not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
-        raise RefusedError(f"has auto_pad '{found}'")
-    return str(found)
+    mode = node["auto_pad"] or "NOTSET"
+    if mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise RefusedError(f"has auto_pad '{mode}'")
+    return str(mode)
 
 
 def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
@@ -103,12 +103,12 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
 
 
 def _max_pool(node: Node, x: Value) -> list[Value]:
-    found = windows(node, x, node["kernel_shape"])
-    values = computed(node, "reduce_window_max", x, **found.attrs())
+    grid = windows(node, x, node["kernel_shape"])
+    values = computed(node, "reduce_window_max", x, **grid.attrs())
     if not node.wants(1):
         return [values]
     numbers = _numbered(node, x.shape, bool(node["storage_order"]))
-    return [values, computed(node, "select_and_gather_add", numbers, x, **found.attrs(), select_prim="ge")]
+    return [values, computed(node, "select_and_gather_add", numbers, x, **grid.attrs(), select_prim="ge")]
 
 
 def _numbered(node: Node, shape: Sequence[int], column_major: bool) -> Value:
@@ -120,23 +120,23 @@ def _numbered(node: Node, shape: Sequence[int], column_major: bool) -> Value:
     return np.transpose(number.reshape(*shape[:2], *shape[:1:-1]), (0, 1, *spatial[::-1]))
 
 
-def _counts(found: Windows, sizes: tuple[int, ...], padded: bool) -> Value:
+def _counts(grid: Windows, sizes: tuple[int, ...], padded: bool) -> Value:
     """How many elements windows have, those of the padding included or not."""
     counts = np.ones((1, 1), np.int64)
     for k, n in enumerate(sizes):
-        at = found.places(k)
-        low, high = (-found.low[k], n + found.given_high[k]) if padded else (0, n)
+        at = grid.places(k)
+        low, high = (-grid.low[k], n + grid.given_high[k]) if padded else (0, n)
         along = ((at >= low) & (at < high)).sum(1)
         counts = counts[..., np.newaxis] * along
     return counts
 
 
 def _average_pool(node: Node, x: Value) -> Value:
-    found = windows(node, x, node["kernel_shape"])
-    counts = _counts(found, x.shape[2:], bool(node["count_include_pad"]))
+    grid = windows(node, x, node["kernel_shape"])
+    counts = _counts(grid, x.shape[2:], bool(node["count_include_pad"]))
     if counts.size and counts.min() == counts.max():
         counts = counts.ravel()[0]
-    return computed(node, "reduce_window_sum", x, **found.attrs()) / counts.astype(x.dtype)
+    return computed(node, "reduce_window_sum", x, **grid.attrs()) / counts.astype(x.dtype)
 
 
 def _power(x: Value, p: float) -> Value:
@@ -152,8 +152,8 @@ def _exponent(node: Node) -> float:
 
 def _lp_pool(node: Node, x: Value) -> Value:
     p = _exponent(node)
-    found = computed(node, "reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs())
-    return _root(found, p)
+    sums = computed(node, "reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs())
+    return _root(sums, p)
 
 
 def _root(x: Value, p: float) -> Value:
@@ -192,8 +192,8 @@ def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Val
     require("memory", math.prod(due) * 8, f"an array of shape {due}")
     numbers = ScatterDimensionNumbers(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     blank = np.zeros(math.prod(due), x.dtype)
-    found = computed(node, "scatter", blank, places.reshape(-1, 1), x.reshape(-1), dimension_numbers=numbers, mode="fill")
-    return found.reshape(due)
+    flat = computed(node, "scatter", blank, places.reshape(-1, 1), x.reshape(-1), dimension_numbers=numbers, mode="fill")
+    return flat.reshape(due)
 
 
 _POOLING: Mapping[str, Operator] = {
@@ -233,8 +233,8 @@ def _max_roi_pool(node: Node, x: Value, rois: Value) -> Value:
     least = number(-np.inf)
     bands = np.max(np.where(within[0][:, np.newaxis, :, :, np.newaxis], images, least), 3)  # [region, channel, row, x]
     parts = [np.max(np.where(within[1][:, np.newaxis, np.newaxis, k], bands, least), 3) for k in range(columns)]
-    found = np.stack(parts, -1)
-    return np.where(found == least, number(0), found)
+    greatest = np.stack(parts, -1)
+    return np.where(greatest == least, number(0), greatest)
 
 
 def _rounded(x: Value) -> Value:
@@ -277,10 +277,10 @@ def _roi_align(node: Node, image: Value, regions: Value, batch: Value) -> Value:
         greatest = taps[0]
         for tap in taps[1:]:
             greatest = np.maximum(greatest, tap)
-        found = np.max((greatest * inside).reshape(cells), (2, 4))
+        pooled = np.max((greatest * inside).reshape(cells), (2, 4))
     else:
-        found = np.sum((sum(taps[1:], taps[0]) * inside).reshape(cells), (2, 4)) / number(math.prod(counts))
-    return np.moveaxis(found.astype(image.dtype), -1, 1)
+        pooled = np.sum((sum(taps[1:], taps[0]) * inside).reshape(cells), (2, 4)) / number(math.prod(counts))
+    return np.moveaxis(pooled.astype(image.dtype), -1, 1)
 
 
 def _points(node: Node, extent: Value, cells: int) -> int:
