@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.jax.lowering.compiled import compiled
+from tests.jax.lowering.test_special_functions import PRECISE, TABLE
 from tests.jax.primitives import derivatives
 from tests.jax.primitives.test_agreement import differs
 from tests.jax.primitives.test_agreement import drawn as drawn_operands
@@ -89,11 +89,7 @@ def at(value: Any, path: tuple[str, ...]) -> Any:
 
 OPS = sorted(p.name for p in BUILTIN)
 
-SPECIAL = {
-    op
-    for name in ("gamma", "bessel", "hypergeometric", "matrices")
-    for op in import_module(f"tidu_cli.adapters.jax.lowering.special.{name}").FUNCTIONS
-}
+SPECIAL = {*TABLE} - {*PRECISE}
 """These have tests of their own: test_special_functions.py."""
 
 

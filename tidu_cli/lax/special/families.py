@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tidu_cli.errors import MissingRuleError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -36,11 +37,21 @@ class Recipe(Frozen):
 
     op: str
 
+    def refusal(self, attrs: Attrs) -> str:
+        """Why there is no recipe for these attrs, empty if there is: powers of large orders leave the range of f64."""
+        large = [f"{name} {value:g}" for name, value in dict(attrs).items() if abs(value) > _LARGEST and self.op != "expn"]
+        return f"its recipe is for parameters up to {_LARGEST}, not {large[0]}" if large else ""
+
     def __call__(self, attrs: Any, operands: Sequence[Term]) -> Sequence[Term]:
-        """The result."""
+        """The result. Raises MissingRuleError where the recipe is not for these attrs."""
         from tidu_cli.lax.special.recipes.index import defined
 
+        if reason := self.refusal(attrs):
+            raise MissingRuleError(reason)
         return defined(self.op, attrs, operands)
+
+
+_LARGEST = 128
 
 
 def special_function(

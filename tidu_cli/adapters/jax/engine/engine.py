@@ -10,6 +10,7 @@ from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.columns.dataflow import column_of
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
+from tidu_cli.lax.special.families import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import limits
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -18,12 +19,17 @@ from tidu_cli.runtime.plans.steps import needed_steps
 
 
 def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
-    """Why it cannot run a graph: the first node that is of a package's operation, which only NumPy computes."""
+    """Why it cannot run a graph: its first node that only NumPy computes, as it is of a package, or of a parameter that is too large."""
     for code in dict.fromkeys(graph.code):
         for case in cases_within([graph.cases[code]]):
-            if case.op not in BUILTIN.primitives and primitives[case.op].in_terms_of_others is None:
-                node = list(graph.code).index(code)
-                return f"{graph.describe(node)}: only NumPy computes {case.op}, of a package: choose the engine numpy"
+            definition = primitives[case.op].in_terms_of_others
+            reason = ""
+            if case.op not in BUILTIN.primitives and definition is None:
+                reason = f"only NumPy computes {case.op}, of a package"
+            elif isinstance(definition, Recipe):
+                reason = definition.refusal(case.attrs)  # type: ignore[arg-type]
+            if reason:
+                return f"{graph.describe(list(graph.code).index(code))}: {reason}: choose the engine numpy"
     return None
 
 

@@ -2,8 +2,8 @@
 
 Op and attr names are lax's, so that most need no word of translation; the others are in `primitives`, a file a family, and in
 `matrices`. What JAX has no function for is computed by its definition. Values are arrays of JAX, those of times their counts (i64
-of datetimes, f64 of durations); records are dicts of their fields and tuples are tuples, without holes: a field that is structurally
-zero is zeros.
+of datetimes, f64 of durations); records are dicts of their fields and tuples are tuples, without holes: what is structurally zero
+is zeros.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
     if called is not None:
         return lambda *xs: _tuple(called(attrs, *xs))
     name = _ALIASES.get(case.op, case.op).replace("-", "_")
-    function = getattr(lax, name, None) if case.op in BUILTIN.primitives else None
+    function = getattr(lax, name, None) if case.op in BUILTIN.primitives and case.op != "igamma_grad_a" else None  # without order
     return None if function is None else lambda *xs: _tuple(function(*xs, **attrs))
 
 

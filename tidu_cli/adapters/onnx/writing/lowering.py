@@ -11,7 +11,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.loading import DTYPES, package
-from tidu_cli.errors import DocumentError, Remedy
+from tidu_cli.errors import DocumentError, MissingRuleError, Remedy
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable
@@ -245,7 +245,10 @@ class Lowering(Frozen, slots=False):
         primitive = self.primitives[self.case.op]
         if primitive.in_terms_of_others is None:
             raise self.refuse(primitive.evaluation.opaque or "has no operator in ONNX that computes it")
-        return self.defined(partial(primitive.in_terms_of_others, self.attrs), inputs)
+        try:
+            return self.defined(partial(primitive.in_terms_of_others, self.attrs), inputs)
+        except MissingRuleError as error:
+            raise self.refuse(f"has no operator in ONNX, and {error}") from None
 
     def defined(self, function: Callable[[Sequence[Term]], Sequence[Term]], inputs: Sequence[str]) -> list[str]:
         """What a function of terms makes of the operands."""

@@ -58,6 +58,11 @@ def _least(order: float) -> float:
     return max(2.0**-54, 2 * math.exp((math.lgamma(order + 1) - 640) / order) if order > 1 else 0.0)
 
 
+def _pieces(order: float, least: float) -> float:
+    """Pieces of a table per octave: functions of high order change the faster, by their powers."""
+    return least * max(1.0, abs(order) / 8)
+
+
 @cache
 def _entire(of: str, order: float) -> Callable[[Array], Array]:
     """J or e^-x I by its power at 0, (x/2)^order / Γ(order + 1)."""
@@ -66,7 +71,7 @@ def _entire(of: str, order: float) -> Callable[[Array], Array]:
     def scaled(x: Any) -> Any:
         return getattr(special, of)(order, x) * special.gamma(order + 1) * (2 / x) ** order
 
-    return table(scaled, _least(order), _bound(order), 6.0)
+    return table(scaled, _least(order), _bound(order), _pieces(order, 6.0))
 
 
 @cache
@@ -74,7 +79,7 @@ def _singular(of: str, order: float, high: float) -> Callable[[Array], Array]:
     """Y or e^x K times x^order."""
     from scipy import special
 
-    return table(lambda x: getattr(special, of)(order, x) * x**order, _least(order), high, 6.0)
+    return table(lambda x: getattr(special, of)(order, x) * x**order, _least(order), high, _pieces(order, 6.0))
 
 
 @cache
@@ -90,7 +95,7 @@ def _amplitude(of: str, order: float, low: float, part: str = "real") -> Callabl
         limit = 2 * near(2 * _FAR) - near(_FAR)
         return np.where(x < _FAR, near(np.minimum(x, _FAR)), limit + (near(_FAR) - limit) * _FAR / x)
 
-    return table(scaled, low, _HIGH, 3.0)
+    return table(scaled, low, _HIGH, _pieces(order, 3.0))
 
 
 def _wave(order: float, x: Array) -> tuple[Array, Array]:

@@ -171,8 +171,8 @@ def _owens_inside(h: Array, a: Array) -> Array:
     end = xp.minimum(a, _FAR / xp.maximum(h, 1.0))[..., None]
     s = end * nodes
     square = s * s
-    summed = xp.total(xp.exp(-0.5 * ((h * h)[..., None] * square)) / (1 + square) * (end * (weights / (2 * math.pi))))
-    return _exp_of_square(h, -0.5) * summed
+    integral = xp.dot(xp.exp(-0.5 * ((h * h)[..., None] * square)) / (1 + square) * end, weights / (2 * math.pi))
+    return _exp_of_square(h, -0.5) * integral
 
 
 def _upper(h: Array) -> Array:

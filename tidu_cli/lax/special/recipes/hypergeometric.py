@@ -137,7 +137,7 @@ def _within(a: float, b: float, c: float, u: Array) -> Array:
 def _elementary(degree: int, a: float, b: float, c: float, x: Array) -> Array:
     """₂F₁(a, b, c, x) where c - a or c - b is -degree: a polynomial times a power; Abramowitz and Stegun 15.3.3."""
     excess = a + b - c
-    bound = 2.0 ** (900 / (degree + abs(excess) + 1))  # beyond which all is a power
+    bound = 2.0 ** (900 / max(degree, abs(excess), abs(degree - excess), 1.0))  # beyond which all is a power
     inside = x != 1 if excess == int(excess) else x < 1
     some = xp.where(inside, xp.clip(x, -bound, bound), 0.0)
     found = _terminating(degree, (c - b if c - a == -degree else c - a,), c, some) * (1 - some) ** -excess
