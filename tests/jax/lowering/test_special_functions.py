@@ -15,7 +15,7 @@ from tests.tiers import campaign, few
 from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.special.families import Recipe
+from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
@@ -89,7 +89,10 @@ EVERYWHERE = np.array([0.0, -0.0, 1e-9, -1e-9, 0.3, -0.3, 1, -1, 1.7, -1.7, 5, -
 ONE = [op for op in TABLE if op not in MATRICES and BUILTIN[op].domain.arity == 1]
 
 
-@pytest.mark.parametrize(("op", "dtype"), few([(op, t) for op in sorted(ONE) for t in ("f32", "f64") if t == "f64" or op not in PRECISE], 6))
+TYPED = [(op, t) for op, t in product(sorted(ONE), ("f32", "f64")) if t == "f64" or op not in PRECISE]
+
+
+@pytest.mark.parametrize(("op", "dtype"), few(TYPED, 6))
 def test_the_whole_line(op: str, dtype: str) -> None:
     x = EVERYWHERE.astype(numpy_dtype(np, dtype))
     if op == "hyp2f1":

@@ -14,7 +14,7 @@ from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.elementwise.far import bessel_i_slope
-from tidu_cli.lax.special.families import Recipe
+from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tidu_cli.errors import MissingRuleError
-from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, elementwise
 from tidu_cli.rules.terms import Term
@@ -30,28 +29,6 @@ def in_double(compute: Callable[..., Any]) -> KernelRule:
         return computed
 
     return kernel
-
-
-class Recipe(Frozen):
-    """The definition of an op by its recipe: hundreds of operations, recorded when a backend needs them."""
-
-    op: str
-
-    def refusal(self, attrs: Attrs) -> str:
-        """Why there is no recipe for these attrs, empty if there is: powers of large orders leave the range of f64."""
-        large = [f"{name} {value:g}" for name, value in dict(attrs).items() if abs(value) > _LARGEST and self.op != "expn"]
-        return f"its recipe is for parameters up to {_LARGEST}, not {large[0]}" if large else ""
-
-    def __call__(self, attrs: Any, operands: Sequence[Term]) -> Sequence[Term]:
-        """The result. Raises MissingRuleError where the recipe is not for these attrs."""
-        from tidu_cli.lax.special.recipes.index import defined
-
-        if reason := self.refusal(attrs):
-            raise MissingRuleError(reason)
-        return defined(self.op, attrs, operands)
-
-
-_LARGEST = 128
 
 
 def special_function(

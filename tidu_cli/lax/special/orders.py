@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.elementwise.special import beta_density, gamma_density
-from tidu_cli.lax.special import order_integrals
-from tidu_cli.lax.special.families import Recipe, in_double
-from tidu_cli.lax.special.order_integrals import bell
+from tidu_cli.lax.recipes import order_integrals
+from tidu_cli.lax.recipes.index import Recipe
+from tidu_cli.lax.recipes.order_integrals import bell
+from tidu_cli.lax.special.families import in_double
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import JVP, Attrs
 from tidu_cli.rules.families import by_partials, elementwise, weighted

@@ -10,7 +10,7 @@ from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.columns.dataflow import column_of
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
-from tidu_cli.lax.special.families import Recipe
+from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import limits
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -19,7 +19,7 @@ from tidu_cli.runtime.plans.steps import needed_steps
 
 
 def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
-    """Why it cannot run a graph: its first node that only NumPy computes, as it is of a package, or of a parameter that is too large."""
+    """Why it cannot run a graph: its first node that only NumPy computes, of a package or of a parameter that is too large."""
     for code in dict.fromkeys(graph.code):
         for case in cases_within([graph.cases[code]]):
             definition = primitives[case.op].in_terms_of_others

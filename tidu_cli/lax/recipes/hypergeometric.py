@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.lax.special.recipes import arrays as xp
-from tidu_cli.lax.special.recipes import bessel
-from tidu_cli.lax.special.recipes.arrays import Array, polynomial, table
+from tidu_cli.lax.recipes import arrays as xp
+from tidu_cli.lax.recipes import bessel
+from tidu_cli.lax.recipes.arrays import Array, polynomial, table
 
 
 def _terms(above: Sequence[float], below: Sequence[float], count: int) -> list[float]:

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.lax.special import order_integrals
-from tidu_cli.lax.special.recipes import arrays as xp
-from tidu_cli.lax.special.recipes.arrays import Array, polynomial, table
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.recipes import arrays as xp
+from tidu_cli.lax.recipes import order_integrals
+from tidu_cli.lax.recipes.arrays import Array, polynomial, table
+from tidu_cli.lax.vocabulary import BUILTIN
 
 
 def _gauss_legendre(n: int) -> tuple[Any, Any]:
@@ -120,12 +122,10 @@ _ZERO_BELOW = (-0.5040830082644554, -8.15428206243813e-18)
 
 @cache
 def _lgamma_apart() -> Callable[[Array], Array]:
-    """ln Γ(x) / ((x - 1) (x - 2))."""
-    from scipy import special
-
-    from tidu_cli.lax.elementwise.special import _lgamma as kernel  # with more digits around 1 and 2 than SciPy's
-
-    return table(lambda x: kernel(np, special, x) / ((x - 1) * (x - 2)), 0.5, 2.5, per_octave=4)
+    """ln Γ(x) / ((x - 1) (x - 2)), by the kernel, which has more digits around 1 and 2 than SciPy's."""
+    type_ = TensorType("f64", ())
+    kernel = BUILTIN["lgamma"].evaluation.kernel(np, None, (type_,), (type_,))
+    return table(lambda x: kernel(x) / ((x - 1) * (x - 2)), 0.5, 2.5, per_octave=4)
 
 
 def _lgamma(attrs: Any, x: Array) -> Array:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.lax.special.recipes import arrays as xp
-from tidu_cli.lax.special.recipes.arrays import Array, table
+from tidu_cli.lax.recipes import arrays as xp
+from tidu_cli.lax.recipes.arrays import Array, table
 
 _FAR, _HIGH = 2.0**26, 2.0**60
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.lax.special.recipes import arrays as xp
-from tidu_cli.lax.special.recipes.arrays import Array, table
+from tidu_cli.lax.recipes import arrays as xp
+from tidu_cli.lax.recipes.arrays import Array, table
 
 _ROOT_PI = math.sqrt(math.pi)
 

@@ -1,6 +1,6 @@
 """Incomplete gamma and beta functions, their derivatives by parameters, and their inverses.
 
-As in `tidu_cli.lax.special.order_integrals`, densities are integrated by one Gauss-Legendre rule in the variable in which they are
+As in `tidu_cli.lax.recipes.order_integrals`, densities are integrated by one Gauss-Legendre rule in the variable in which they are
 log-concave and entire, on the side of the argument that has the less, and small parameters are raised by recurrence. Here the
 integrand is what it is beside its value at the argument, so that tails are found by their logarithms, however small they are.
 """
@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from tidu_cli.lax.special import order_integrals
-from tidu_cli.lax.special.recipes import arrays as xp
-from tidu_cli.lax.special.recipes.arrays import Array, polynomial
-from tidu_cli.lax.special.recipes.gamma import NUMBERS, SPECIAL
+from tidu_cli.lax.recipes import arrays as xp
+from tidu_cli.lax.recipes import order_integrals
+from tidu_cli.lax.recipes.arrays import Array, polynomial
+from tidu_cli.lax.recipes.gamma import NUMBERS, SPECIAL
 
 _RAISED = 10
 _LARGE = 16.0
