@@ -145,6 +145,8 @@ def _written(primitive: Primitive) -> str:
     """The operators that a primitive is written as, nothing if it is not."""
     if primitive.name == "constant":
         return "an initializer"
+    if primitive.evaluation.definition is not None and primitive.name not in LOWERINGS:
+        return "what it is defined by (`tidu ops`)"
     examples = [case for _, case in example_cases(BUILTIN, primitive)]
     for case in sorted(examples, key=lambda case: "f32" not in _dtypes(case)):
         body = Body(OPSET, "t")

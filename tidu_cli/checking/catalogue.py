@@ -17,12 +17,16 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 class Entry(Frozen, slots=False):
-    """A primitive as its users see it. `attrs` are the types of its attrs by name, and `attrs_text` what they mean."""
+    """A primitive as its users see it. `attrs` are the types of its attrs by name, and `attrs_text` what they mean.
+
+    `defined_by` are the operations of its definition, if it has one.
+    """
 
     primitive: Primitive
     attrs: Mapping[str, str]
     attrs_text: str
     emits: Emissions
+    defined_by: tuple[str, ...] = ()
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -40,6 +44,8 @@ class Entry(Frozen, slots=False):
             "attrs": dict(self.attrs),
             "rules": list(self.rules),
             "inert": {"inputs": list(rules.inert), "reason": rules.inert_reason} if rules.inert else None,
+            "defined_by": list(self.defined_by),
+            "opaque": self.primitive.evaluation.opaque or None,
             "emits": {"jvp": list(self.emits.jvp), "transpose": list(self.emits.transpose)},
             "formula": self.primitive.catalogue.formula,
             "summary": self.primitive.catalogue.summary,
@@ -56,7 +62,20 @@ def entry(primitive: Primitive, primitives: PrimitiveSet = BUILTIN) -> Entry:
         for name, field in schema.get("properties", {}).items()
     }
     text = " ".join((primitive.domain.attrs.__doc__ or "").split()) if attrs else ""
-    return Entry(primitive, attrs, text, emissions(primitive, primitives))
+    return Entry(primitive, attrs, text, emissions(primitive, primitives), _defined_by(primitive, primitives))
+
+
+def _defined_by(primitive: Primitive, primitives: PrimitiveSet) -> tuple[str, ...]:
+    """The operations of a definition, of the first example."""
+    if primitive.evaluation.definition is None:
+        return ()
+    from tidu_cli.checking.numeric.sampling import example_cases
+    from tidu_cli.graph.closed import cases_within
+    from tidu_cli.rules.recording.trace import expanded
+
+    _, case = next(example_cases(primitives, primitive))
+    graph = expanded(primitives, case)
+    return tuple(sorted({inner.op for inner in cases_within(graph.cases.cases)} - {"constant"}))
 
 
 def _type_text(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:

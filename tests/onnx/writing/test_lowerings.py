@@ -127,6 +127,8 @@ def test_what_is_refused_is_known():
                 found.add(primitive.name)
     assert found >= REFUSED
     assert not REFUSED & set(LOWERINGS)
+    opaque = {p.name for p in BUILTIN if p.evaluation.opaque}
+    assert opaque == set(f"{ITERATIVE} {OTHERS}".split()), "what has neither operators nor a definition says why"
 
 
 @pytest.mark.parametrize("op", sorted(PARTLY_REFUSED))

@@ -115,6 +115,7 @@ PRIMITIVES = (
         1,
         _bitcast_types,
         _bitcast_kernel,
+        opaque="reads the bits of numbers",
         jvp=no_tangent,
         batch=itself("bitcast_convert_type"),
         attrs=BitcastAttrs,

@@ -90,5 +90,6 @@ PRIMITIVES = (
         summary="the neighbour of x in the direction of y; it has no derivative",
         inert=(0, 1),
         inert_reason="it steps from one float to the next",
+        opaque="steps through the bits of floats",
     ),
 )

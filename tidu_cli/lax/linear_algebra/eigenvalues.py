@@ -12,7 +12,7 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each, phases, turned_by, turning
+from tidu_cli.lax.linear_algebra.lapack import ITERATED, of_batches, of_each, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     abs_,
@@ -193,6 +193,7 @@ PRIMITIVES = (
         1,
         _eigh_types,
         _eigh_kernel,
+        opaque=ITERATED,
         jvp=_eigh_jvp,
         batch=itself("eigh"),
         attrs=EighAttrs,
@@ -211,6 +212,7 @@ PRIMITIVES = (
         1,
         _eig_types,
         _eig_kernel,
+        opaque=ITERATED,
         jvp=_eig_jvp,
         batch=itself("eig"),
         attrs=EigAttrs,
@@ -234,6 +236,7 @@ PRIMITIVES = (
         1,
         _schur_types,
         _schur_kernel,
+        opaque=ITERATED,
         jvp=_schur_jvp,
         batch=itself("schur"),
         attrs=SchurAttrs,

@@ -15,7 +15,7 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
+from tidu_cli.lax.linear_algebra.lapack import ITERATED, of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     above,
@@ -137,6 +137,7 @@ def _with_derivative(
             1,
             lambda attrs, operands: require_square(operands),
             kernels[0],
+            opaque=ITERATED,
             jvp=lambda node: [frechet(node.operands[0], node.tangent)],
             batch=itself(name),
             dtypes=DTYPES,
@@ -151,6 +152,7 @@ def _with_derivative(
             2,
             _frechet_types,
             kernels[1],
+            opaque=ITERATED,
             jvp=_derivative_jvp(frechet),
             transpose=_derivative_transpose(frechet),
             batch=itself(f"{name}_frechet"),
@@ -328,6 +330,7 @@ PRIMITIVES = (
         1,
         lambda attrs, operands: require_square(operands),
         _sqrtm_kernel,
+        opaque=ITERATED,
         jvp=_sqrtm_jvp,
         batch=itself("sqrtm"),
         dtypes=DTYPES,
@@ -344,6 +347,7 @@ PRIMITIVES = (
         3,
         _sylvester_types,
         _sylvester_kernel,
+        opaque=ITERATED,
         jvp=_sylvester_jvp,
         transpose=_sylvester_transpose,
         batch=itself("solve_sylvester"),
@@ -363,6 +367,7 @@ PRIMITIVES = (
         1,
         _polar_types,
         _polar_kernel,
+        opaque=ITERATED,
         jvp=_polar_jvp,
         batch=itself("polar"),
         dtypes=DTYPES,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.lapack import of_batches, phases, turned_by, turning
+from tidu_cli.lax.linear_algebra.lapack import ITERATED, of_batches, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
     DTYPES,
     adjoint,
@@ -189,6 +189,7 @@ PRIMITIVES = (
         1,
         _types,
         _kernel,
+        opaque=ITERATED,
         jvp=_jvp,
         batch=itself("svd"),
         attrs=SVDAttrs,
@@ -215,6 +216,7 @@ PRIMITIVES = (
         1,
         _pinv_types,
         _pinv_kernel,
+        opaque=ITERATED,
         jvp=_pinv_jvp,
         batch=itself("pinv"),
         attrs=PinvAttrs,

@@ -244,7 +244,8 @@ class Lowering(Frozen, slots=False):
         """What an operation stands for in terms of others. Raises NoMeaningError where it has no definition."""
         primitive = self.primitives[self.case.op]
         if primitive.in_terms_of_others is None:
-            raise self.refuse(primitive.evaluation.opaque or "has no operator in ONNX that computes it")
+            reason = primitive.evaluation.opaque
+            raise self.refuse(f"{reason + ', and ' if reason else ''}has no operator in ONNX that computes it")
         try:
             return self.defined(partial(primitive.in_terms_of_others, self.attrs), inputs)
         except MissingRuleError as error:
