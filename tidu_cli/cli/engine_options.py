@@ -111,8 +111,7 @@ def emit_chunks(compute: Callable[..., Results], spread: Spread, format_: str) -
 def interruptible() -> Iterator[None]:
     """Within the block Ctrl-C is KeyboardInterrupt, not the end of the process, so that what is under way elsewhere is cancelled.
 
-    A second one ends the process. Where interrupts are ignored, they stay so. What an interrupt says of chunks that are kept is
-    printed.
+    A second one ends the process. Where interrupts are ignored, they stay so. What one says of chunks that are kept is printed.
     """
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
