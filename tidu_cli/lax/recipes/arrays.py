@@ -136,8 +136,8 @@ def _broadcast(x: Array, shape: tuple[int, ...]) -> Array:
 
 def _constant(trace: Any, value: Operand, shape: tuple[int, ...], dtype: str) -> Term:
     if isinstance(value, int | float):
-        found: Term = trace.full(value, TensorType(dtype, shape))
-        return found
+        term: Term = trace.full(value, TensorType(dtype, shape))
+        return term
     import numpy as np
 
     if np.ndim(value) == 0:
@@ -234,10 +234,10 @@ def apart(x: Array) -> Array:
 
 def polynomial(coefficients: Sequence[float], x: Operand) -> Operand:
     """Σ c(k) xᵏ, by Horner's rule."""
-    found = 0.0 * x + coefficients[-1]
+    value = 0.0 * x + coefficients[-1]
     for c in coefficients[-2::-1]:
-        found = found * x + c
-    return found
+        value = value * x + c
+    return value
 
 
 def taken(numbers: Any, index: Array) -> Array:
@@ -256,8 +256,8 @@ def repeated(n: int, step: Callable[..., Sequence[Array]], state: Sequence[Array
     trace = Trace(outer.primitives, CaseTable(outer.cases.vocabulary))
     operands = [*shared, *state]
     inputs = [Input(Key(f"x{k}"), x.term.type) for k, x in enumerate(operands)]
-    found = step(*[Array(trace.source(i.type, linear=False)) for i in inputs])
-    graph = recorded(trace, "step", inputs, [as_output(f"y{k}", y.term) for k, y in enumerate(found)])
+    next_state = step(*[Array(trace.source(i.type, linear=False)) for i in inputs])
+    graph = recorded(trace, "step", inputs, [as_output(f"y{k}", y.term) for k, y in enumerate(next_state)])
     scan = outer.primitives["scan"]
     attrs = scan.domain.attrs(length=n, num_consts=len(shared), num_carry=len(state), body=ClosedGraph.of(graph))
     return [Array(term) for term in outer.apply("scan", attrs, [x.term for x in operands])]

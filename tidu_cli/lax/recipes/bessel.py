@@ -27,12 +27,12 @@ def _positive(function: Callable[[float, Array], Array], parity: bool, limits: t
         integral = order == int(order)
         size = xp.abs(x)
         inside = (size > 0) & (size < math.inf)
-        found = function(order, xp.where(inside, size, 1.0))
+        value = function(order, xp.where(inside, size, 1.0))
         mirrored = -1 if at_zero < 0 and order < 0 and order % 2 == 1 else 1
         start = mirrored * at_zero if not parity or (order < 0 and not integral) else float(order == 0)
-        found = xp.where(inside, found, xp.where(size == 0, start, at_infinity))
-        below = (found if order % 2 == 0 else -found) if parity and integral else math.nan
-        return xp.where(xp.isnan(x), x, xp.where(x < 0, below, found))
+        value = xp.where(inside, value, xp.where(size == 0, start, at_infinity))
+        below = (value if order % 2 == 0 else -value) if parity and integral else math.nan
+        return xp.where(xp.isnan(x), x, xp.where(x < 0, below, value))
 
     return recipe
 
@@ -122,10 +122,10 @@ def _y(order: float, x: Array) -> Array:
         first = j(-order, x) * math.sin(-order * math.pi)
         return first if order % 1 == 0.5 else first + _y(-order, x) * math.cos(order * math.pi)
     near = xp.minimum(x, _bound(order))
-    found = _singular("yv", order, _bound(order))(near) * near**-order
+    small = _singular("yv", order, _bound(order))(near) * near**-order
     if order == 0:  # Abramowitz and Stegun 9.1.13
-        found = xp.where(near < 2.0**-50, (xp.log(near) + (np.euler_gamma - math.log(2))) * (2 / math.pi), found)
-    return xp.where(x < _bound(order), found, _wave(order, x)[1])
+        small = xp.where(near < 2.0**-50, (xp.log(near) + (np.euler_gamma - math.log(2))) * (2 / math.pi), small)
+    return xp.where(x < _bound(order), small, _wave(order, x)[1])
 
 
 def scaled_i(order: float, x: Array) -> Array:
@@ -137,10 +137,10 @@ def scaled_i(order: float, x: Array) -> Array:
 
 def _ke(order: float, x: Array) -> Array:
     near, far = xp.minimum(x, 1.0), xp.maximum(x, 1.0)
-    found = _singular("kve", order, 1.0)(near) * near**-order
+    small = _singular("kve", order, 1.0)(near) * near**-order
     if order == 0:  # Abramowitz and Stegun 9.6.13
-        found = xp.where(near < 2.0**-50, (math.log(2) - np.euler_gamma) - xp.log(near), found)
-    return xp.where(x < 1, found, _amplitude("kve", order, 1.0)(far) / xp.sqrt(far))
+        small = xp.where(near < 2.0**-50, (math.log(2) - np.euler_gamma) - xp.log(near), small)
+    return xp.where(x < 1, small, _amplitude("kve", order, 1.0)(far) / xp.sqrt(far))
 
 
 def _spherical(order: float, x: Array) -> Array:

@@ -66,9 +66,9 @@ def _erfcx_above_0(x: Array) -> Array:
 
 def _erfcx(attrs: Any, x: Array) -> Array:
     size = xp.abs(x)
-    found = _erfcx_above_0(size)
+    above = _erfcx_above_0(size)
     # Abramowitz and Stegun 7.1.9; e^(27^2) is infinite.
-    return xp.where(x < 0, 2 * _exp_of_square(xp.minimum(size, 27.0), 1.0) - found, found)
+    return xp.where(x < 0, 2 * _exp_of_square(xp.minimum(size, 27.0), 1.0) - above, above)
 
 
 def _erfc(attrs: Any, x: Array) -> Array:
@@ -92,14 +92,14 @@ def _inverse_of_log() -> Callable[[Array], Array]:
     """The inverse of -ln(erfc y), from near 1/2 to the logarithm of the least number."""
     from scipy import special
 
-    def found(w: Any) -> Any:
+    def inverse(w: Any) -> Any:
         y = special.erfcinv(np.exp(-np.minimum(w, 700)))
         for _ in range(4):  # of Newton's steps, as erfcinv loses some digits
             scaled = special.erfcx(y)
             y = y + (np.log(scaled) - y * y + w) * scaled * _ROOT_PI / 2
         return y
 
-    return table(found, 0.69, 746.0)
+    return table(inverse, 0.69, 746.0)
 
 
 def _near(x: Array) -> Array:
@@ -118,8 +118,8 @@ def _erfc_inv(attrs: Any, x: Array) -> Array:
     tail = xp.where(x < 1, x, 2 - x)
     size = _inverse_of_log()(-xp.log(xp.where((tail > 0) & (tail < 0.5), tail, 0.5)))
     size = xp.where(tail > 0, size, xp.where(tail == 0, xp.full_like(x, math.inf), math.nan))
-    found = xp.where(x < 1, size, -size)
-    return xp.where(tail >= 0.5, -_near(xp.where(tail >= 0.5, x - 1, 0.0)), found)
+    far = xp.where(x < 1, size, -size)
+    return xp.where(tail >= 0.5, -_near(xp.where(tail >= 0.5, x - 1, 0.0)), far)
 
 
 @cache
@@ -189,8 +189,8 @@ def _owens_t(attrs: Any, h: Array, a: Array) -> Array:
     p, q = _upper(height), _upper(other)
     inside = _owens_inside(other, ratio)
     # D. B. Owen (1956), 2.3 to 2.6.
-    found = xp.where(steep, 0.5 * (p + q) - p * q - inside, inside)
-    return xp.where(missing, math.nan, xp.where(a < 0, -found, found))
+    value = xp.where(steep, 0.5 * (p + q) - p * q - inside, inside)
+    return xp.where(missing, math.nan, xp.where(a < 0, -value, value))
 
 
 RECIPES = {

@@ -43,8 +43,8 @@ class Numbers:
 
     def polyval(self, coefficients: Any, x: Array) -> Array:
         """A polynomial, by its coefficients from the highest."""
-        found: Array = polynomial(coefficients[::-1], x)
-        return found
+        value: Array = polynomial(coefficients[::-1], x)
+        return value
 
     def sum(self, x: Array, axis: int) -> Array:
         """The sums over the last axis of two."""
@@ -94,11 +94,11 @@ def _gamma(attrs: Any, x: Array) -> Array:
     size = xp.clip(xp.abs(x), 0.0, 180.0)
     steps = xp.floor(size)
     rest = size - steps
-    found = _factorial_part()(1 + rest)
+    product = _factorial_part()(1 + rest)
     # Γ(1 + r) (1 + r) (2 + r) …
     for k in range(1, int(_LARGE)):
-        found = xp.where(k < steps, found * (rest + k), found)
-    least = xp.where(steps == 0, found / size, found)
+        product = xp.where(k < steps, product * (rest + k), product)
+    least = xp.where(steps == 0, product / size, product)
     # Large ones as products of two, so that neither is infinite where they are not.
     far = xp.maximum(size, _LARGE)
     half = far ** (0.5 * far - 0.25)
@@ -106,7 +106,7 @@ def _gamma(attrs: Any, x: Array) -> Array:
     first, second = xp.where(size < _LARGE, least, first), xp.where(size < _LARGE, 1.0, half)
     nearest = xp.round(x)
     sine = xp.sin(math.pi * (x - nearest)) * xp.where(_even(nearest), 1.0, -1.0)
-    following = xp.where(steps == 0, found, size * first)  # Γ(|x| + 1)
+    following = xp.where(steps == 0, product, size * first)  # Γ(|x| + 1)
     reflected = math.pi / sine / following / second  # Abramowitz and Stegun 6.1.17
     below = xp.where((x == nearest) | (x == -math.inf), xp.where(x == 0, 1 / x, math.nan), reflected)
     return xp.where(x > 0, xp.where(x > 172, math.inf, first * second), xp.where(xp.isnan(x), x, below))
@@ -137,14 +137,14 @@ def _lgamma(attrs: Any, x: Array) -> Array:
         product = xp.where(k <= steps, product * (near - k), product)
     r = near - steps
     # One logarithm, so that little cancels: ln |x| is less than 0 where it is taken away.
-    found = (r - 1) * (r - 2) * _lgamma_apart()(r) + xp.where(small, -xp.log(size), xp.log(product))
+    logarithm = (r - 1) * (r - 2) * _lgamma_apart()(r) + xp.where(small, -xp.log(size), xp.log(product))
     far = xp.maximum(size, _LARGE)
     rest = polynomial(_STIRLING, 1 / far / far) / far + (math.log(2 * math.pi) - 1) / 2
-    found = xp.where(size < _LARGE, found, (far - 0.5) * (xp.log(far) - 1) + rest)
+    logarithm = xp.where(size < _LARGE, logarithm, (far - 0.5) * (xp.log(far) - 1) + rest)
     turned = xp.where(size == math.inf, 0.0, x - xp.round(x))
     sine = xp.abs(xp.sin(math.pi * turned))
-    mirrored = xp.log(math.pi / (size * sine)) - found  # Abramowitz and Stegun 6.1.17
-    return xp.where(x <= -0.5, xp.where(sine == 0, math.inf, mirrored), found)
+    mirrored = xp.log(math.pi / (size * sine)) - logarithm  # Abramowitz and Stegun 6.1.17
+    return xp.where(x <= -0.5, xp.where(sine == 0, math.inf, mirrored), logarithm)
 
 
 @cache
@@ -172,17 +172,17 @@ def _digamma(attrs: Any, x: Array) -> Array:
     y = xp.where(small, 1 + x, xp.where(x < 0, 1 + size, x))  # ψ(x) = ψ(1 + x) - 1 / x, = ψ(1 - x) - π / tan πx
     near = xp.clip(y, 0.8, 10.0)
     steps = xp.floor(xp.maximum(near - 1.5, 0))
-    found = _around(_ZERO, 0.8, 2.5, near - steps)
+    psi = _around(_ZERO, 0.8, 2.5, near - steps)
     for k in range(9, 0, -1):
-        found = xp.where(k <= steps, found + 1 / (near - k), found)
+        psi = xp.where(k <= steps, psi + 1 / (near - k), psi)
     far = xp.maximum(y, 10.0)
     square = 1 / far / far
-    found = xp.where(y < 10, found, xp.log(far) - (0.5 / far + square * polynomial(_OF_DIGAMMA, square)))
+    psi = xp.where(y < 10, psi, xp.log(far) - (0.5 / far + square * polynomial(_OF_DIGAMMA, square)))
     turned = x - xp.round(x)
     pole = (x <= 0) & (turned == 0)
-    below = found - math.pi / xp.tan(math.pi * xp.where(pole, 0.5, turned))
+    below = psi - math.pi / xp.tan(math.pi * xp.where(pole, 0.5, turned))
     below = xp.where((x > -0.8) & (x < -0.2), _around(_ZERO_BELOW, -0.8, -0.2, xp.clip(x, -0.8, -0.2), by=1.0), below)
-    return xp.where(pole, math.nan, xp.where(small, found - 1 / xp.where(pole, 1.0, x), xp.where(x < 0, below, found)))
+    return xp.where(pole, math.nan, xp.where(small, psi - 1 / xp.where(pole, 1.0, x), xp.where(x < 0, below, psi)))
 
 
 # The Hurwitz zeta function.
@@ -194,16 +194,16 @@ _HIGHEST = 2.0**40
 def _sum(s: Array, q: Array) -> Array:
     """Σ (q + k)^-s for s > 1 and q > 0, by the Euler-Maclaurin formula; Abramowitz and Stegun 23.1.4 (DLMF 25.11.5)."""
     terms = order_integrals._TERMS
-    found = q**-s
+    total = q**-s
     for k in range(1, terms):
-        found = found + (q + k) ** -s
+        total = total + (q + k) ** -s
     t, bounded = q + terms, xp.minimum(s, _HIGHEST)
     ratio, rising, correction = 1 / t, bounded, xp.full_like(t, 0.5)
     for j, coefficient in enumerate(order_integrals._BERNOULLI):
         correction = correction + coefficient * (rising * ratio)
         if j + 1 < len(order_integrals._BERNOULLI):
             rising = rising * ((bounded + (2 * j + 1)) * ratio) * ((bounded + (2 * j + 2)) * ratio)
-    return found + (t ** (1 - s) / (s - 1) + t**-s * correction)
+    return total + (t ** (1 - s) / (s - 1) + t**-s * correction)
 
 
 def zeta(s: Array, q: Array) -> Array:
@@ -215,13 +215,13 @@ def zeta(s: Array, q: Array) -> Array:
     offset = at - xp.round(at)
     after = xp.where(offset > 0, offset, 1 + offset)
     sign = xp.where(_even(exponent), 1.0, -1.0)
-    found = _sum(exponent, xp.where(above, q, after))
-    mirrored = found + sign * (_sum(exponent, xp.where(offset > 0, 1 - offset, xp.where(offset == 0, 1.0, -offset))))
+    value = _sum(exponent, xp.where(above, q, after))
+    mirrored = value + sign * (_sum(exponent, xp.where(offset > 0, 1 - offset, xp.where(offset == 0, 1.0, -offset))))
     mirrored = mirrored - sign * _sum(exponent, xp.where(left, 1 - at, 1.0))
     mirrored = xp.where(offset == 0, xp.where(sign > 0, math.inf, math.nan), mirrored)
     undefined = (s == math.inf) & (q > 1) & (q <= 1e8)  # in SciPy
-    found = xp.where(above, xp.where(undefined, math.nan, found), xp.where(left, mirrored, math.nan))
-    return xp.where(s == 1, math.inf, found)
+    value = xp.where(above, xp.where(undefined, math.nan, value), xp.where(left, mirrored, math.nan))
+    return xp.where(s == 1, math.inf, value)
 
 
 _FACTORIALS = np.array([*(float(math.factorial(k)) for k in range(171)), math.inf])
@@ -232,15 +232,15 @@ def _polygamma(attrs: Any, n: Array, x: Array) -> Array:
     order = xp.where(integral, n, 1.0)
     factorial = xp.taken(_FACTORIALS, xp.clip(order, 0.0, 171.0).astype("i32"))
     sign = xp.where(_even(order + 1), 1.0, -1.0)  # Abramowitz and Stegun 6.4.10
-    found = sign * factorial * zeta(order + 1, x)
-    return xp.where(integral, found, xp.where(n == 0, xp.digamma(x), math.nan))
+    value = sign * factorial * zeta(order + 1, x)
+    return xp.where(integral, value, xp.where(n == 0, xp.digamma(x), math.nan))
 
 
 def _zeta_grad(attrs: Any, s: Array, q: Array) -> Array:
     known = (s > 1) & (q > 0)
     inside = known & xp.isfinite(s) & xp.isfinite(q)
-    found = order_integrals._zeta_series(NUMBERS, attrs.order, xp.where(inside, s, 2.0), xp.where(inside, q, 1.0))
-    return xp.where(inside, found, xp.where(known, 0.0, math.nan))
+    derivative = order_integrals._zeta_series(NUMBERS, attrs.order, xp.where(inside, s, 2.0), xp.where(inside, q, 1.0))
+    return xp.where(inside, derivative, xp.where(known, 0.0, math.nan))
 
 
 RECIPES = {

@@ -17,10 +17,10 @@ from tidu_cli.lax.recipes.arrays import Array, polynomial, table
 
 def _terms(above: Sequence[float], below: Sequence[float], count: int) -> list[float]:
     """Coefficients of a hypergeometric series."""
-    found = [1.0]
+    coefficients = [1.0]
     for k in range(count - 1):
-        found.append(found[-1] * math.prod(a + k for a in above) / math.prod((*(b + k for b in below), k + 1.0)))
-    return found
+        coefficients.append(coefficients[-1] * math.prod(a + k for a in above) / math.prod((*(b + k for b in below), k + 1.0)))
+    return coefficients
 
 
 def _degree(*parameters: float) -> int | None:
@@ -35,12 +35,12 @@ def _terminating(degree: int, upper: Sequence[float], lower: float, x: Array) ->
     # Near its zeros, where powers cancel, by the parameter below which it terminates; Abramowitz and Stegun 13.4.1, 15.2.10.
     bound = 16.0 if upper else 8.0 * (degree + abs(lower) + 1)
     near = xp.clip(x, -bound, bound)
-    before, found = xp.full_like(x, 1.0), 1 - near * (math.prod(upper) / lower)
+    before, value = xp.full_like(x, 1.0), 1 - near * (math.prod(upper) / lower)
     for k in range(1, degree):
         factor = (2 * k + lower) - near * (k + upper[0] if upper else 1.0)
-        before, found = found, (factor * found - (k * (1 - near) if upper else float(k)) * before) * (1 / (lower + k))
+        before, value = value, (factor * value - (k * (1 - near) if upper else float(k)) * before) * (1 / (lower + k))
     far = polynomial(_terms((-degree, *upper), (lower,), degree + 1), x)
-    return xp.where(xp.abs(x) <= bound, found, far)
+    return xp.where(xp.abs(x) <= bound, value, far)
 
 
 def _hyp0f1(attrs: Any, x: Array) -> Array:
@@ -50,8 +50,8 @@ def _hyp0f1(attrs: Any, x: Array) -> Array:
     near, z = xp.clip(x, -1.0, 1.0), 2 * xp.sqrt(xp.maximum(size, 1.0))
     power, half = math.gamma(b) * (z / 2) ** (1 - b), xp.exp(z / 4)
     above = half * half * (bessel.scaled_i(b - 1, z) * power) * half * half
-    found = xp.where(xp.abs(x) <= 1, polynomial(_terms((), (b,), 20), near), xp.where(x > 0, above, bessel.j(b - 1, z) * power))
-    return xp.where(xp.isnan(x) | (x == -math.inf), math.nan, found)
+    value = xp.where(xp.abs(x) <= 1, polynomial(_terms((), (b,), 20), near), xp.where(x > 0, above, bessel.j(b - 1, z) * power))
+    return xp.where(xp.isnan(x) | (x == -math.inf), math.nan, value)
 
 
 @cache
@@ -104,11 +104,11 @@ def _around_1(a: float, b: float, c: float, u: Array) -> Array:
         return float(constants[0]) + float(constants[1]) * u - (wave + wave * a * b * u) * xp.log(u)
     if d == 1:  # 15.3.11
         return start + wave * u * (xp.log(u) + float(special.psi(a + 1) + special.psi(b + 1) - special.psi(1) - special.psi(2)))
-    found = start + start * a * b / (1 - d) * u  # 15.3.6
+    value = start + start * a * b / (1 - d) * u  # 15.3.6
     if d < 2:
         wave *= float(special.gamma(-d))
-        found = found + (wave + wave * (c - a) * (c - b) / (1 + d) * u) * u**d
-    return found
+        value = value + (wave + wave * (c - a) * (c - b) / (1 + d) * u) * u**d
+    return value
 
 
 @cache
@@ -140,9 +140,9 @@ def _elementary(degree: int, a: float, b: float, c: float, x: Array) -> Array:
     bound = 2.0 ** (900 / max(degree, abs(excess), abs(degree - excess), 1.0))  # beyond which all is a power
     inside = x != 1 if excess == int(excess) else x < 1
     some = xp.where(inside, xp.clip(x, -bound, bound), 0.0)
-    found = _terminating(degree, (c - b if c - a == -degree else c - a,), c, some) * (1 - some) ** -excess
-    found = found * xp.maximum(xp.abs(x) / bound, 1.0) ** (degree - excess)
-    return xp.where(inside | xp.isnan(x), found, math.inf)
+    product = _terminating(degree, (c - b if c - a == -degree else c - a,), c, some) * (1 - some) ** -excess
+    product = product * xp.maximum(xp.abs(x) / bound, 1.0) ** (degree - excess)
+    return xp.where(inside | xp.isnan(x), product, math.inf)
 
 
 def _hyp2f1(attrs: Any, x: Array) -> Array:
@@ -155,16 +155,16 @@ def _hyp2f1(attrs: Any, x: Array) -> Array:
         return _terminating(degree, (b if a == -degree else a,), c, x)
     degree = _degree(c - a, c - b)
     if degree is not None:
-        found = _elementary(degree, a, b, c, x)
+        value = _elementary(degree, a, b, c, x)
     else:
         excess = a + b - c
         u = 1 - xp.where((x > 0) & (x < 1), x, 0.0)
         above = _within(c - a, c - b, c, u) * u**-excess if excess > 0 else _within(a, b, c, u)  # 15.3.3
         # Pfaff's transformation below 0; 15.3.4. The lesser of a and b stays, so that nothing is infinite.
         u = 1 / (1 - xp.minimum(x, 0.0))
-        found = xp.where(x > 1, math.inf, xp.where(x >= 0, above, _within(a, c - b, c, u) * u**a))
-    found = xp.where(x == 1, float(special.hyp2f1(a, b, c, 1.0)), found)
-    return xp.where(xp.isnan(x), x, found)
+        value = xp.where(x > 1, math.inf, xp.where(x >= 0, above, _within(a, c - b, c, u) * u**a))
+    value = xp.where(x == 1, float(special.hyp2f1(a, b, c, 1.0)), value)
+    return xp.where(xp.isnan(x), x, value)
 
 
 RECIPES = {"hyp0f1": _hyp0f1, "hyp1f1": _hyp1f1, "hyp2f1": _hyp2f1}

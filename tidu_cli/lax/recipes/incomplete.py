@@ -66,8 +66,8 @@ def _log_rest(x: Array) -> Array:
     """x - ln(1 + x) for x between -1/2 and 1/2, by the series of the inverse hyperbolic tangent; Abramowitz and Stegun 4.1.28."""
     t = x / (2 + x)
     square = t * t
-    found: Array = x * t - 2 * t * square * polynomial(_LOGARITHM, square)
-    return found
+    rest: Array = x * t - 2 * t * square * polynomial(_LOGARITHM, square)
+    return rest
 
 
 def _deviance(a: Array, apart: Array, ratio: Array) -> Array:
@@ -79,8 +79,8 @@ def _deviance(a: Array, apart: Array, ratio: Array) -> Array:
 
 def _remainder(a: Array) -> Array:
     """What Stirling's formula lacks of ln Γ(a)."""
-    found: Array = order_integrals._remainder(NUMBERS, SPECIAL, a)
-    return found
+    remainder: Array = order_integrals._remainder(NUMBERS, SPECIAL, a)
+    return remainder
 
 
 def _integral(exponent: Callable[..., Array], rough: Callable[..., Array], *given: Array) -> Array:
@@ -91,8 +91,8 @@ def _integral(exponent: Callable[..., Array], rough: Callable[..., Array], *give
     start = 0.0 * given[0]
     reach = order_integrals._reach(NUMBERS, lambda u: -rough(u, *given), start)
     wide = [x[..., None] for x in given]
-    found: Array = order_integrals._integral(NUMBERS, start, reach, 1.0, lambda u: xp.exp(exponent(u, *wide)))
-    return found
+    integral: Array = order_integrals._integral(NUMBERS, start, reach, 1.0, lambda u: xp.exp(exponent(u, *wide)))
+    return integral
 
 
 # The gamma function.
@@ -169,8 +169,8 @@ def _gamma_by_order(attrs: Any, a: Array, x: Array) -> Array:
     a, x = xp.where(inside, a, 1.0), xp.where(inside, x, 1.0)
     below = order_integrals._gamma_lower(NUMBERS, SPECIAL, attrs.order, a, x)
     above = -order_integrals._gamma_side(NUMBERS, SPECIAL, attrs.order, a, x, 1.0)
-    found = xp.where(x <= xp.maximum(xp.exp(xp.digamma(a)), 1.0), below, above)
-    return xp.where(inside, found, xp.where(known, 0.0, math.nan))
+    derivative = xp.where(x <= xp.maximum(xp.exp(xp.digamma(a)), 1.0), below, above)
+    return xp.where(inside, derivative, xp.where(known, 0.0, math.nan))
 
 
 # The beta function.
@@ -230,9 +230,9 @@ def _incomplete_beta(attrs: Any, a: Array, b: Array, x: Array) -> Array:
     inside = known & (xp.minimum(a, b) > 0) & (xp.maximum(a, b) < math.inf) & (x > 0) & (x < 1)
     p, q, at = xp.where(inside, a, 1.0), xp.where(inside, b, 1.0), xp.where(inside, x, 0.5)
     y = xp.apart(1 - at)
-    found = _beta_tail(p, q, at, y, xp.apart(1 - y) - at).lower()
+    tail = _beta_tail(p, q, at, y, xp.apart(1 - y) - at).lower()
     ends = xp.where((x == 1) | (x > 0) & ((a == 0) | (b == math.inf)), 1.0, 0.0)
-    return xp.where(inside, found, xp.where(known, ends, math.nan))
+    return xp.where(inside, tail, xp.where(known, ends, math.nan))
 
 
 def _beta_by_orders(attrs: Any, a: Array, b: Array, x: Array) -> Array:
@@ -246,8 +246,8 @@ def _beta_by_orders(attrs: Any, a: Array, b: Array, x: Array) -> Array:
         lower = xp.log1p(-x) >= xp.digamma(b) - xp.digamma(a + b)
     else:
         lower = x * (a + b) <= a
-    found = xp.where(lower, _beta_lower(m, n, a, b, x, 1 - x), -_beta_lower(n, m, b, a, 1 - x, x))
-    return xp.where(inside, found, xp.where(known, 0.0, math.nan))
+    derivative = xp.where(lower, _beta_lower(m, n, a, b, x, 1 - x), -_beta_lower(n, m, b, a, 1 - x, x))
+    return xp.where(inside, derivative, xp.where(known, 0.0, math.nan))
 
 
 def _beta_lower(m: int, n: int, a: Array, b: Array, x: Array, y: Array) -> Array:
@@ -258,8 +258,8 @@ def _beta_lower(m: int, n: int, a: Array, b: Array, x: Array, y: Array) -> Array
 
     _, added = xp.repeated(_RAISED, step, [a, 0.0 * a], [b, x])
     small = a < _RAISED
-    found = order_integrals._beta_side(NUMBERS, SPECIAL, m, n, xp.where(small, a + _RAISED, a), b, x, y)
-    return xp.where(small, found + added, found)
+    integral = order_integrals._beta_side(NUMBERS, SPECIAL, m, n, xp.where(small, a + _RAISED, a), b, x, y)
+    return xp.where(small, integral + added, integral)
 
 
 # Inverses. The logarithms of the tails are concave over the variables of integration, so that Newton's steps from where a tail is
@@ -311,9 +311,9 @@ def _beta_inverse(attrs: Any, a: Array, b: Array, level: Array) -> Array:
         return [within + _beta_tail(a, b, x, y, 0.0 * x).step(xp.full_like(a, -1.0), due)]
 
     (v,) = xp.repeated(_STEPS, step, [xp.where(turned, high, low)], [p, q, due])
-    found = xp.logistic(xp.where(turned, -v, v))
+    quantile = xp.logistic(xp.where(turned, -v, v))
     ends = xp.where((level == 0) | (level == 1), level, math.nan)
-    return xp.where(known, found, xp.where((a > 0) & (b > 0), ends, math.nan))
+    return xp.where(known, quantile, xp.where((a > 0) & (b > 0), ends, math.nan))
 
 
 RECIPES = {

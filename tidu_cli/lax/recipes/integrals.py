@@ -33,27 +33,27 @@ def _scaled_expn(n: int) -> Callable[[Array], Array]:
     from scipy import special  # type: ignore[import-untyped]  # slow to import
 
     def scaled(x: Any) -> Any:
-        found = special.expn(n, x) * np.exp(np.minimum(x, 700.0)) * (x + n)
+        values = special.expn(n, x) * np.exp(np.minimum(x, 700.0)) * (x + n)
         # Abramowitz and Stegun 5.1.4, with t = 1 + u / (x + n), where SciPy's loses digits to underflow.
         far = x[x > 500.0].astype(np.longdouble)[:, None]
-        found[x > 500.0] = _integrated(lambda u: np.exp(-u * far / (far + n) - n * np.log1p(u / (far + n))))
-        return found
+        values[x > 500.0] = _integrated(lambda u: np.exp(-u * far / (far + n) - n * np.log1p(u / (far + n))))
+        return values
 
     return table(scaled, _TINY, 750.0)
 
 
 def _expn_above_0(n: int, x: Array) -> Array:
     """E_n(x) for 0 < x < ∞."""
-    found = xp.exp(-x) * _scaled_expn(n)(x) / (x + n)
-    return xp.where(x < _TINY, -xp.log(x) - np.euler_gamma, found) if n == 1 else found
+    value = xp.exp(-x) * _scaled_expn(n)(x) / (x + n)
+    return xp.where(x < _TINY, -xp.log(x) - np.euler_gamma, value) if n == 1 else value
 
 
 def _expn(attrs: Any, x: Array) -> Array:
     n = int(attrs.n)
-    found = _expn_above_0(n, xp.where((x > 0) & (x < math.inf), x, 1.0))
+    inside = _expn_above_0(n, xp.where((x > 0) & (x < math.inf), x, 1.0))
     start = math.inf if n == 1 else 1 / (n - 1)
     outside = xp.where(x == 0, xp.full_like(x, start), xp.where(x > 0, xp.full_like(x, 0.0), math.nan))
-    return xp.where((x > 0) & (x < math.inf), found, outside)
+    return xp.where((x > 0) & (x < math.inf), inside, outside)
 
 
 _EI_SERIES = [0.0, *(1 / (k * math.factorial(k)) for k in range(1, 45))]
@@ -126,8 +126,8 @@ def _fresnel(sine: bool) -> Callable[[Any, Array], Array]:
         c, s = xp.cos(angle), xp.sin(angle)
         f, g = _auxiliary_of_fresnel(0)(far) / far, _auxiliary_of_fresnel(1)(far) / far / far / far
         large = 0.5 - f * c - g * s if sine else 0.5 + f * s - g * c  # 7.3.9, 7.3.10
-        found = xp.where(x < 0, -large, large)
-        return xp.where(xp.abs(x) < 1.5, small * (near * near) if sine else small, xp.where(xp.isnan(x), x, found))
+        signed = xp.where(x < 0, -large, large)
+        return xp.where(xp.abs(x) < 1.5, small * (near * near) if sine else small, xp.where(xp.isnan(x), x, signed))
 
     return recipe
 
@@ -148,8 +148,8 @@ def _sin_integral(attrs: Any, x: Array) -> Array:
     size, near = xp.abs(x), xp.clip(x, -2.0, 2.0)
     f, g, c, s = _sine_waves(size)
     large = xp.where(size == math.inf, math.pi / 2, math.pi / 2 - f * c - g * s)  # 5.2.8
-    found = xp.where(x < 0, -large, large)
-    return xp.where(size < 2, near * xp.polynomial(_SI_SERIES, near * near), xp.where(xp.isnan(x), x, found))
+    signed = xp.where(x < 0, -large, large)
+    return xp.where(size < 2, near * xp.polynomial(_SI_SERIES, near * near), xp.where(xp.isnan(x), x, signed))
 
 
 def _cos_integral(attrs: Any, x: Array) -> Array:
@@ -157,9 +157,9 @@ def _cos_integral(attrs: Any, x: Array) -> Array:
     near = xp.where((size > 0) & (size < 2), size, 1.0)
     f, g, c, s = _sine_waves(size)
     small = np.euler_gamma + xp.log(near) + xp.polynomial(_CI_SERIES, near * near)
-    found = xp.where(size < 2, small, xp.where(size == math.inf, 0.0, f * s - g * c))  # 5.2.9
-    found = xp.where(x == 0, -math.inf, found)
-    return xp.where(xp.isnan(x) | (x == -math.inf), math.nan, found)
+    value = xp.where(size < 2, small, xp.where(size == math.inf, 0.0, f * s - g * c))  # 5.2.9
+    value = xp.where(x == 0, -math.inf, value)
+    return xp.where(xp.isnan(x) | (x == -math.inf), math.nan, value)
 
 
 # Spence's function.
@@ -181,10 +181,10 @@ def _spence(attrs: Any, x: Array) -> Array:
     least = xp.where(middle, 0.5, xp.where(x < 1, given, 1 / given))  # of x and 1/x
     # 1 - x in place of x, and 1/x; DLMF 25.12.6, 25.12.4.
     logarithm, other = xp.log(given), xp.log1p(-least)
-    found = _dilogarithm(0.0 - xp.where(middle, logarithm, other))
-    below = math.pi**2 / 6 - xp.where(x > 1, -logarithm, logarithm) * other - found
-    found = xp.where(middle, found, xp.where(x > 1, -0.5 * (logarithm * logarithm) - below, below))
-    return xp.where(some, found, xp.where(x == 0, xp.full_like(x, math.pi**2 / 6), math.nan))
+    dilogarithm = _dilogarithm(0.0 - xp.where(middle, logarithm, other))
+    below = math.pi**2 / 6 - xp.where(x > 1, -logarithm, logarithm) * other - dilogarithm
+    dilogarithm = xp.where(middle, dilogarithm, xp.where(x > 1, -0.5 * (logarithm * logarithm) - below, below))
+    return xp.where(some, dilogarithm, xp.where(x == 0, xp.full_like(x, math.pi**2 / 6), math.nan))
 
 
 # Bessel functions of which the powers are integers.
@@ -193,8 +193,8 @@ def _spence(attrs: Any, x: Array) -> Array:
 def _near_0(order: int, x: Array) -> Array:
     """e^-|x| I_order(x) / x^order for |x| ≤ 1; Abramowitz and Stegun 9.6.10."""
     terms = [0.5 ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order)) for k in range(12)]
-    found: Array = xp.exp(-xp.abs(x)) * xp.polynomial(terms, x * x)
-    return found
+    value: Array = xp.exp(-xp.abs(x)) * xp.polynomial(terms, x * x)
+    return value
 
 
 def _bessel_i0e(attrs: Any, x: Array) -> Array:
@@ -204,8 +204,8 @@ def _bessel_i0e(attrs: Any, x: Array) -> Array:
 
 def _bessel_i1e(attrs: Any, x: Array) -> Array:
     size, near = xp.abs(x), xp.clip(x, -1.0, 1.0)
-    found = bessel.scaled_i(1.0, xp.maximum(size, 1.0))
-    return xp.where(size < 1, near * _near_0(1, near), xp.where(x < 0, -found, found))
+    large = bessel.scaled_i(1.0, xp.maximum(size, 1.0))
+    return xp.where(size < 1, near * _near_0(1, near), xp.where(x < 0, -large, large))
 
 
 RECIPES = {

@@ -98,10 +98,10 @@ def gamma_by_order(np: Any, special: Any, n: int, a: Any, x: Any) -> Any:
 
     def inside(a: Any, x: Any) -> Any:
         lower = x <= np.maximum(1, np.exp(special.psi(a)))
-        found = np.empty_like(a)
-        found[lower] = _gamma_lower(np, special, n, a[lower], x[lower])
-        found[~lower] = -_gamma_side(np, special, n, a[~lower], x[~lower], 1.0)
-        return found
+        derivatives = np.empty_like(a)
+        derivatives[lower] = _gamma_lower(np, special, n, a[lower], x[lower])
+        derivatives[~lower] = -_gamma_side(np, special, n, a[~lower], x[~lower], 1.0)
+        return derivatives
 
     return _by_blocks(np, inside, (a, x), (a > 0) & (a < math.inf) & (x > 0) & (x < math.inf), (a > 0) & (x >= 0))
 
@@ -149,10 +149,10 @@ def beta_by_orders(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any
         else:
             lower = x * (a + b) <= a
         upper, y = ~lower, 1 - x
-        found = np.empty_like(a)
-        found[lower] = _beta_lower(np, special, m, n, a[lower], b[lower], x[lower], y[lower])
-        found[upper] = -_beta_lower(np, special, n, m, b[upper], a[upper], y[upper], x[upper])
-        return found
+        derivatives = np.empty_like(a)
+        derivatives[lower] = _beta_lower(np, special, m, n, a[lower], b[lower], x[lower], y[lower])
+        derivatives[upper] = -_beta_lower(np, special, n, m, b[upper], a[upper], y[upper], x[upper])
+        return derivatives
 
     known = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
     return _by_blocks(np, inside, (a, b, x), known & (np.maximum(a, b) < math.inf) & (x > 0) & (x < 1), known)
@@ -244,29 +244,29 @@ def zeta_by_exponent(np: Any, special: Any, n: int, s: Any, q: Any) -> Any:
 
 def _zeta_series(np: Any, n: int, s: Any, q: Any) -> Any:
     """Likewise, for finite s > 1 and q > 0, by the Euler-Maclaurin formula."""
-    found = sum((-np.log(q + k)) ** n * (q + k) ** -s for k in range(_TERMS))
+    total = sum((-np.log(q + k)) ** n * (q + k) ** -s for k in range(_TERMS))
     t = q + _TERMS
     log_t = -np.log(t)
     size = t**-s
     for i in range(n + 1):
-        found = found + math.comb(n, i) * log_t ** (n - i) * size * t * (-1.0) ** i * math.factorial(i) / (s - 1) ** (i + 1)
-    found = found + log_t**n * size / 2
+        total = total + math.comb(n, i) * log_t ** (n - i) * size * t * (-1.0) ** i * math.factorial(i) / (s - 1) ** (i + 1)
+    total = total + log_t**n * size / 2
     jet = [s, *([np.ones_like(s)] if n else []), *[np.zeros_like(s)] * (n - 1)]  # s and its derivatives by s
     for j, coefficient in enumerate(_BERNOULLI):
         at = coefficient * size / t ** (2 * j + 1)
-        found = found + at * sum(math.comb(n, i) * jet[i] * log_t ** (n - i) for i in range(n + 1))
+        total = total + at * sum(math.comb(n, i) * jet[i] * log_t ** (n - i) for i in range(n + 1))
         for k in (2 * j + 1, 2 * j + 2):
             jet = [jet[i] * (s + k) + (i * jet[i - 1] if i else 0) for i in range(n + 1)]
-    return found
+    return total
 
 
 def _by_blocks(np: Any, inside: Callable[..., Any], operands: tuple[Any, ...], where: Any, known: Any) -> Any:
     """`inside` where it can be computed, 0 elsewhere in the domain, and NaN outside of it."""
-    found = np.where(known, 0.0, np.nan)
+    values = np.where(known, 0.0, np.nan)
     chosen = np.flatnonzero(where)
-    flat = found.reshape(-1)
+    flat = values.reshape(-1)
     with np.errstate(all="ignore"):
         for first in range(0, chosen.size, _BLOCK):
             block = chosen[first : first + _BLOCK]
             flat[block] = inside(*[x.reshape(-1)[block] for x in operands])
-    return flat.reshape(found.shape)
+    return flat.reshape(values.shape)
