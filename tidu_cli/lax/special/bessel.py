@@ -54,15 +54,15 @@ def _at_integers(of: str) -> Callable[..., Any]:
     def compute(np: Any, special: Any, attrs: BesselAttrs, x: Any) -> Any:
         if attrs.order in (0, 1):
             return getattr(special, of.replace("v", str(int(attrs.order))))(x)
-        found = getattr(special, of)(attrs.order, x)
+        values = getattr(special, of)(attrs.order, x)
         if of not in _FAR:
-            return found
+            return values
         # SciPy's are NaN at great numbers, where two terms are all there is; Abramowitz and Stegun 9.7.1, 9.7.2.
         square = 4 * attrs.order**2
-        far = np.isnan(found) & (x > 1e7 * (1 + square))
+        far = np.isnan(values) & (x > 1e7 * (1 + square))
         great = np.where(far, x, 1.0)
         scale, sign = _FAR[of]
-        return np.where(far, np.sqrt(scale / great) * (1 + sign * (square - 1) / 8 / great), found)
+        return np.where(far, np.sqrt(scale / great) * (1 + sign * (square - 1) / 8 / great), values)
 
     return compute
 

@@ -23,8 +23,8 @@ def in_double(compute: Callable[..., Any]) -> KernelRule:
 
         def computed(*operands: Any) -> Any:
             # Along one axis, as some of SciPy's functions take fewer axes than NumPy.
-            found = compute(np, special, attrs, *[np.asarray(x, np.float64).reshape(-1) for x in operands])
-            return np.asarray(found).astype(dtype).reshape(np.shape(operands[0]))
+            values = compute(np, special, attrs, *[np.asarray(x, np.float64).reshape(-1) for x in operands])
+            return np.asarray(values).astype(dtype).reshape(np.shape(operands[0]))
 
         return computed
 

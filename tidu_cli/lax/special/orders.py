@@ -55,8 +55,8 @@ def _gamma_grad_jvp(node: JVP) -> Sequence[Term | None]:
         def exponent(i: int, j: int) -> Term:
             return log(_inside(x)) - digamma(a) if i == 1 else -polygamma(i - 1, a)
 
-        found: Term = gamma_density(a, x, result) * bell(n, 0, exponent)
-        return found
+        derivative: Term = gamma_density(a, x, result) * bell(n, 0, exponent)
+        return derivative
 
     return by_partials(weighted(lambda a, x, result: igamma_grad_a(a, x, order=n + 1)), weighted(by_x))(node)
 
@@ -72,13 +72,13 @@ def _beta_grad_jvp(node: JVP) -> Sequence[Term | None]:
 
         def exponent(i: int, j: int) -> Term:
             k = i + j - 1
-            found = psi(k, a + b)
-            found = found if j else found - psi(k, a)
-            found = found if i else found - psi(k, b)
-            return found + log(within) if (i, j) == (1, 0) else found + log1p(-within) if (i, j) == (0, 1) else found
+            slope = psi(k, a + b)
+            slope = slope if j else slope - psi(k, a)
+            slope = slope if i else slope - psi(k, b)
+            return slope + log(within) if (i, j) == (1, 0) else slope + log1p(-within) if (i, j) == (0, 1) else slope
 
-        found: Term = beta_density(a, b, x, result) * bell(m, n, exponent)
-        return found
+        derivative: Term = beta_density(a, b, x, result) * bell(m, n, exponent)
+        return derivative
 
     def by(more: int, also: int) -> Callable[..., Term]:
         return lambda a, b, x, result: beta_grad(a, b, x, order_x=m + more, order_y=n + also)
