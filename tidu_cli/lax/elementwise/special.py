@@ -46,15 +46,15 @@ def _scipy(function: str | Kernel) -> KernelRule:
 
 
 def _erfc(np: Any, special: Any, x: Any) -> Any:
-    found = np.array(special.erfc(x))
-    if found.dtype == np.float64:
+    values = np.array(special.erfc(x))
+    if values.dtype == np.float64:
         # SciPy's is 1 - erf(x) up to 1, and then e^(-x^2) with x^2 rounded, which loses log2(x^2) bits: h has 24 bits, so that
         # its square is exact.
         tail = np.greater(x, 0.8)
         t = np.minimum(x[tail], 30)
         h = t.astype(np.float32).astype(np.float64)
-        found[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
-    return found
+        values[tail] = np.exp(-h * h) * np.exp((h - t) * (h + t)) * special.erfcx(t)
+    return values
 
 
 _LGAMMA = {1.5: -0.12078223763524522, 2.0: 0.0}
@@ -69,29 +69,29 @@ def _lgamma_series(np: Any, special: Any, center: float) -> list[float]:
 
 
 def _lgamma(np: Any, special: Any, x: Any) -> Any:
-    found = np.array(special.gammaln(x))
-    found[np.isneginf(x)] = np.inf
-    tiny = np.less(np.abs(x), np.finfo(found.dtype).tiny) & np.not_equal(x, 0)  # of some of which SciPy's is infinite
-    found[tiny] = -np.log(np.abs(x[tiny]))
-    if found.dtype == np.float64:
+    values = np.array(special.gammaln(x))
+    values[np.isneginf(x)] = np.inf
+    tiny = np.less(np.abs(x), np.finfo(values.dtype).tiny) & np.not_equal(x, 0)  # of some of which SciPy's is infinite
+    values[tiny] = -np.log(np.abs(x[tiny]))
+    if values.dtype == np.float64:
         # Around its zeros, 1 and 2, where SciPy's has no more than absolute accuracy.
         near = np.greater_equal(x, 0.5) & np.less(x, 2.5)
         t = x[near]
         left, middle = t < 1.25, (t >= 1.25) & (t < 1.75)
         around_2 = np.polyval(_lgamma_series(np, special, 2.0), np.where(left, t - 1, t - 2)) - np.where(left, np.log1p(t - 1), 0)
-        found[near] = np.where(middle, np.polyval(_lgamma_series(np, special, 1.5), t - 1.5), around_2)
-    return found
+        values[near] = np.where(middle, np.polyval(_lgamma_series(np, special, 1.5), t - 1.5), around_2)
+    return values
 
 
 def _digamma(np: Any, special: Any, x: Any) -> Any:
-    found = np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
+    values = np.where(np.equal(x, 0), x.dtype.type(np.nan), special.psi(x))
     # By reflection, of which SciPy's loses digits where x is a little above an integer; Abramowitz and Stegun 6.3.7.
     below = np.less(x, -0.8) & np.isfinite(x)
     y = x[below].astype(np.float64)
     turned = y - np.rint(y)
     with np.errstate(invalid="ignore"):
-        found[below] = special.psi(1 - y) - math.pi / np.tan(math.pi * np.where(turned == 0, np.nan, turned))
-    return found
+        values[below] = special.psi(1 - y) - math.pi / np.tan(math.pi * np.where(turned == 0, np.nan, turned))
+    return values
 
 
 def _zeta(np: Any, special: Any, s: Any, q: Any) -> Any:
@@ -109,9 +109,9 @@ def _zeta(np: Any, special: Any, s: Any, q: Any) -> Any:
 
 def _polygamma(np: Any, special: Any, m: Any, x: Any) -> Any:
     odd = np.fmod(m, 2) == 1
-    found = np.where(odd, 1, -1) * special.gamma(m + 1) * _zeta(np, special, m + 1, x)
-    found = np.where((m > 0) & (np.rint(m) == m), found, np.nan)
-    return np.where(m == 0, _digamma(np, special, x), found).astype(x.dtype, copy=False)
+    values = np.where(odd, 1, -1) * special.gamma(m + 1) * _zeta(np, special, m + 1, x)
+    values = np.where((m > 0) & (np.rint(m) == m), values, np.nan)
+    return np.where(m == 0, _digamma(np, special, x), values).astype(x.dtype, copy=False)
 
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
