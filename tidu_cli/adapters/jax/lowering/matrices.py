@@ -58,24 +58,24 @@ def _root(t: Any) -> Any:
     return lax.fori_loop(1, n, step, jnp.diag(diagonal))
 
 
-def _as_of(x: Any, found: Any, known: Any) -> Any:
+def _as_of(x: Any, result: Any, known: Any) -> Any:
     """A complex result as one of x's dtype; NaN unless it is known, and real if x is."""
     from jax import numpy as jnp
 
     if x.dtype.kind != "c":
-        size = jnp.max(jnp.abs(found), initial=0)
-        known = known & (jnp.max(jnp.abs(found.imag), initial=0) <= 1e3 * jnp.finfo(x.dtype).eps * size)  # type: ignore[no-untyped-call]
-        found = found.real
-    return jnp.where(known, found, jnp.nan).astype(x.dtype)
+        size = jnp.max(jnp.abs(result), initial=0)
+        known = known & (jnp.max(jnp.abs(result.imag), initial=0) <= 1e3 * jnp.finfo(x.dtype).eps * size)  # type: ignore[no-untyped-call]
+        result = result.real
+    return jnp.where(known, result, jnp.nan).astype(x.dtype)
 
 
 def _sqrtm(x: Any) -> Any:
     from jax import numpy as jnp
 
     t, z = _schur(x)
-    found = z @ _root(t) @ jnp.conj(z.T)
-    error = jnp.max(jnp.abs(found @ found - x), initial=0)
-    return _as_of(x, found, error <= 1e4 * jnp.finfo(x.dtype).eps * jnp.max(jnp.abs(x), initial=0))  # type: ignore[no-untyped-call]
+    root = z @ _root(t) @ jnp.conj(z.T)
+    error = jnp.max(jnp.abs(root @ root - x), initial=0)
+    return _as_of(x, root, error <= 1e4 * jnp.finfo(x.dtype).eps * jnp.max(jnp.abs(x), initial=0))  # type: ignore[no-untyped-call]
 
 
 def _logm(x: Any) -> Any:
@@ -93,15 +93,15 @@ def _logm(x: Any) -> Any:
 
     near, k = lax.while_loop(far, lambda state: (_root(state[0]), state[1] + 1), (t, 0))
     moved = near - one
-    found = jnp.zeros_like(t)
+    logarithm = jnp.zeros_like(t)
     for node, weight in zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True):  # ln(1 + x) = ∫ x / (1 + s x) ds from 0 to 1
-        found = found + weight * lax.linalg.triangular_solve(one + node * moved, moved, left_side=True)
-    found = found * 2.0 ** k.astype(x.real.dtype)  # type: ignore[attr-defined]
+        logarithm = logarithm + weight * lax.linalg.triangular_solve(one + node * moved, moved, left_side=True)
+    logarithm = logarithm * 2.0 ** k.astype(x.real.dtype)  # type: ignore[attr-defined]
     # As good as can be on the diagonal.
-    found = jnp.where(one == 1, jnp.diag(jnp.log(jnp.diag(t))), found)
+    logarithm = jnp.where(one == 1, jnp.diag(jnp.log(jnp.diag(t))), logarithm)
     s = jnp.linalg.svd(x, compute_uv=False)
     known = jnp.all(s > jnp.finfo(x.dtype).eps * jnp.max(s, initial=0)) & (k < _ROOTS)  # type: ignore[no-untyped-call]
-    return _as_of(x, z @ found @ jnp.conj(z.T), known)
+    return _as_of(x, z @ logarithm @ jnp.conj(z.T), known)
 
 
 def _logm_frechet(a: Any, e: Any) -> Any:
@@ -114,8 +114,8 @@ def _logm_frechet(a: Any, e: Any) -> Any:
     size = jnp.max(jnp.abs(e))
     scale = jnp.where(size > 0, jnp.max(jnp.abs(a)) / jnp.where(size > 0, size, 1), 1)
     scale = jnp.where(scale > 0, scale, 1)
-    found = _logm(jnp.block([[a, e * scale], [jnp.zeros_like(a), a]]))[:n, n:] / scale
-    return jnp.where(size == 0, e, found)
+    derivative = _logm(jnp.block([[a, e * scale], [jnp.zeros_like(a), a]]))[:n, n:] / scale
+    return jnp.where(size == 0, e, derivative)
 
 
 def _solve_sylvester(a: Any, b: Any, c: Any) -> Any:
@@ -136,10 +136,10 @@ def _solve_sylvester(a: Any, b: Any, c: Any) -> Any:
         solved = lax.linalg.triangular_solve(r + s[k, k] * one, column[:, None], left_side=True)
         return y.at[:, k].set(solved[:, 0])
 
-    found = u @ lax.fori_loop(0, n, step, jnp.zeros_like(due)) @ jnp.conj(v.T)
+    solution = u @ lax.fori_loop(0, n, step, jnp.zeros_like(due)) @ jnp.conj(v.T)
     apart = jnp.min(jnp.abs(jnp.diag(r)[:, None] + jnp.diag(s)))
     known = apart > jnp.finfo(c.dtype).eps * jnp.maximum(jnp.max(jnp.abs(r)), jnp.max(jnp.abs(s)))  # type: ignore[no-untyped-call]
-    return jnp.where(known, found if c.dtype.kind == "c" else found.real, jnp.nan).astype(c.dtype)
+    return jnp.where(known, solution if c.dtype.kind == "c" else solution.real, jnp.nan).astype(c.dtype)
 
 
 def _polar(attrs: Attrs, x: Any) -> tuple[Any, Any]:
