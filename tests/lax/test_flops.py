@@ -69,6 +69,7 @@ FLOPS: list[tuple[str, list[str], Mapping[str, object], int]] = [
     ("scatter-mul", ["f64[4,3]", "i32[2,1]", "f64[2,3]"], SCATTER, 6),
     ("cholesky", ["f64[2,2]"], {}, 2 + 1 + 2),
     ("cholesky", ["f64[7,3,3]"], {}, 7 * (3 + 3 + 2 * 4)),
+    ("cholesky", ["f64[6,6]"], {}, 6 + 15 + 2 * sum(j for i in range(6) for j in range(i + 1))),
     ("cholesky", ["c128[2,2]"], {}, 2 * 2 + 11 + 8),
     ("triangular_solve", ["f64[3,3]", "f64[3,5]"], {"left_side": True}, 5 * 3 * 3),
     ("triangular_solve", ["f64[3,3]", "f64[5,3]"], {"unit_diagonal": True}, 5 * 3 * 2),

@@ -10,7 +10,7 @@ from tests.graphs.interpret import evaluate, free_inputs, random_inputs
 from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
 from tests.transforms.laws.test_laws import law, nearly, wrt_of
-from tidu_cli import load
+from tidu_cli import load, trace
 from tidu_cli.errors import TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
@@ -20,6 +20,7 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
+from tidu_cli.transforms.shorthands import jacobian
 from tidu_cli.transforms.transpose import transpose
 
 
@@ -113,6 +114,12 @@ def test_tangents_are_named_d() -> None:
     first = linearize(load("samples/cube.json"), [Key("x")])
     (output,) = matrix(linearize(first, [Key("x")])).head.outputs
     assert str(output.key) == "dy/x"
+
+
+@pytest.mark.parametrize(("n", "by_rows"), [(2, True), (3, False), (4, False)])
+def test_a_jacobian_goes_by_rows_where_there_are_fewer_of_them(n: int, by_rows: bool) -> None:
+    document = trace(lambda x: np.concatenate([x, x])[:n], "f64[3]")
+    assert ("transpose" in [stage.transform.__name__ for stage in jacobian(document, [Key("x")]).stages]) == by_rows
 
 
 def test_a_holomorphic_function_has_a_complex_matrix() -> None:

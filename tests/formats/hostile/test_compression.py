@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.running import ROOT, F, invoke, succeed
@@ -40,6 +40,7 @@ def compressed(data: bytes, kind: str) -> bytes:
 @pytest.mark.parametrize("kind", BOTH)
 @settings(max_examples=examples(60))
 @given(parts=st.lists(st.binary(max_size=300), max_size=5), sizes=st.lists(st.integers(0, 400), max_size=9))
+@example(parts=[bytes(range(20))], sizes=[7, 0, 3])  # what is left is read on where nothing is asked for
 def test_what_is_read_is_what_was_written_however_it_is_read(kind, parts, sizes):
     whole = b"".join(parts)
     source = Source(b"".join(packed(parts, kind)), unpacked=True)
