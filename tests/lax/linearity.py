@@ -24,8 +24,8 @@ def check_linear(op, operands, attrs, mask):
     given = [whole_numbers(x.shape, 7 + k) if a else None for k, (x, a) in enumerate(zip(operands, mask, strict=True))]
     zeros = [x if x.dtype.kind in "iu" else np.zeros_like(x) for x in operands]
     expected = apply(primal, [z if t is None else t for t, z in zip(given, zeros, strict=True)])
-    for found, image in zip(jvp(primal, operands, given), expected, strict=True):
-        assert (found is None and not np.any(image)) or np.array_equal(found, image)
+    for tangent, image in zip(jvp(primal, operands, given), expected, strict=True):
+        assert (tangent is None and not np.any(image)) or np.array_equal(tangent, image)
     linear = make_case(op, attrs, map(type_of, operands), mask)
     at = [t if a else z for t, z, a in zip(given, zeros, mask, strict=True)]
     for live in itertools.product([True, False], repeat=len(expected)):

@@ -59,5 +59,5 @@ class Orders:
 
     def _evaluate(self, document, given, keys):
         with np.errstate(all="ignore"):
-            found = evaluate(document, given, keys)
-        return [found[key] for key in keys]
+            values = evaluate(document, given, keys)
+        return [values[key] for key in keys]

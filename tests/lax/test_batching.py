@@ -58,9 +58,9 @@ def check(case, items, size):
             for xs, x, b in zip(items, shared, batched, strict=True)
         ]
         operands = [s if b else x for s, x, b in zip(stacks, shared, batched, strict=True)]
-        found = batch(case, operands, batched, size)
+        results = batch(case, operands, batched, size)
         each = [once(*(i if b else 0 for b in batched)) for i in range(size)]
-        for k, (result, type_) in enumerate(zip(found, case.results, strict=True)):
+        for k, (result, type_) in enumerate(zip(results, case.results, strict=True)):
             check_alike(case, result, together([one[k] for one in each], type_), batched)
 
 
@@ -75,22 +75,22 @@ def stacked(values):
     return tree(lambda *xs: np.stack(xs), *values)
 
 
-def check_alike(case, found, expected, batched):
+def check_alike(case, actual, expected, batched):
     if isinstance(expected, tuple):
-        for one, other in zip(found, expected, strict=True):
+        for one, other in zip(actual, expected, strict=True):
             check_alike(case, one, other, batched)
         return
-    found = np.asarray(found)
-    assert type_of(found) == type_of(expected), (case, batched)
+    actual = np.asarray(actual)
+    assert type_of(actual) == type_of(expected), (case, batched)
     if is_rounded_by_shape(case):
-        wide = np.complex128 if found.dtype.kind == "c" else np.float64
-        found, expected = found.astype(wide), expected.astype(wide)
+        wide = np.complex128 if actual.dtype.kind == "c" else np.float64
+        actual, expected = actual.astype(wide), expected.astype(wide)
         few = 8 * EPSILON[storage_dtype(case.results[0].dtype)]
         scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
-        np.testing.assert_allclose(found, expected, few, few * scale, err_msg=f"{case} {batched}")
+        np.testing.assert_allclose(actual, expected, few, few * scale, err_msg=f"{case} {batched}")
     else:
-        same = found.tobytes() == expected.tobytes()
-        assert same, (case, batched, found, expected)
+        same = actual.tobytes() == expected.tobytes()
+        assert same, (case, batched, actual, expected)
 
 
 def drawn(rng, type_, interval):

@@ -110,8 +110,8 @@ def test_another_runtime(run):
     run("-m", "tidu_cli", "convert", "sample.json", "-o", "g.onnx")
     code = f"import numpy, onnxruntime; print(*onnxruntime.InferenceSession('g.onnx').run(None, {{'x': numpy.array({X})}}))"
     printed = run("-c", f"import numpy; numpy.set_printoptions(precision=17); {code}").decode()
-    found = np.array(printed.replace("[", " ").replace("]", " ").split(), float)
-    np.testing.assert_allclose(found, [*np.sinh(X), *np.cosh(X)], rtol=1e-12)
+    numbers = np.array(printed.replace("[", " ").replace("]", " ").split(), float)
+    np.testing.assert_allclose(numbers, [*np.sinh(X), *np.cosh(X)], rtol=1e-12)
 
 
 @pytest.mark.check

@@ -34,9 +34,9 @@ def derivative(name, operands, dtype="f64", order=1):
         doc = linearize(doc, [X])
         at[X.tangent(p)] = numpy_dtype(np, dtype).type(1)
     with np.errstate(all="ignore"):
-        (found,) = evaluate(materialize(doc) if order > 1 else doc, at).values()
-    assert type_of(found).dtype == dtype
-    return float(found)
+        (slope,) = evaluate(materialize(doc) if order > 1 else doc, at).values()
+    assert type_of(slope).dtype == dtype
+    return float(slope)
 
 
 def gamma_density(a, x):
@@ -50,13 +50,13 @@ def beta_density(a, b, x):
     return mpmath.exp((a - 1) * mpmath.log(x) + (b - 1) * mpmath.log1p(-x) - scale)
 
 
-def close(found, exact, unit, dtype="f64"):
+def close(density, exact, unit, dtype="f64"):
     """Whether a density is right but for so many units in its logarithm; those that are no normal numbers are not looked at."""
     if not 1e-30 < exact < 1e30:
         return True
     # What comes out as 0 is less than all normal numbers, to which the logarithm may be off, too.
     least = mpmath.mpf(float(np.finfo(numpy_dtype(np, dtype)).tiny))
-    return abs(mpmath.log(max(mpmath.mpf(found), least) / exact)) <= unit * EPSILON[dtype]
+    return abs(mpmath.log(max(mpmath.mpf(density), least) / exact)) <= unit * EPSILON[dtype]
 
 
 @pytest.mark.parametrize("name", ["igamma", "igammac"])
@@ -73,11 +73,11 @@ def test_gamma_densities(name, dtype, exponent, spread, near):
         return
     with mpmath.workdps(DIGITS):
         exact = gamma_density(float(a), float(x))
-        found = derivative(name, (a, x), dtype)
+        slope = derivative(name, (a, x), dtype)
         # To be off by a unit in x changes the logarithm by so much; and exp makes of an error in its operand one in its result.
         size = 1 + abs(float(a - 1) - float(x)) + abs(mpmath.log(exact)) + (abs(mpmath.log(a)) if a < 1 else 0)
         direct = 2 * (float(x) + 60) if a <= 16 else 0  # of small orders three terms of up to this size are added
-        assert close(found if name == "igamma" else -found, exact, 12 * size + direct, dtype), (a, x, found, exact)
+        assert close(slope if name == "igamma" else -slope, exact, 12 * size + direct, dtype), (a, x, slope, exact)
 
 
 @law
@@ -93,9 +93,9 @@ def test_beta_densities(exponent, other, spread):
         return
     with mpmath.workdps(DIGITS):
         exact = beta_density(a, b, x)
-        found = derivative("regularized_incomplete_beta", (a, b, x))
+        density = derivative("regularized_incomplete_beta", (a, b, x))
         size = 1 + abs((a - 1) - (b - 1) * x / (1 - x)) + abs(mpmath.log(exact)) + abs(math.log(x)) + abs(math.log(min(a, b)))
-        assert close(found, exact, 16 * size + 200), (a, b, x, found, exact)
+        assert close(density, exact, 16 * size + 200), (a, b, x, density, exact)
 
 
 @pytest.mark.parametrize("a", [2.0, 15.9, 16.1, 1e3, 1e6, 1e10, 1e15])
@@ -108,9 +108,9 @@ def test_higher_derivatives_in_x(a, order):
         exact = gamma_density(a, x) * (slope if order == 2 else slope**2 - k / y**2)
         # For x = a + sqrt(a) the second factor of order 3 is a difference of two that are 1 / a.
         scale = abs(slope) if order == 2 else k / y**2
-        found = derivative("igamma", (a, x), order=order)
+        higher = derivative("igamma", (a, x), order=order)
         unit = 200 * EPSILON["f64"] * (1 + abs(x - a))
-        assert abs(found - exact) <= unit * gamma_density(a, x) * scale, (found, exact)
+        assert abs(higher - exact) <= unit * gamma_density(a, x) * scale, (higher, exact)
 
 
 @pytest.mark.parametrize("a", [2.0, 20.0, 1e10, 1e15])
@@ -120,11 +120,11 @@ def test_derivatives_of_gradients_in_the_order(a):
     doc = materialize(linearize(function("f", {"a": "f64[]", "x": "f64[]"}, op("igamma")), [X]))
     vjp = transpose(linearize(doc, [key("a")]))
     at = {key("a"): np.float64(a), X: np.float64(x), X.tangent(1): np.float64(1), key("y@1@-2"): np.float64(1)}
-    (found,) = evaluate(vjp, at).values()
+    (gradient,) = evaluate(vjp, at).values()
     with mpmath.workdps(DIGITS):
         exact = gamma_density(a, x) * (mpmath.log(x) - mpmath.digamma(a))
         unit = 200 * EPSILON["f64"] * (1 + abs(x - a)) + 8 * EPSILON["f64"] * math.log(x) * math.sqrt(a)
-        assert abs(found / exact - 1) <= unit, (found, exact)
+        assert abs(gradient / exact - 1) <= unit, (gradient, exact)
 
 
 @pytest.mark.parametrize(

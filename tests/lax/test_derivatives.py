@@ -85,9 +85,9 @@ def test_jvp_is_the_derivative(op):
         subsets = [[k] for k in active(sample)] + [active(sample)] if len(active(sample)) > 1 else [active(sample)]
         for subset in subsets:
             tangents = [t if k in subset else None for k, t in enumerate(given)]
-            for number, found in enumerate(jvp(sample.case, operands, tangents)):
+            for number, tangent in enumerate(jvp(sample.case, operands, tangents)):
                 if not sample.case.results[number].inexact:
-                    assert found is None
+                    assert tangent is None
                     continue
 
                 def along(h, tangents=tangents, operands=operands, sample=sample, number=number):
@@ -95,20 +95,20 @@ def test_jvp_is_the_derivative(op):
                     return apply(sample.case, moved)[number]
 
                 expected = richardson(along, step)
-                found = np.zeros_like(expected) if found is None else found
-                np.testing.assert_allclose(found, expected, 1e-8, 1e-9, err_msg=f"{sample}, result {number}")
+                tangent = np.zeros_like(expected) if tangent is None else tangent
+                np.testing.assert_allclose(tangent, expected, 1e-8, 1e-9, err_msg=f"{sample}, result {number}")
 
 
 @pytest.mark.parametrize("op", ["exp", "log", "log1p", "sin", "cos", "tanh", "logistic", "sqrt"])
 @pytest.mark.parametrize("dtype", sorted(INEXACT))
 def test_jvp_keeps_the_dtype_and_what_precision_it_has(op, dtype):
     x, t = draw(dtype, (3,), 1, 0.3), draw(dtype, (3,), 2)
-    (found,) = jvp(make_case(op, {}, [type_of(x)]), [x], [t])
+    (narrow,) = jvp(make_case(op, {}, [type_of(x)]), [x], [t])
     wide = "c128" if dtype[0] == "c" else "f64"
     xw, tw = x.astype("c16" if wide == "c128" else "f8"), t.astype("c16" if wide == "c128" else "f8")
     (expected,) = jvp(make_case(op, {}, [type_of(xw)]), [xw], [tw])
     tolerance = {"f16": 1e-2, "bf16": 6e-2, "f32": 1e-5, "c64": 1e-5}.get(dtype, 1e-15)
-    np.testing.assert_allclose(found.astype(expected.dtype), expected, tolerance, tolerance)
+    np.testing.assert_allclose(narrow.astype(expected.dtype), expected, tolerance, tolerance)
 
 
 # Linear nodes: op, and the masks that the transforms make.
@@ -182,8 +182,8 @@ def check_adjoint(sample, mask, tolerance=1e-12):
     cotangent = draw(result.dtype, result.shape, 99)
     pulled = transpose(case, operands, [cotangent])
     assert [p is not None for p in pulled] == list(mask) or not result.size
-    found = sum(inner(t, p) for t, p in zip(tangents, pulled, strict=True) if p is not None)
-    np.testing.assert_allclose(found, inner(image, cotangent), tolerance, tolerance, err_msg=f"{sample} {mask}")
+    product = sum(inner(t, p) for t, p in zip(tangents, pulled, strict=True) if p is not None)
+    np.testing.assert_allclose(product, inner(image, cotangent), tolerance, tolerance, err_msg=f"{sample} {mask}")
 
 
 @pytest.mark.parametrize(

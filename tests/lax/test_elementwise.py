@@ -68,8 +68,8 @@ ULPS = {
 @pytest.mark.parametrize("op", ULPS)
 def test_reals_are_right_to_a_few_units_in_the_last_place(op):
     ulps, points = ULPS[op]
-    found = value(op, np.array(points))
-    for x, y in zip(points, found.tolist(), strict=True):
+    values = value(op, np.array(points))
+    for x, y in zip(points, values.tolist(), strict=True):
         with mpmath.workdps(400 if abs(x) < 1e-9 else 50):
             exact = REFERENCE[op](mpmath.mpf(x))
             assert abs(y - exact) <= ulps * math.ulp(float(exact)), (op, x, y, exact)
@@ -83,9 +83,9 @@ def test_single_and_half_precision_are_rounded_double(op):
         exact = value(op, x.astype(np.float64))
         with np.errstate(over="ignore"):
             near = np.abs(exact) < {"f16": 6e4, "bf16": 1e38, "f32": 1e38}[dtype]
-        found = value(op, x)[near].astype(np.float64)
+        narrow = value(op, x)[near].astype(np.float64)
         epsilon = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}[dtype]
-        np.testing.assert_allclose(found, exact[near], 4 * epsilon, 2.0**-24 if dtype == "f16" else 1e-37, err_msg=dtype)
+        np.testing.assert_allclose(narrow, exact[near], 4 * epsilon, 2.0**-24 if dtype == "f16" else 1e-37, err_msg=dtype)
 
 
 HARD = [
@@ -103,8 +103,8 @@ LOSING = {"logistic": 1e-12, "exp2": 4e-15}
 )
 def test_complex_functions_keep_their_digits_in_the_norm(op, dtype):
     z = np.array(HARD).astype(numpy_dtype(np, dtype))
-    found = value(op, z)
-    for a, b in zip(z.tolist(), found.tolist(), strict=True):
+    values = value(op, z)
+    for a, b in zip(z.tolist(), values.tolist(), strict=True):
         with mpmath.workdps(80):
             exact = complex(REFERENCE[op](mpmath.mpc(a)))
         if not cmath.isfinite(exact):  # a branch point
@@ -122,11 +122,11 @@ def test_square_of_a_complex_number_keeps_the_digits_of_both_parts():
 
 def test_complex_atan2_is_the_complex_angle():
     y, x = np.array([1e-12 + 1e-13j, 1 + 1j, -1e200 + 0j, 3 + 0j, 0j]), np.array([2 + 1j, 2 - 1j, -1e200 + 0j, -4 + 0j, -2 + 0j])
-    found = value("atan2", y, x)
+    angles = value("atan2", y, x)
     with mpmath.workdps(60):
         expected = [complex(REFERENCE["atan2"](mpmath.mpc(a), mpmath.mpc(b))) for a, b in zip(y[:2], x[:2], strict=True)]
-    np.testing.assert_allclose(found, [*expected, math.atan2(-1, -1), math.atan2(3, -4), math.pi], 1e-14)
-    np.testing.assert_allclose(found[:1], (y / x)[:1], 1e-11)
+    np.testing.assert_allclose(angles, [*expected, math.atan2(-1, -1), math.atan2(3, -4), math.pi], 1e-14)
+    np.testing.assert_allclose(angles[:1], (y / x)[:1], 1e-11)
 
 
 CUTS = {
@@ -191,8 +191,8 @@ def test_slopes_keep_their_digits_near_singularities_and_in_tails():
         "lgamma": [1e-5, 1.4616, 50.0], "digamma": [1e-5, 3.0, -2.5],
     }  # fmt: skip
     for op, xs in points.items():
-        found = tangent(op, [np.array(xs)], [np.ones(len(xs))])
-        for x, d in zip(xs, found.tolist(), strict=True):
+        slopes = tangent(op, [np.array(xs)], [np.ones(len(xs))])
+        for x, d in zip(xs, slopes.tolist(), strict=True):
             with mpmath.workdps(60):
                 slope = SLOPES[op](mpmath.mpf(abs(x)) if op == "cbrt" else mpmath.mpf(x))
             tolerance = 1e-12 if (op, x) == ("lgamma", 1.4616) or op == "tan" else 4e-15
@@ -236,8 +236,8 @@ def test_special_values(op):
     pairs = [*SPECIAL[op], (NAN, NAN)]
     np.testing.assert_array_equal(value(op, np.array([x for x, _ in pairs])), [y for _, y in pairs])
     for x, y in pairs:
-        found = float(value(op, x))
-        assert math.isnan(found) if math.isnan(y) else (found, math.copysign(1, found)) == (y, math.copysign(1, y)), (op, x)
+        number = float(value(op, x))
+        assert math.isnan(number) if math.isnan(y) else (number, math.copysign(1, number)) == (y, math.copysign(1, y)), (op, x)
 
 
 def test_special_values_of_complex_functions():
@@ -283,11 +283,11 @@ def test_nextafter_steps_by_one_bit(dtype):
     dt = numpy_dtype(np, dtype)
     largest = _largest(dt)
     for x, y in [(0.0, 1.0), (0.0, -1.0), (-0.0, 1.0), (1.0, 2.0), (1.0, 0.0), (-1.0, 0.0), (1.0, 1.0), (largest, INF)]:
-        found = value("nextafter", np.array(x).astype(dt), np.array(y).astype(dt))
+        neighbour = value("nextafter", np.array(x).astype(dt), np.array(y).astype(dt))
         if x == 0:
-            assert float(found) == math.copysign(float(np.array(1, f"u{dt.itemsize}").view(dt)), y)
+            assert float(neighbour) == math.copysign(float(np.array(1, f"u{dt.itemsize}").view(dt)), y)
         else:
-            assert float(found) == (INF if x == largest else next_float(dtype)(x, y))
+            assert float(neighbour) == (INF if x == largest else next_float(dtype)(x, y))
     assert math.isnan(value("nextafter", np.array(NAN).astype(dt), np.array(1).astype(dt)))
 
 
@@ -304,8 +304,8 @@ def test_round_to_even():
 
 
 def test_rem_of_floats_and_of_integers():
-    found = value("rem", [5.0, -5.0, 5.0, 1.0, -0.0, INF, 1.0], [3.0, 3.0, -3.0, INF, 1.0, 2.0, 0.0])
-    np.testing.assert_array_equal(found, [2, -2, 2, 1, 0, NAN, NAN])
+    remainders = value("rem", [5.0, -5.0, 5.0, 1.0, -0.0, INF, 1.0], [3.0, 3.0, -3.0, INF, 1.0, 2.0, 0.0])
+    np.testing.assert_array_equal(remainders, [2, -2, 2, 1, 0, NAN, NAN])
     x, y = np.array([5, -5, -128, 7, -7], np.int8), np.array([0, 0, -1, -3, 3], np.int8)
     assert value("rem", x, y).tolist() == [5, -5, 0, 1, -1]
     assert value("rem", np.array([5, 255], np.uint8), np.array([0, 7], np.uint8)).tolist() == [5, 3]
@@ -402,10 +402,10 @@ def test_bits_are_those_of_integers(op):
 @pytest.mark.parametrize("m", [0, 1, 2, 3, 5, 10])
 def test_polygamma_on_both_sides_of_0(m):
     x = np.array([1e-8, 0.3, 0.5, 2.0, 33.3, 1e8, -1e-7, -0.25, -0.6, -7.3, -1234.7])
-    for a, found in zip(x.tolist(), value("polygamma", np.full(11, float(m)), x).tolist(), strict=True):
+    for a, number in zip(x.tolist(), value("polygamma", np.full(11, float(m)), x).tolist(), strict=True):
         with mpmath.workdps(80):
             exact = float(mpmath.psi(m, a)) if a > -100 else _reflected_polygamma(m, a)
-        assert found == pytest.approx(exact, rel=1e-12), a
+        assert number == pytest.approx(exact, rel=1e-12), a
 
 
 def _reflected_polygamma(m, x):
@@ -456,9 +456,9 @@ def test_jvp_keeps_the_dtype_and_what_precision_it_has(op):
     for dtype in sorted(dtypes):
         operands = [between(dtype, (3,), *interval, k) for k, interval in enumerate(intervals)]
         tangents = [between(dtype, (3,), -1, 1, 9) if k in moving else None for k in range(len(operands))]
-        (found,) = jvp(make_case(op, {}, map(type_of, operands)), operands, tangents)
+        (narrow,) = jvp(make_case(op, {}, map(type_of, operands)), operands, tangents)
         wide = np.complex128 if dtype in COMPLEXES else np.float64
         operands, tangents = [x.astype(wide) for x in operands], [None if t is None else t.astype(wide) for t in tangents]
         (expected,) = jvp(make_case(op, {}, map(type_of, operands)), operands, tangents)
         tolerance = {"f16": 1e-2, "bf16": 8e-2, "f32": 1e-5, "c64": 1e-5}.get(dtype, 1e-15)
-        np.testing.assert_allclose(found.astype(wide), expected, tolerance, tolerance, err_msg=dtype)
+        np.testing.assert_allclose(narrow.astype(wide), expected, tolerance, tolerance, err_msg=dtype)

@@ -28,8 +28,8 @@ def test_rounds_as_a_conversion_there_and_back(narrow, exponent_bits, mantissa_b
         expected = x.astype(narrow).astype(wide)
     expected = np.where(np.abs(expected) < smallest, np.copysign(0, x), expected)  # XLA has no denormals in the format
     expected = np.where(np.isnan(x), x, expected)
-    found = value("reduce_precision", x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
-    assert found.tobytes() == expected.tobytes()
+    rounded = value("reduce_precision", x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+    assert rounded.tobytes() == expected.tobytes()
 
 
 def test_tangents_and_cotangents_are_rounded_too():

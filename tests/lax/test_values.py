@@ -22,10 +22,10 @@ def test_every_primitive_has_samples():
 @pytest.mark.parametrize("op", OPS)
 def test_value(op):
     for sample in few(by_op()[op], 24):
-        found, expected = apply(sample.case, sample.operands), sample.reference(*sample.operands)
+        results, expected = apply(sample.case, sample.operands), sample.reference(*sample.operands)
         if sample.seen:
-            found = sample.seen(found, *sample.operands)
-        for one, reference in zip(found, expected if len(found) > 1 else [expected], strict=True):
+            results = sample.seen(results, *sample.operands)
+        for one, reference in zip(results, expected if len(results) > 1 else [expected], strict=True):
             check_close(one, reference, sample)
 
 
@@ -34,19 +34,19 @@ def test_scalars_evaluate_as_arrays_of_rank_0_do(op):
     # Programs hold values of rank 0 as NumPy scalars, whose arithmetic has other code paths.
     for sample in few(by_op()[op], 30):
         expected = apply(sample.case, sample.operands)
-        found = apply(sample.case, [x[()] for x in sample.operands])
-        assert [np.asarray(y).tobytes() for y in found] == [np.asarray(y).tobytes() for y in expected], sample
+        of_scalars = apply(sample.case, [x[()] for x in sample.operands])
+        assert [np.asarray(y).tobytes() for y in of_scalars] == [np.asarray(y).tobytes() for y in expected], sample
 
 
-def check_close(found, reference, sample):
-    found = np.asarray(found)
+def check_close(actual, reference, sample):
+    actual = np.asarray(actual)
     expected = np.asarray(reference)
-    assert expected.shape == found.shape, sample
-    if found.dtype.kind in "iub":
-        assert found.tolist() == expected.tolist(), sample
+    assert expected.shape == actual.shape, sample
+    if actual.dtype.kind in "iub":
+        assert actual.tolist() == expected.tolist(), sample
         return
-    wide = np.complex128 if found.dtype.kind == "c" else np.float64
-    tolerance = TOLERANCE[dtype_name(found.dtype)]
+    wide = np.complex128 if actual.dtype.kind == "c" else np.float64
+    tolerance = TOLERANCE[dtype_name(actual.dtype)]
     with np.errstate(all="ignore"):
-        rounded = expected.astype(wide).astype(found.dtype)  # what overflows is to overflow in the reference too
-    np.testing.assert_allclose(found.astype(wide), rounded.astype(wide), tolerance, tolerance, err_msg=str(sample))
+        rounded = expected.astype(wide).astype(actual.dtype)  # what overflows is to overflow in the reference too
+    np.testing.assert_allclose(actual.astype(wide), rounded.astype(wide), tolerance, tolerance, err_msg=str(sample))

@@ -65,11 +65,11 @@ def test_every_command_reads_models(command, sized, tmp_path):
     if command == "view":
         succeed("view", sized, "-o", tmp_path / "view.html")
         return
-    found = {}
+    printed = {}
     for file, given in ((sized, b""), ("-", data), (as_json, b"")):
         to = () if command in ("eval", "dot", "show", "info", "check", "diff") else ("--format", "json")
-        found[str(file)] = succeed(command, file, *arguments, *to, input=given)
-    of_model, of_stdin, of_json = found.values()
+        printed[str(file)] = succeed(command, file, *arguments, *to, input=given)
+    of_model, of_stdin, of_json = printed.values()
     if command not in ("show", "info", "check", "diff"):  # which name files and formats
         assert of_model == of_stdin == of_json
 
@@ -145,10 +145,10 @@ def test_against_a_runtime_that_computes_something_else(tmp_path, monkeypatch):
     from tidu_cli.adapters.onnx import runtime
 
     monkeypatch.setattr(runtime, "evaluate", lambda graph, values: {o.key: np.full(o.type.shape, 7.0) for o in graph.outputs})
-    found = invoke("check", MLP, *SIZED, "--against", "onnxruntime")
-    assert found.exit_code == 1
-    assert "error: " in found.stderr
-    assert "output 'score' has relative error" in found.stderr
+    result = invoke("check", MLP, *SIZED, "--against", "onnxruntime")
+    assert result.exit_code == 1
+    assert "error: " in result.stderr
+    assert "output 'score' has relative error" in result.stderr
     monkeypatch.setattr(runtime, "evaluate", lambda graph, values: {o.key: np.zeros((3, 3)) for o in graph.outputs})
     assert "has the shape [3, 3], and [] there" in invoke("check", MLP, *SIZED, "--against", "onnxruntime").stderr
 
@@ -157,9 +157,9 @@ def test_against_a_runtime_that_refuses(tmp_path):
     made = model([helper.make_node("Neg", ["x"], ["y"])], [("x", [2])], [("y", [3])])
     path = tmp_path / "odd.onnx"
     path.write_bytes(made.SerializeToString())
-    found = invoke("check", path, "--against", "onnxruntime")
-    assert found.exit_code in (0, 1)
-    assert found.stderr.count("\n") <= 1
+    result = invoke("check", path, "--against", "onnxruntime")
+    assert result.exit_code in (0, 1)
+    assert result.stderr.count("\n") <= 1
 
 
 def test_typed_data_may_be_set():
@@ -192,10 +192,10 @@ def test_notes_of_the_reader_are_told(tmp_path):
     path = tmp_path / "m.onnx"
     path.write_bytes(model(nodes, [("x", [2])], [("y", [2])], initializer=[scale, zero]).SerializeToString())
     for command in ("info", "check", "convert"):
-        found = invoke(command, path)
-        assert found.exit_code == 0
-        assert found.stderr.count("\n") == found.stderr.count("note: ") == 1
-        assert "QuantizeLinear: rounds to integers" in found.stderr
+        result = invoke(command, path)
+        assert result.exit_code == 0
+        assert result.stderr.count("\n") == result.stderr.count("note: ") == 1
+        assert "QuantizeLinear: rounds to integers" in result.stderr
         assert invoke(command, path, "--quiet").stderr == ""
     assert "derivatives: zero beyond 1 QuantizeLinear" in invoke("check", path).stdout
 
@@ -203,18 +203,18 @@ def test_notes_of_the_reader_are_told(tmp_path):
 def test_weights_of_a_model_without(tmp_path):
     path = tmp_path / "r.onnx"
     path.write_bytes(rounding().SerializeToString())
-    found = invoke("convert", path, "--weights", tmp_path / "w.npz", "-o", tmp_path / "r.json")
-    assert found.exit_code == 0
-    assert "note: " in found.stderr
-    with np.load(tmp_path / "w.npz") as found:
-        assert found.files == []
+    result = invoke("convert", path, "--weights", tmp_path / "w.npz", "-o", tmp_path / "r.json")
+    assert result.exit_code == 0
+    assert "note: " in result.stderr
+    with np.load(tmp_path / "w.npz") as weights:
+        assert weights.files == []
 
 
 def test_weights_stay_as_they_were_where_the_document_is_not_written(tmp_path):
     weights = tmp_path / "w.npz"
     weights.write_bytes(b"of the user")
-    found = invoke("convert", MLP, *SIZED, "--weights", weights, "-o", tmp_path / "nowhere" / "m.json")
-    assert found.exit_code == 1
+    result = invoke("convert", MLP, *SIZED, "--weights", weights, "-o", tmp_path / "nowhere" / "m.json")
+    assert result.exit_code == 1
     assert weights.read_bytes() == b"of the user"
     assert [p.name for p in tmp_path.iterdir()] == ["w.npz"]
 
@@ -222,12 +222,12 @@ def test_weights_stay_as_they_were_where_the_document_is_not_written(tmp_path):
 def test_weights_are_those_of_the_model(tmp_path):
     succeed("convert", MLP, *SIZED, "--weights", tmp_path / "w.npz", "-o", tmp_path / "m.json")
     with np.load(tmp_path / "w.npz") as file:
-        found = dict(file)
+        weights = dict(file)
     for tensor in network().graph.initializer:
-        np.testing.assert_array_equal(found[tensor.name], numpy_helper.to_array(tensor))
+        np.testing.assert_array_equal(weights[tensor.name], numpy_helper.to_array(tensor))
     imported = tidu_cli.load_onnx(MLP, dims={"batch": 2}, weights=True)
     assert format_document(imported.document, "json") == (tmp_path / "m.json").read_bytes()
-    assert sorted(imported.weights) == sorted(found)
+    assert sorted(imported.weights) == sorted(weights)
 
 
 def test_in_python(tmp_path):
@@ -323,7 +323,7 @@ def test_help_says_which_operator_set_is_written():
 def test_completion(line, words, monkeypatch):
     monkeypatch.chdir(ROOT)
     given = [str(MLP.relative_to(ROOT)) if word == "FILE" else word for word in line.split(" ")]
-    assert [found.word for found in candidates(cli, given, len(given) - 1)] == words
+    assert [candidate.word for candidate in candidates(cli, given, len(given) - 1)] == words
 
 
 def test_a_model_from_a_pipe():

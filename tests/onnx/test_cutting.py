@@ -27,8 +27,8 @@ SEEN = {"seen": TensorType("f32", (2,))}
 
 
 def test_what_is_before_the_cut_is_not_read() -> None:
-    found = import_model(parse_model(TEXT), Choices(types=SEEN, cuts=("seen",))).document
-    assert sorted(str(i.key) for i in found.head.inputs) == ["seen", "which", "x"]
+    document = import_model(parse_model(TEXT), Choices(types=SEEN, cuts=("seen",))).document
+    assert sorted(str(i.key) for i in document.head.inputs) == ["seen", "which", "x"]
 
 
 def test_without_the_cut_it_is_refused() -> None:

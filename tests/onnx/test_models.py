@@ -37,9 +37,9 @@ def model(name: str) -> Model:
 def test_values_are_those_of_onnxruntime(name: str) -> None:
     given = model(name)
     expected = by_runtime(given.data, given.inputs)
-    found = api.evaluate(given.read().document, given.inputs)
+    values = api.evaluate(given.read().document, given.inputs)
     for key, y in expected.items():
-        assert np.abs(found[key] - y).max() <= 1e-4 * max(np.abs(y).max(), 1e-3), key
+        assert np.abs(values[key] - y).max() <= 1e-4 * max(np.abs(y).max(), 1e-3), key
 
 
 # The evaluator has no doubles of ai.onnx.ml, and of magika's model it does not get past a Squeeze.
@@ -51,9 +51,9 @@ def test_in_double_precision_values_are_those_of_the_reference_evaluator(name: s
     with np.errstate(all="ignore"):
         session = ReferenceEvaluator(doubled(given.data))
         expected = dict(zip(session.output_names, session.run(None, wide), strict=True))
-    found = api.evaluate(given.read("f64").document, wide)
+    values = api.evaluate(given.read("f64").document, wide)
     for key, y in expected.items():
-        np.testing.assert_allclose(found[key], y, 1e-10, 1e-10 * np.abs(y).max())
+        np.testing.assert_allclose(values[key], y, 1e-10, 1e-10 * np.abs(y).max())
 
 
 @pytest.mark.check
@@ -91,9 +91,9 @@ def test_gradients_run_in_onnxruntime(name: str) -> None:
         for i in gradient.inputs.values()
     }
     expected = api.evaluate(gradient, point)
-    found = by_runtime(onnx_bytes(gradient), point)
+    values = by_runtime(onnx_bytes(gradient), point)
     for key, y in expected.items():
-        assert np.abs(found[key] - y).max() <= 1e-3 * np.abs(y).max(), key
+        assert np.abs(values[key] - y).max() <= 1e-3 * np.abs(y).max(), key
         assert np.abs(y).max() > 0
 
 

@@ -64,9 +64,9 @@ def read_or_refused(data: bytes):
         with limited(Limits(memory=MEMORY)):
             return parse_document(data, "m.onnx")[0]
     except TiduError as error:
-        found = str(error)
-    assert found.startswith("m.onnx: ")
-    assert found.isprintable()
+        message = str(error)
+    assert message.startswith("m.onnx: ")
+    assert message.isprintable()
     return None
 
 
@@ -184,8 +184,8 @@ def test_cycles_duplicates_and_names_of_nothing():
 def tensor(**fields):
     proto = TensorProto(name="w", data_type=1)
     for name, value in fields.items():
-        found = getattr(proto, name)
-        found.extend(value) if hasattr(found, "extend") else setattr(proto, name, value)
+        field = getattr(proto, name)
+        field.extend(value) if hasattr(field, "extend") else setattr(proto, name, value)
     return proto
 
 
@@ -282,11 +282,11 @@ def test_a_million_nodes(n):
 
 
 def varint(n):
-    found = bytearray()
+    encoded = bytearray()
     while n > 127:
-        found.append(n & 127 | 128)
+        encoded.append(n & 127 | 128)
         n >>= 7
-    return bytes([*found, n])
+    return bytes([*encoded, n])
 
 
 def test_what_is_no_model():

@@ -32,10 +32,10 @@ def test_products_with_zeros(dtype, zeros, reverse):
     directions = [draw(dtype, (5,), 2 + k) for k in range(3)]
     product = Orders("cumprod", [x], axis=0, reverse=reverse)
     for order in (1, 2, 3):
-        found = product.jvp(*([t] for t in directions[:order]))
+        derivative = product.jvp(*([t] for t in directions[:order]))
         parts = [slice(k, None) if reverse else slice(k + 1) for k in range(5)]
         expected = [derivative_of_product(x[part], *(t[part] for t in directions[:order])) for part in parts]
-        np.testing.assert_allclose(found, expected, 1e-13, 1e-13)
+        np.testing.assert_allclose(derivative, expected, 1e-13, 1e-13)
 
 
 @pytest.mark.parametrize("op", CUMULATIVE)
@@ -57,10 +57,10 @@ def test_laws_at_every_length(op, dtype):
 @pytest.mark.parametrize("op", CUMULATIVE)
 def test_reverse_over_reverse_is_forward_over_forward(op):
     x, ct, t, s = (draw("f64", (2, 5), k) for k in range(4))
-    found = Orders(op, [x], axis=1)
-    expected = inner(found.jvp([t], [s]), ct)
-    np.testing.assert_allclose(inner(found.ror(ct, [t])[0], s), expected, 1e-12, 1e-12)
-    np.testing.assert_allclose(inner(found.hvp(ct, [s])[0], t), expected, 1e-12, 1e-12)
+    orders = Orders(op, [x], axis=1)
+    expected = inner(orders.jvp([t], [s]), ct)
+    np.testing.assert_allclose(inner(orders.ror(ct, [t])[0], s), expected, 1e-12, 1e-12)
+    np.testing.assert_allclose(inner(orders.hvp(ct, [s])[0], t), expected, 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("op", CUMULATIVE)
@@ -109,10 +109,10 @@ def test_extrema_keep_infinities():
 def test_logsumexp_does_not_overflow():
     x = [1000.0, 1000.0, -1000.0, 999.0]
     np.testing.assert_allclose(value("cumlogsumexp", x, axis=0)[:2], [1000, 1000 + math.log(2)], 1e-15)
-    found = [tangent("cumlogsumexp", [x], [t], axis=0) for t in np.eye(4)]
+    tangents = [tangent("cumlogsumexp", [x], [t], axis=0) for t in np.eye(4)]
     half, e = 0.5, math.exp(-1)
-    np.testing.assert_allclose(found[0], [1, half, half, 1 / (2 + e)], 1e-13)
-    np.testing.assert_allclose(found[3], [0, 0, 0, e / (2 + e)], 1e-13)
+    np.testing.assert_allclose(tangents[0], [1, half, half, 1 / (2 + e)], 1e-13)
+    np.testing.assert_allclose(tangents[3], [0, 0, 0, e / (2 + e)], 1e-13)
     tiny = tangent("cumlogsumexp", [[-1000.0, -1001.0]], [[1.0, 0.0]], axis=0)
     np.testing.assert_allclose(tiny, [1, 1 / (1 + e)], 1e-13)
 
@@ -172,10 +172,10 @@ def test_tangents_keep_the_dtype_and_its_precision(op, dtype, tolerance):
         return
     x, t = draw(dtype, (7,), 1, 0.5), draw(dtype, (7,), 2)
     wide = "c16" if dtype == "c64" else "f8"
-    (found,) = jvp(make_case(op, {"axis": 0}, [type_of(x)]), [x], [t])
+    (narrow,) = jvp(make_case(op, {"axis": 0}, [type_of(x)]), [x], [t])
     (expected,) = jvp(make_case(op, {"axis": 0}, [type_of(x.astype(wide))]), [x.astype(wide)], [t.astype(wide)])
     scale = np.abs(expected).max()
-    np.testing.assert_allclose(found.astype(wide), expected, tolerance, tolerance * scale)
+    np.testing.assert_allclose(narrow.astype(wide), expected, tolerance, tolerance * scale)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_products_with_zeros(dtype, shape, axes, zeros):
     directions = [draw(dtype, shape, 2 + k) for k in range(3)]
     product = Orders("reduce_prod", [x], axes=axes)
     for order in (1, 2, 3):
-        found = product.jvp(*([t] for t in directions[:order]))
-        np.testing.assert_allclose(found, derivative_of_product(x, *directions[:order]), 1e-13, 1e-14)
+        derivative = product.jvp(*([t] for t in directions[:order]))
+        np.testing.assert_allclose(derivative, derivative_of_product(x, *directions[:order]), 1e-13, 1e-14)
 
 
 @pytest.mark.parametrize("zeros", [0, 1, 2])

@@ -61,8 +61,8 @@ def convolutions(draws, dtypes=("f64", "c128")):
 def test_convolutions_are_sums_over_windows_and_their_transposes_adjoint(case):
     attrs, lhs, rhs = case
     sample = Sample("conv_general_dilated", [lhs, rhs], attrs, convolved(attrs))
-    (found,) = apply(sample.case, [lhs, rhs])
-    np.testing.assert_allclose(found, np.asarray(sample.reference(lhs, rhs), found.dtype), 1e-12, 1e-12)
+    (sums,) = apply(sample.case, [lhs, rhs])
+    np.testing.assert_allclose(sums, np.asarray(sample.reference(lhs, rhs), sums.dtype), 1e-12, 1e-12)
     for mask in ((True, False), (False, True)):
         check_adjoint(sample, mask)
 
@@ -145,12 +145,12 @@ def test_tangents_of_extremes_are_those_of_the_first_that_is_one(case, which):
     x = np.random.default_rng(0).integers(0, 3, shape).astype(float)
     t = np.arange(1.0, x.size + 1).reshape(shape)
     prefers = {"max": lambda k: x.flat[int(k) - 1], "min": lambda k: -x.flat[int(k) - 1]}[which]
-    expected = over_windows(attrs, lambda found: max(found, key=prefers, default=0))(t)
-    found = tangent(f"reduce_window_{which}", [x], [t], **attrs)
-    assert found.tolist() == expected.tolist()
+    expected = over_windows(attrs, lambda elements: max(elements, key=prefers, default=0))(t)
+    tangents = tangent(f"reduce_window_{which}", [x], [t], **attrs)
+    assert tangents.tolist() == expected.tolist()
     orders = Orders(f"reduce_window_{which}", [x], **attrs)
-    ct = draw("f64", found.shape, 5)
-    assert inner(ct, found) == pytest.approx(inner(orders.vjp(ct)[0], t), rel=1e-12, abs=1e-12)
+    ct = draw("f64", tangents.shape, 5)
+    assert inner(ct, tangents) == pytest.approx(inner(orders.vjp(ct)[0], t), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("op", ["reduce_window_max", "reduce_window_min"])
@@ -262,5 +262,5 @@ def test_messages(op, attrs, operands, message):
 @given(*[st.integers(0, 6)] * 2, *[st.integers(1, 5)] * 3, *[st.integers(-3, 4)] * 2, st.integers(1, 30))
 def test_pairs_are_counted_whatever_the_number_of_phases(n, window, stride, dilation, extra, low, high, base):
     along = Sliding(n, window + 1, stride, low, high, base, dilation * extra)
-    _, found = meets((n,), (window + 1,), (stride,), ((low, high),), (base,), (dilation * extra,))
-    assert along.padded < 0 or along.n_pairs == sum(map(len, found.values()))
+    _, pairs = meets((n,), (window + 1,), (stride,), ((low, high),), (base,), (dilation * extra,))
+    assert along.padded < 0 or along.n_pairs == sum(map(len, pairs.values()))

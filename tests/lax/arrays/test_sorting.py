@@ -60,8 +60,8 @@ def test_complex_numbers_go_by_real_then_imaginary_part():
 def test_equal_keys_keep_their_order(dtype, axis):
     keys = np.random.default_rng(0).integers(0, 2 if dtype == "bool" else 4, (7, 6)).astype(numpy_dtype(np, dtype))
     places = np.broadcast_to(np.arange(7)[:, None] if axis == 0 else np.arange(6), (7, 6))
-    by_key, found = sort(keys, places, dimension=axis)
-    lines = zip(np.moveaxis(keys, axis, 1), np.moveaxis(found, axis, 1), np.moveaxis(by_key, axis, 1), strict=True)
+    by_key, moved = sort(keys, places, dimension=axis)
+    lines = zip(np.moveaxis(keys, axis, 1), np.moveaxis(moved, axis, 1), np.moveaxis(by_key, axis, 1), strict=True)
     for line, order, ordered in lines:
         assert order.tolist() == sorted(range(line.size), key=lambda k, line=line: in_order(line[k].item()))
         assert ordered.tolist() == line[order].tolist()
@@ -72,10 +72,10 @@ def test_equal_keys_keep_their_order(dtype, axis):
 def test_several_keys(num_keys, dtypes):
     rng = np.random.default_rng(1)
     operands = [rng.integers(0, 3, (2, 8)).astype(numpy_dtype(np, dtype)) for dtype in dtypes]
-    found = sort(*operands, dimension=1, num_keys=num_keys)
+    ordered = sort(*operands, dimension=1, num_keys=num_keys)
     for row in range(2):
         order = sorted(range(8), key=lambda k, row=row: tuple(in_order(x[row, k].item()) for x in operands[:num_keys]))
-        assert [y[row].tolist() for y in found] == [x[row, order].tolist() for x in operands]
+        assert [y[row].tolist() for y in ordered] == [x[row, order].tolist() for x in operands]
 
 
 def test_an_axis_of_one_or_no_element():
@@ -93,9 +93,9 @@ def test_tangents_go_where_their_operands_go(active):
     operands = [x, y, np.arange(10).reshape(2, 5), z, w]
     moving = (*active[:2], False, *active[2:])
     tangents = [draw(type_of(v).dtype, v.shape, 9) if a else None for v, a in zip(operands, moving, strict=True)]
-    found = jvp(make_case("sort", {"dimension": 1, "num_keys": 2}, map(type_of, operands)), operands, tangents)
+    out_tangents = jvp(make_case("sort", {"dimension": 1, "num_keys": 2}, map(type_of, operands)), operands, tangents)
     order = np.lexsort([y.imag, y.real, x], axis=1)
-    for t, moved in zip(tangents, found, strict=True):
+    for t, moved in zip(tangents, out_tangents, strict=True):
         assert (moved is None) == (t is None)
         assert t is None or moved.tolist() == np.take_along_axis(t, order, 1).tolist()
 
@@ -119,9 +119,9 @@ def test_tangents_stay_apart():
 def test_second_derivatives_are_zero(op):
     x, t, s = (draw("f64", (2, 4), k) for k in range(3))
     attrs = {"dimension": 1} if op == "sort" else {"k": 2, "axis": 1}
-    found = Orders(op, [x], **attrs)
-    assert not found.jvp([t], [s]).any()
-    assert not found.hvp(found.jvp([t]), [s])[0].any()
+    orders = Orders(op, [x], **attrs)
+    assert not orders.jvp([t], [s]).any()
+    assert not orders.hvp(orders.jvp([t]), [s])[0].any()
 
 
 @pytest.mark.parametrize(

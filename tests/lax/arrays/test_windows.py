@@ -122,12 +122,12 @@ def test_scatter_keeps_the_last_of_repeated_updates():
     indices = np.random.default_rng(0).integers(0, 50, (many // 100, 100, 1))
     updates = np.arange(many, dtype=float).reshape(many // 100, 100)
     attrs = {"dimension_numbers": of_scatter(ELEMENTS), "mode": "fill"}
-    (found,) = value("scatter", np.zeros(50), indices, updates, **attrs)
-    assert found.tolist() == [np.flatnonzero(indices.ravel() == k)[-1] for k in range(50)]
+    (last,) = value("scatter", np.zeros(50), indices, updates, **attrs)
+    assert last.tolist() == [np.flatnonzero(indices.ravel() == k)[-1] for k in range(50)]
     # Also where the updates' axes run the other way: the indices' order counts.
     turned = {"dimension_numbers": of_scatter(numbers((0,), (), (0,))), "mode": "clip"}
-    (found,) = value("scatter", np.zeros(3), np.array([[0], [1]]), np.array([[1.0, 2.0], [3.0, 4.0]]), **turned)
-    assert found.tolist() == [1, 2, 4]
+    (last,) = value("scatter", np.zeros(3), np.array([[0], [1]]), np.array([[1.0, 2.0], [3.0, 4.0]]), **turned)
+    assert last.tolist() == [1, 2, 4]
 
 
 def test_cotangents_of_repeated_updates():
@@ -159,16 +159,16 @@ def test_extrema_share_among_ties(op):
 def test_extrema_of_nan():
     attrs = {"dimension_numbers": of_scatter(ELEMENTS), "mode": "fill"}
     for op in ("scatter-max", "scatter-min"):
-        found = value(op, np.array([math.nan, 1.0, 2.0]), np.array([[0], [1]]), np.array([1.0, math.nan]), **attrs)[0]
-        np.testing.assert_equal(found, [math.nan, math.nan, 2])
+        extrema = value(op, np.array([math.nan, 1.0, 2.0]), np.array([[0], [1]]), np.array([1.0, math.nan]), **attrs)[0]
+        np.testing.assert_equal(extrema, [math.nan, math.nan, 2])
 
 
 @pytest.mark.parametrize("dtype", ORDER)
 def test_fill_values(dtype):
     x, indices = np.ones(3).astype(numpy_dtype(np, dtype)), np.array([[0], [3], [-1]])
     attrs = {"dimension_numbers": ELEMENTS, "slice_sizes": [1], "mode": "fill"}
-    found = value("gather", x, indices, **attrs)[0].tolist()
-    np.testing.assert_equal(found, np.array([1, *[default_fill(dtype)] * 2], object).astype(x.dtype).tolist())
+    filled = value("gather", x, indices, **attrs)[0].tolist()
+    np.testing.assert_equal(filled, np.array([1, *[default_fill(dtype)] * 2], object).astype(x.dtype).tolist())
     given = value("gather", x, indices, **attrs, fill_value=dtype == "bool" or 5)[0]
     assert given.tolist() == np.array([1, 5, 5]).astype(x.dtype).tolist()
 
@@ -200,8 +200,8 @@ def test_indices_at_the_ends_of_their_range(dtype):
     below, above = info.min < 0, info.max > 999
     attrs = {"dimension_numbers": ELEMENTS, "slice_sizes": [1]}
     assert value("gather", x, indices, **attrs, mode="clip")[0].tolist() == [0, top]
-    found = value("gather", x, indices, **attrs, mode="fill", fill_value=-1)[0]
-    assert found.tolist() == [-1 if below else 0, -1 if above else top]
+    filled = value("gather", x, indices, **attrs, mode="fill", fill_value=-1)[0]
+    assert filled.tolist() == [-1 if below else 0, -1 if above else top]
     added = value("scatter-add", x, indices, np.ones(2), dimension_numbers=of_scatter(ELEMENTS), mode="fill")[0] - x
     assert np.flatnonzero(added).tolist() == [at for at, out in ((0, below), (top, above)) if not out]
 
@@ -210,8 +210,8 @@ def test_indices_at_the_ends_of_their_range(dtype):
 def test_half_precision_accumulates_in_single(dtype):
     ones = np.ones(5000).astype(numpy_dtype(np, dtype))
     attrs = {"dimension_numbers": of_scatter(ELEMENTS), "mode": "fill"}
-    (found,) = value("scatter-add", np.zeros(1, ones.dtype), np.zeros((5000, 1), int), ones, **attrs)
-    assert float(found[0]) == float(np.float64(5000).astype(ones.dtype))
+    (sums,) = value("scatter-add", np.zeros(1, ones.dtype), np.zeros((5000, 1), int), ones, **attrs)
+    assert float(sums[0]) == float(np.float64(5000).astype(ones.dtype))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -221,8 +221,8 @@ def test_updates_of_an_empty_operand_go_nowhere(op, mode):
     attrs = {"dimension_numbers": of_scatter(ROWS), "mode": mode} | ({"unique_indices": True} if op == "scatter-mul" else {})
     case = make_case(op, attrs, map(type_of, operands))
     assert apply(case, operands)[0].shape == (0, 3)
-    found = jvp(case, operands, [operands[0], None, None])[0]
-    assert found.shape == (0, 3)
+    moved = jvp(case, operands, [operands[0], None, None])[0]
+    assert moved.shape == (0, 3)
     if op != "scatter-max":
         for mask in [(False, False, True), (True, False, False)][op == "scatter-mul" :]:
             linear = make_case(op, attrs, map(type_of, operands), mask)
@@ -240,8 +240,8 @@ def test_broadcast_and_transposed_operands():
     x, indices = np.broadcast_to(np.arange(3.0)[:, None], (3, 4)), np.array([[2], [0]])
     attrs = {"dimension_numbers": ROWS, "mode": "clip"}
     for operand in (x, np.array(x).T.copy().T, np.asfortranarray(x)):
-        found = value("gather", operand, indices, **attrs, slice_sizes=[1, 4])[0]
-        assert found.tolist() == [[2] * 4, [0] * 4]
+        rows = value("gather", operand, indices, **attrs, slice_sizes=[1, 4])[0]
+        assert rows.tolist() == [[2] * 4, [0] * 4]
         scatter = {"dimension_numbers": of_scatter(ROWS), "mode": "clip"}
         assert value("scatter-add", operand, indices, x[:2], **scatter)[0].tolist() == [[1] * 4, [1] * 4, [2] * 4]
 

@@ -54,8 +54,8 @@ def test_derivatives_are_sums_of_minors(order: int) -> None:
             continue
         x = of_rank(n, rank, dtype, batch)
         directions = [of_rank(n, n, dtype, batch) + k for k in range(order)]
-        found = moved(trace(lambda x: np.linalg.det(x), x), x, *directions)
-        np.testing.assert_allclose(found, derivative(x, *directions), 1e-11, 1e-11, err_msg=str((n, rank, dtype, batch)))
+        tangent = moved(trace(lambda x: np.linalg.det(x), x), x, *directions)
+        np.testing.assert_allclose(tangent, derivative(x, *directions), 1e-11, 1e-11, err_msg=str((n, rank, dtype, batch)))
 
 
 @pytest.mark.parametrize("x", [np.ones((4, 4)), np.arange(9.0).reshape(3, 3), np.zeros((2, 2)), np.outer([1.0, 2, 3], [3.0, 1, 2])])
@@ -83,8 +83,8 @@ def test_the_logarithm_has_no_finite_derivative_at_singular_matrices() -> None:
         if rank < n:
             x = of_rank(n, rank, dtype, batch)
             x[..., -1, :] = 0
-            found = moved(trace(lambda x: np.linalg.slogdet(x)[1], x), x, of_rank(n, n, dtype, batch))
-            assert not np.isfinite(found).any(), (n, rank)
+            tangent = moved(trace(lambda x: np.linalg.slogdet(x)[1], x), x, of_rank(n, n, dtype, batch))
+            assert not np.isfinite(tangent).any(), (n, rank)
 
 
 def test_no_room() -> None:
@@ -96,5 +96,5 @@ def test_no_room() -> None:
 @pytest.mark.parametrize("x", [[[1e-20, 1e-21], [1e10, 2e10]], [[1e-100, 1e100], [3e-100, 2e100]], [[1e-20, 0], [0, 0]]])
 def test_small_rows_keep_their_digits(x: Any) -> None:
     (a, b), (c, d) = x
-    (found,) = apply(make_case("cofactors", {}, [TensorType("f64", (2, 2))]), [np.array(x)])
-    np.testing.assert_allclose(found, [[d, -c], [-b, a]], 1e-14)
+    (cofactors,) = apply(make_case("cofactors", {}, [TensorType("f64", (2, 2))]), [np.array(x)])
+    np.testing.assert_allclose(cofactors, [[d, -c], [-b, a]], 1e-14)

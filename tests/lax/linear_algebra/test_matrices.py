@@ -52,9 +52,9 @@ def results(op: str, x: Any, t: Any, **attrs: Any) -> tuple[list[Any], list[Any]
     return apply(case, [x]), jvp(case, [x], [t])
 
 
-def close(found: Any, expected: Any) -> None:
+def close(actual: Any, expected: Any) -> None:
     scale = max(np.abs(expected).max(initial=0), 1)
-    np.testing.assert_allclose(found, expected, TOLERANCE, TOLERANCE * scale)
+    np.testing.assert_allclose(actual, expected, TOLERANCE, TOLERANCE * scale)
 
 
 @given(matrices(), st.booleans())
@@ -102,8 +102,8 @@ def test_perturbed_eigenvalues(drawn: tuple[Any, Any], lower: bool) -> None:
 def test_determinants(drawn: tuple[Any, Any]) -> None:
     """Jacobi's formula, and det expm A = e^tr A."""
     x, t = drawn
-    found, moved = both(np.linalg.det, x, t)
-    close(moved, found * np.trace(np.linalg.solve(x, t), axis1=-2, axis2=-1))
+    determinant, moved = both(np.linalg.det, x, t)
+    close(moved, determinant * np.trace(np.linalg.solve(x, t), axis1=-2, axis2=-1))
     (y,), (dy,) = results("expm", x / 8, t / 8)
     close(np.linalg.det(y), np.exp(np.trace(x / 8, axis1=-2, axis2=-1)))
     close(np.trace(np.linalg.solve(y, dy), axis1=-2, axis2=-1), np.trace(t / 8, axis1=-2, axis2=-1))
@@ -151,8 +151,8 @@ def both(function: Any, x: Any, t: Any) -> tuple[Any, Any]:
 
 def run(document: Any, given: dict[Key, Any]) -> list[Any]:
     graph = materialize(document).head
-    found = evaluate(graph, {i.key: given[i.key] for i in graph.inputs})
-    return [np.asarray(found[o.key]) for o in graph.outputs]
+    values = evaluate(graph, {i.key: given[i.key] for i in graph.inputs})
+    return [np.asarray(values[o.key]) for o in graph.outputs]
 
 
 INVARIANT = {
@@ -225,8 +225,8 @@ def test_derivatives_that_do_not_exist_are_not_finite(op: str, attrs: dict[str, 
     rng = np.random.default_rng(0)
     case = make_case(op, attrs, [type_of(x)])
     with np.errstate(all="ignore"):
-        found = jvp(case, [x], [rng.normal(size=x.shape)])
-    assert not all(np.isfinite(y).all() for y in found if y is not None)
+        tangents = jvp(case, [x], [rng.normal(size=x.shape)])
+    assert not all(np.isfinite(y).all() for y in tangents if y is not None)
 
 
 @pytest.mark.parametrize(
@@ -250,17 +250,17 @@ def test_of_a_batch_only_what_is_not_finite_suffers(op: str, operands: list[floa
     good = [np.diag([1.0, 2.0]), np.diag([3.0, 4.0]), np.ones((2, 2))][: len(operands)]
     attrs = {"rtol": 1e-9} if op == "pinv" else {}
     batch = [np.stack([x, np.full((2, 2), bad)]) for x, bad in zip(good, operands, strict=True)]
-    found = apply(make_case(op, attrs, [type_of(x) for x in batch]), batch)
+    wholes = apply(make_case(op, attrs, [type_of(x) for x in batch]), batch)
     expected = apply(make_case(op, attrs, [type_of(x) for x in good]), good)
-    for whole, one in zip(found, expected, strict=True):
+    for whole, one in zip(wholes, expected, strict=True):
         np.testing.assert_allclose(whole[0], one, 1e-14)
         assert np.isnan(whole[1]).all()
 
 
 def test_what_has_no_solution_is_nan() -> None:
     a = np.diag([1.0, -2.0])
-    (found,) = apply(make_case("solve_sylvester", {}, [type_of(a)] * 3), [a, np.diag([2.0, 5.0]), np.ones((2, 2))])
-    assert np.isnan(found).all()
+    (solution,) = apply(make_case("solve_sylvester", {}, [type_of(a)] * 3), [a, np.diag([2.0, 5.0]), np.ones((2, 2))])
+    assert np.isnan(solution).all()
     for op in ("logm", "sqrtm"):
         assert np.isnan(apply(make_case(op, {}, [type_of(a)]), [a])[0]).all()
     assert np.isnan(apply(make_case("logm", {}, [type_of(a)]), [np.zeros((2, 2))])[0]).all()
@@ -282,8 +282,8 @@ def test_expm_to_any_order(order: int) -> None:
     for k in range(1, order + 1):
         document = linearize(document, [key])
         given[key.tangent(k)] = np.float64(1.0)
-    (found,) = run(document, given)
-    np.testing.assert_allclose(found, np.linalg.matrix_power(a, order) @ scipy.linalg.expm(0.7 * a), 1e-13)
+    (derivative,) = run(document, given)
+    np.testing.assert_allclose(derivative, np.linalg.matrix_power(a, order) @ scipy.linalg.expm(0.7 * a), 1e-13)
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ def test_vectors_that_are_not_among_those_that_repeat() -> None:
         v = np.linalg.eigh(x.mT @ x)[1][:, -1]
         return (v * np.arange(5.0)).sum() ** 2
 
-    h, found = 1e-6, gradient(first, x)
+    h, slopes = 1e-6, gradient(first, x)
     steps = [(first(x + h * e) - first(x - h * e)) / (2 * h) for e in np.eye(15).reshape(15, 3, 5)]
-    np.testing.assert_allclose(found.reshape(-1), steps, 1e-6, 1e-7)
+    np.testing.assert_allclose(slopes.reshape(-1), steps, 1e-6, 1e-7)
 
 
 def test_squares_of_singular_values() -> None:

@@ -94,12 +94,12 @@ def test_floats_come_back_but_for_rounding(primal, tangent, data):
     parts = numbers(primal, tangent)
     x, y = (np.array(data.draw(parts)).astype(dtype) for _ in range(2))
     wide = np.complex128 if primal in COMPLEXES else np.float64
-    found = there_and_back(x, y, f"{primal}[]", tangent)
+    back = there_and_back(x, y, f"{primal}[]", tangent)
     # The difference is rounded once in the tangent type, or twice where units are converted, there and back; the sum once.
     of_tangent, of_primal = (4 * EPSILON["f64"] if d in DURATIONS else EPSILON[d] for d in (tangent, primal))
-    x, y, found = (v.astype(wide) for v in (x, y, np.asarray(found)))
+    x, y, back = (v.astype(wide) for v in (x, y, np.asarray(back)))
     tiny = 2.0**-24 if tangent == "f16" else 2.0**-126
-    assert abs(found - x) <= 1.5 * (of_tangent * abs(x - y) + of_primal * abs(x)) + tiny
+    assert abs(back - x) <= 1.5 * (of_tangent * abs(x - y) + of_primal * abs(x)) + tiny
 
 
 @pytest.mark.parametrize("primal", sorted({p for p, _ in PAIRS}))
@@ -133,8 +133,8 @@ def test_datetimes_move_by_whole_units_and_past_the_ends_there_is_no_time(x, d):
 def test_integers_move_by_whole_steps_and_stop_at_the_ends(dtype, data):
     info = np.iinfo(numpy_dtype(np, dtype))
     x, d = data.draw(st.integers(int(info.min), int(info.max))), data.draw(st.floats(-1e20, 1e20))
-    found = retract(np.array(x, info.dtype), np.float64(d), f"{dtype}[]", "f64[]")
-    assert int(found) == min(max(x + round(Fraction(d)), int(info.min)), int(info.max))
+    moved = retract(np.array(x, info.dtype), np.float64(d), f"{dtype}[]", "f64[]")
+    assert int(moved) == min(max(x + round(Fraction(d)), int(info.min)), int(info.max))
 
 
 def test_halves_go_to_the_even_step_and_nan_is_none_or_leads_to_no_time():
@@ -186,9 +186,9 @@ def test_records_come_back_field_by_field_but_for_bools():
     back = retract(y, d, EVENT, type_)
     on = parse_value_type(EVENT).names.index("on")
     assert back[on] is y[on]
-    for k, (found, expected) in enumerate(zip(back, x, strict=True)):
+    for k, (field, expected) in enumerate(zip(back, x, strict=True)):
         if k != on:
-            tree(lambda a, b: np.testing.assert_allclose(a, b, 1e-6, 1e-6), found, expected)
+            tree(lambda a, b: np.testing.assert_allclose(a, b, 1e-6, 1e-6), field, expected)
     assert back[0].tolist() == x[0].tolist() and back[1] == x[1] and back[6][1] == x[6][1]
 
 
@@ -205,7 +205,7 @@ def test_structural_zeros_of_records_do_not_move():
     y = random_value(parse_value_type(EVENT), np.random.default_rng(2))
     tangent = tangent_type(parse_value_type(EVENT))
     back = retract(y, (None,) * 6, EVENT, tangent)
-    assert all(found is given for found, given in zip(back, y, strict=True))
+    assert all(kept is given for kept, given in zip(back, y, strict=True))
     back = retract(y, (*(None,) * 5, (np.float64(1.0), None)), EVENT, tangent)
     assert back[6] == (y[6][0] + 1, y[6][1])
 

@@ -80,7 +80,7 @@ def test_one_among_many(case: Case) -> None:
     assert (bits(one_by_one, case.results[0]) == whole).all()
     assert (bits(np.concatenate(in_threes), case.results[0]) == whole).all()
     assert (bits(np.concatenate(apart), case.results[0]) == whole).all()
-    assert all((bits(found, case.results[0]) == whole).all() for found in in_place)
+    assert all((bits(array, case.results[0]) == whole).all() for array in in_place)
 
 
 def _into(function: Any, operands: list[Any], k: int) -> Any:

@@ -83,10 +83,10 @@ def test_tangents_of_one_record_add_up_in_the_natural_type(one, other):
     due = types[0] if types[0] == types[1] else NATURAL
     assert case.results == (due,)
     values = [whole(t, rng) for t in types]
-    found = SET["add"].evaluation.kernel(np, case.attrs, case.operands, case.results)(*values)
+    added = SET["add"].evaluation.kernel(np, case.attrs, case.operands, case.results)(*values)
     expected = [moved(v, t) for v, t in zip(values, types, strict=True)]
     total = tuple(a + b for a, b in zip(*expected, strict=True))
-    tree(lambda a, b: np.testing.assert_array_equal(a, b), moved(found, due), total)
+    tree(lambda a, b: np.testing.assert_array_equal(a, b), moved(added, due), total)
 
 
 DURATIONS = list(admitted(TensorType("duration[s]", (2,))))
@@ -152,8 +152,8 @@ def test_numbers_scale_vectors(vector, first):
     x, c = random_value(type_, np.random.default_rng(1)), random_value(number, np.random.default_rng(2))
     case = SET.case("mul", NoAttrs(), None, [number, type_] if first else [type_, number])
     assert case.results == (type_,)
-    found = SET["mul"].evaluation.kernel(np, case.attrs, case.operands, case.results)(*((c, x) if first else (x, c)))
-    tree(lambda a, b: np.testing.assert_array_equal(a, b * np.asarray(c).astype(a.dtype)), found, x)
+    scaled = SET["mul"].evaluation.kernel(np, case.attrs, case.operands, case.results)(*((c, x) if first else (x, c)))
+    tree(lambda a, b: np.testing.assert_array_equal(a, b * np.asarray(c).astype(a.dtype)), scaled, x)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_derivatives_of_scaled_and_joined_tangents_go_through_files(format_):
     seeds = {key("c@1"): np.array([1.0, 0.0]), key("u@1"): np.array([0.0, 1.0]), key("v@1"): np.array([1.0, 1.0])}
     (y,) = evaluate(forward, at | seeds).values()
     assert y.tolist() == [3_600_005.0 + 2.0, 3.0 * 3_600_001.0]
-    found = evaluate(back, at | {key("y@-1"): np.array([1.0, 10.0])})
-    assert {str(k): x.tolist() for k, x in found.items()} == {
+    cotangents = evaluate(back, at | {key("y@-1"): np.array([1.0, 10.0])})
+    assert {str(k): x.tolist() for k, x in cotangents.items()} == {
         "c@-1": [3_600_005.0, 72_000_070.0],
         "u@-1": [2.0 * 3_600_000, 30.0 * 3_600_000],
         "v@-1": [2.0, 30.0],
@@ -210,8 +210,7 @@ NUMBERS = st.sampled_from(["f16", "bf16", "f32", "f64", "i8", "i64", "u16"])
 
 def computed(name, types, *values):
     case = SET.case(name, NoAttrs(), None, types)
-    found = SET[name].evaluation.kernel(np, case.attrs, case.operands, case.results)(*values)
-    return case.results[0], found
+    return case.results[0], SET[name].evaluation.kernel(np, case.attrs, case.operands, case.results)(*values)
 
 
 @given(st.sampled_from(OF_A_TRIP), st.sampled_from(OF_A_TRIP), NUMBERS, st.integers(0, 9), st.integers(0, 99))

@@ -60,12 +60,12 @@ def by_mpmath(function, shape_of, dtype=complex):
 
     def apply(*arrays):
         batch = arrays[0].shape[:-2]
-        found = np.zeros((*batch, *shape_of(*(x.shape[-2:] for x in arrays))), dtype)
+        array = np.zeros((*batch, *shape_of(*(x.shape[-2:] for x in arrays))), dtype)
         with mpmath.workdps(30):
             for k in np.ndindex(*batch):
-                one = function(*(mpmath.matrix(wide(x[k]).tolist()) for x in arrays)) if found[k].size else []
-                found[k] = np.array([complex(z) if dtype is complex else float(mpmath.re(z)) for z in one]).reshape(found[k].shape)
-        return found
+                one = function(*(mpmath.matrix(wide(x[k]).tolist()) for x in arrays)) if array[k].size else []
+                array[k] = np.array([complex(z) if dtype is complex else float(mpmath.re(z)) for z in one]).reshape(array[k].shape)
+        return array
 
     return apply
 
@@ -75,8 +75,8 @@ hermitian_values = by_mpmath(lambda x: mpmath.eighe(x, eigvals_only=True), lambd
 
 
 def _eigenvalues(x):
-    found = mpmath.eig(x, left=False, right=False)
-    return found[0] if isinstance(found, tuple) else found  # mpmath 1.3 gives vectors, too, of a matrix of one number
+    solution = mpmath.eig(x, left=False, right=False)
+    return solution[0] if isinstance(solution, tuple) else solution  # mpmath 1.3 gives vectors, too, of a matrix of one number
 
 
 general_values = by_mpmath(_eigenvalues, lambda s: s[:1])
@@ -155,11 +155,11 @@ def eighs():
 def seen_eig(attrs):
     def seen(results, x):
         w, *vectors = map(wide, results)
-        found = [ordered(w)]
+        parts = [ordered(w)]
         for side, v in zip([side for side in ("left", "right") if attrs[f"compute_{side}_eigenvectors"]], vectors, strict=True):
             residual = wide(x) @ v - v * w[..., None, :] if side == "right" else adjoint(v) @ wide(x) - w[..., :, None] * adjoint(v)
-            found += [residual, (np.abs(v) ** 2).sum(-2), phase(v, x)]
-        return [back(y, results[0]) for y in found]
+            parts += [residual, (np.abs(v) ** 2).sum(-2), phase(v, x)]
+        return [back(y, results[0]) for y in parts]
 
     return seen
 
@@ -170,8 +170,8 @@ def eigs():
 
         def expected(x, n=left + right):
             vectors = [np.zeros(x.shape, complex), np.ones(x.shape[:-1]), np.zeros(x.shape[:-1])]
-            found = [ordered(general_values(x)), *vectors * n]
-            return found if n else found[0]
+            parts = [ordered(general_values(x)), *vectors * n]
+            return parts if n else parts[0]
 
         yield Sample("eig", [apart(dtype, shape)], attrs, expected, seen_eig(attrs))
 
@@ -216,11 +216,11 @@ def matrix_functions():
 
 def sylvester(a, b, c):
     m, n = c.shape[-2:]
-    found = np.zeros(c.shape, wide(c).dtype)
+    solution = np.zeros(c.shape, wide(c).dtype)
     for k in np.ndindex(*c.shape[:-2]):
         system = np.kron(wide(a[k]), np.eye(n)) + np.kron(np.eye(m), wide(b[k]).T)
-        found[k] = np.linalg.solve(system, wide(c[k]).reshape(-1)).reshape(m, n)
-    return found
+        solution[k] = np.linalg.solve(system, wide(c[k]).reshape(-1)).reshape(m, n)
+    return solution
 
 
 def sylvesters():
@@ -267,13 +267,13 @@ def permutations():
 
 
 def exchanged(pivots, size):
-    found = np.empty((*pivots.shape[:-1], size), int)
+    orders = np.empty((*pivots.shape[:-1], size), int)
     for k in np.ndindex(*pivots.shape[:-1]):
         rows = list(range(size))
         for i, j in enumerate(pivots[k]):
             rows[i], rows[j] = rows[j], rows[i]
-        found[k] = rows
-    return found
+        orders[k] = rows
+    return orders
 
 
 def derivative(x, *directions):
@@ -300,10 +300,10 @@ def of_unit(x, *directions):
     """In these directions and that of each element."""
     n = x.shape[-1]
     x, *directions = map(wide, (x, *directions))
-    found = np.zeros(x.shape, x.dtype)
+    derivatives = np.zeros(x.shape, x.dtype)
     for k, unit in enumerate(np.eye(n * n).reshape(n * n, n, n)):
-        found[..., k // n, k % n] = derivative(x, *directions, np.broadcast_to(unit, x.shape))
-    return found
+        derivatives[..., k // n, k % n] = derivative(x, *directions, np.broadcast_to(unit, x.shape))
+    return derivatives
 
 
 def determinants():

@@ -30,8 +30,8 @@ def exact(function):
 
     def value(*elements):
         with mpmath.workdps(40):
-            found = function(*map(mpmath.mpmathify, elements))
-            return complex(found) if isinstance(elements[0], complex) else float(found)
+            number = function(*map(mpmath.mpmathify, elements))
+            return complex(number) if isinstance(elements[0], complex) else float(number)
 
     return each(value)
 
@@ -192,8 +192,7 @@ def _shifts(x, y):
     def shifted(function):
         def reference(x, y):
             # Amounts are read as unsigned, and none is more than all the bits.
-            found = each(lambda a, n: function(a, min(n % 2**size, size)))(x, y)
-            return wrapped(found, x.dtype)
+            return wrapped(each(lambda a, n: function(a, min(n % 2**size, size)))(x, y), x.dtype)
 
         return reference
 

@@ -39,14 +39,14 @@ def hermitian(x):
 def factor(x):
     """Cholesky's algorithm, row by row."""
     x = hermitian(wide(x))
-    found = np.zeros_like(x)
+    lower = np.zeros_like(x)
     for i, j in itertools.product(range(x.shape[-1]), repeat=2):
-        rest = x[..., i, j] - (found[..., i, :j] * found[..., j, :j].conj()).sum(-1)
+        rest = x[..., i, j] - (lower[..., i, :j] * lower[..., j, :j].conj()).sum(-1)
         if i == j:
-            found[..., i, i] = np.sqrt(rest)
+            lower[..., i, i] = np.sqrt(rest)
         elif i > j:
-            found[..., i, j] = rest / found[..., j, j]
-    return found
+            lower[..., i, j] = rest / lower[..., j, j]
+    return lower
 
 
 def choleskys():

@@ -42,8 +42,8 @@ def _div(x, y):
 def _mp(name):
     def value(x):
         with mpmath.workdps(30):
-            found = getattr(mpmath, name)(x)
-            return complex(found) if isinstance(x, complex) else float(found)
+            number = getattr(mpmath, name)(x)
+            return complex(number) if isinstance(x, complex) else float(number)
 
     return each(value)
 
@@ -261,8 +261,8 @@ def dot_reference(numbers, result=None):
         out += [c for k, c in enumerate(left) if k not in lc and k not in lb]
         out += [c for k, c in enumerate(right) if k not in rc and k not in rb]
         wide = "O" if x.dtype.kind in "iu" else np.complex128 if x.dtype.kind == "c" else np.float64
-        found = np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", x.astype(wide), y.astype(wide))
-        return wrapped(np.asarray(found), numpy_dtype(np, result) if result else x.dtype)
+        product = np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", x.astype(wide), y.astype(wide))
+        return wrapped(np.asarray(product), numpy_dtype(np, result) if result else x.dtype)
 
     return reference
 
@@ -299,8 +299,8 @@ OPS = sorted(p.name for p in BUILTIN if p.name not in ELSEWHERE)
 @cache
 def by_op() -> dict[str, list[Sample]]:
     """All samples, by op."""
-    found: dict[str, list[Sample]] = {}
+    samples: dict[str, list[Sample]] = {}
     for family in (*FAMILIES, *(family for module in MODULES for family in module.FAMILIES)):
         for sample in family():
-            found.setdefault(sample.op, []).append(sample)
-    return found
+            samples.setdefault(sample.op, []).append(sample)
+    return samples

@@ -23,11 +23,11 @@ def meets(shape, windows, strides, padding, base, dilation):
         where = {low + i * b: i for i in range(n)}
         lines.append([[(t, where[start + t * d]) for t in range(w) if start + t * d in where] for start in starts])
     counts = tuple(map(len, lines))
-    found = {}
+    pairs_at = {}
     for at in np.ndindex(*counts):
         per_axis = [line[k] for line, k in zip(lines, at, strict=True)]
-        found[at] = [tuple(zip(*pairs, strict=True)) if pairs else ((), ()) for pairs in itertools.product(*per_axis)]
-    return counts, found
+        pairs_at[at] = [tuple(zip(*pairs, strict=True)) if pairs else ((), ()) for pairs in itertools.product(*per_axis)]
+    return counts, pairs_at
 
 
 def window(dimensions, **attrs):
@@ -48,9 +48,9 @@ def over_windows(attrs, fold):
     """The reference that applies a Python function to the list of elements in each window."""
 
     def reference(x):
-        counts, found = windows_of(attrs, x.shape)
+        counts, pairs_at = windows_of(attrs, x.shape)
         out = np.empty(counts, object)
-        for at, pairs in found.items():
+        for at, pairs in pairs_at.items():
             out[at] = fold([x[element].item() for _, element in pairs])
         return wrapped(out, x.dtype)
 
@@ -97,8 +97,8 @@ def window_reductions():
 def extremes(attrs, operand):
     """For each window the element that it chooses, None if it has none: the first of ties."""
     better = max if attrs["select_prim"] == "ge" else min
-    counts, found = windows_of(attrs, operand.shape)
-    return counts, {at: better((e for _, e in pairs), key=lambda e: operand[e].item(), default=None) for at, pairs in found.items()}
+    counts, pairs = windows_of(attrs, operand.shape)
+    return counts, {at: better((e for _, e in own), key=lambda e: operand[e].item(), default=None) for at, own in pairs.items()}
 
 
 def gathered(attrs):
@@ -186,10 +186,10 @@ def convolved(attrs, result=None):
         wide = "O" if lhs.dtype.kind in "iu" else np.complex128 if lhs.dtype.kind == "c" else np.float64
         x, w = lhs.transpose(spec["lhs_spec"]).astype(wide), rhs.transpose(spec["rhs_spec"]).astype(wide)
         names = ("window_strides", "padding", "lhs_dilation", "rhs_dilation")
-        counts, found = meets(x.shape[2:], w.shape[2:], *(attrs[name] for name in names))
+        counts, pairs_at = meets(x.shape[2:], w.shape[2:], *(attrs[name] for name in names))
         n, n_out = x.shape[0] // batches, w.shape[0]
         out = np.zeros((n, n_out, *counts), wide)
-        for at, pairs in found.items():
+        for at, pairs in pairs_at.items():
             for b, o in np.ndindex(n, n_out):
                 group = o // (n_out // (groups * batches))
                 image, first = (group * n + b, 0) if batches > 1 else (b, group * w.shape[1])

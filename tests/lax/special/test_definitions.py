@@ -37,9 +37,9 @@ def both(op: str, attrs: dict[str, Any], *operands: Any, dtype: str = "f64") -> 
     with np.errstate(all="ignore"):
         due = BUILTIN[op].evaluation.kernel(np, case.attrs, case.operands, case.results)(*given)
         graph = _recorded(case)
-        (found,) = evaluate(graph, {i.key: x for i, x in zip(graph.inputs, given, strict=True)}).values()
-    assert (found.dtype, found.shape) == (due.dtype, due.shape)
-    return due, found
+        (by_recipe,) = evaluate(graph, {i.key: x for i, x in zip(graph.inputs, given, strict=True)}).values()
+    assert (by_recipe.dtype, by_recipe.shape) == (due.dtype, due.shape)
+    return due, by_recipe
 
 
 @pytest.mark.parametrize("op", ONE)
@@ -50,9 +50,9 @@ def test_the_whole_line(op: str, dtype: str) -> None:
     for attrs in [*examples.values(), *([{"order": -0.5}, {"order": 7.0}] if op.startswith("bessel_") else [])]:
         if op in ("bessel_i0e", "bessel_i1e") and attrs:
             continue
-        due, found = both(op, dict(attrs), x, dtype=dtype)
+        due, by_recipe = both(op, dict(attrs), x, dtype=dtype)
         near = (4000 if dtype == "f64" else 8) * EPSILON[dtype]
-        np.testing.assert_allclose(found, due, rtol=near, atol=near / 10)
+        np.testing.assert_allclose(by_recipe, due, rtol=near, atol=near / 10)
 
 
 RANGES: list[tuple[str, dict[str, Any], float, float]] = [
@@ -75,9 +75,9 @@ def test_ranges_are_of_all() -> None:
 @pytest.mark.parametrize(("op", "attrs", "low", "high"), RANGES)
 def test_many_points(op: str, attrs: dict[str, Any], low: float, high: float) -> None:
     """Near zeros numbers are held to a part of the middle one, as their digits are those of the argument."""
-    due, found = both(op, attrs, np.random.default_rng(3).uniform(low, high, POINTS))
+    due, by_recipe = both(op, attrs, np.random.default_rng(3).uniform(low, high, POINTS))
     near = np.isfinite(due)
-    np.testing.assert_allclose(found[near], due[near], rtol=1e-11, atol=1e-12 * np.median(abs(due[near])))
+    np.testing.assert_allclose(by_recipe[near], due[near], rtol=1e-11, atol=1e-12 * np.median(abs(due[near])))
 
 
 def _levels(rng: Any) -> Any:
@@ -106,5 +106,5 @@ def test_those_of_several_operands_are_all() -> None:
 @pytest.mark.parametrize("op", few(SEVERAL, 12))
 def test_several_operands(op: str) -> None:
     rng = np.random.default_rng(1)
-    due, found = both(op, {}, *[np.asarray(draw(rng), float) for draw in SEVERAL[op]])
-    np.testing.assert_allclose(found, due, rtol=4000 * EPSILON["f64"], atol=400 * EPSILON["f64"])
+    due, by_recipe = both(op, {}, *[np.asarray(draw(rng), float) for draw in SEVERAL[op]])
+    np.testing.assert_allclose(by_recipe, due, rtol=4000 * EPSILON["f64"], atol=400 * EPSILON["f64"])

@@ -34,8 +34,8 @@ def derivative(name, operands, by):
         document = linearize(document, [keys[k]])
         at[keys[k].tangent(p)] = np.float64(1)
     with np.errstate(all="ignore"):
-        (found,) = evaluate(materialize(document), at).values()
-    return float(found)
+        (number,) = evaluate(materialize(document), at).values()
+    return float(number)
 
 
 def gamma(a, x, lower):
@@ -58,12 +58,12 @@ def quotient(f, x, order=1):
     return (f(x - 2 * h) - 8 * f(x - h) + 8 * f(x + h) - f(x + 2 * h)) / (12 * h)
 
 
-def assert_close(found, exact, size, what):
+def assert_close(number, exact, size, what):
     """Right to ten digits of itself, or, near its zeros, of its size elsewhere."""
     if abs(exact) < 1e-290:
-        assert abs(found) < 1e-280, what
+        assert abs(number) < 1e-280, what
     else:
-        assert abs(found - exact) <= RELATIVE * max(abs(exact), size), (what, found, mpmath.nstr(exact, 17))
+        assert abs(number - exact) <= RELATIVE * max(abs(exact), size), (what, number, mpmath.nstr(exact, 17))
 
 
 def exponents(low, high):
@@ -132,8 +132,8 @@ def test_high_orders(order):
     assert value("igamma_grad_a", a, x, order=order) == pytest.approx(float(exact), rel=1e-12)
     with mpmath.workdps(60):
         exact = mpmath.diff(lambda a, b: beta(a, b, mpmath.mpf("0.25"), True), (2.5, 1.5), (order, 2))
-    found = value("regularized_incomplete_beta_grad", 2.5, 1.5, 0.25, order_x=order, order_y=2)
-    assert found == pytest.approx(float(exact), rel=1e-11)
+    mixed = value("regularized_incomplete_beta_grad", 2.5, 1.5, 0.25, order_x=order, order_y=2)
+    assert mixed == pytest.approx(float(exact), rel=1e-11)
 
 
 def test_an_order_that_is_too_high_is_refused():
@@ -144,8 +144,8 @@ def test_an_order_that_is_too_high_is_refused():
 def test_large_orders_take_no_longer():
     """Where a series would have millions of terms: for large a, P(a, a + z √a) is near Φ(z), and ∂/∂a is -φ(z) / √a."""
     a, z = 1e12, np.array([-1.0, 0.0, 2.0])
-    found = value("igamma_grad_a", np.full(3, a), a + z * math.sqrt(a))
-    np.testing.assert_allclose(found, -np.exp(-z * z / 2) / math.sqrt(2 * math.pi * a), rtol=1e-5)
+    slopes = value("igamma_grad_a", np.full(3, a), a + z * math.sqrt(a))
+    np.testing.assert_allclose(slopes, -np.exp(-z * z / 2) / math.sqrt(2 * math.pi * a), rtol=1e-5)
 
 
 EDGES = {
@@ -164,8 +164,8 @@ EDGES = {
 @pytest.mark.parametrize("name", EDGES)
 def test_edges(name):
     operands, expected = zip(*EDGES[name], strict=True)
-    found = value(name, *map(np.array, zip(*operands, strict=True)))
-    np.testing.assert_array_equal(found, expected)
+    values = value(name, *map(np.array, zip(*operands, strict=True)))
+    np.testing.assert_array_equal(values, expected)
 
 
 def test_derivatives_at_the_ends_of_densities():
@@ -178,9 +178,9 @@ def test_many_elements_at_once():
     """More than a block, in any order, as one by one."""
     rng = np.random.default_rng(3)
     a, x = rng.uniform(0.1, 40, 5000), rng.uniform(0, 60, 5000)
-    found = value("igamma_grad_a", a, x)
+    slopes = value("igamma_grad_a", a, x)
     for k in (0, 4095, 4096, 4999):
-        assert value("igamma_grad_a", a[k], x[k]) == found[k]
+        assert value("igamma_grad_a", a[k], x[k]) == slopes[k]
     assert value("igamma_grad_a", np.zeros((0, 3)), np.zeros((0, 3))).shape == (0, 3)
 
 

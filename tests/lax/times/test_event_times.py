@@ -75,49 +75,49 @@ def both(derive, *keys):
 def compare(documents, scales, given, out):
     """The outputs of the two documents: on times all is in seconds, on numbers in hours."""
     times, numbers = documents
-    found = evaluate(times, {T: SECONDS} | {k: v * scales.get(k, 1.0) for k, v in given.items()})[out]
+    of_times = evaluate(times, {T: SECONDS} | {k: v * scales.get(k, 1.0) for k, v in given.items()})[out]
     expected = evaluate(numbers, {T: HOURS} | given)[out]
-    return found, expected
+    return of_times, expected
 
 
 def test_the_value():
-    found, expected = compare((TIMES, NUMBERS), {}, {}, Y)
-    np.testing.assert_allclose(found, expected, 1e-14)
+    of_times, expected = compare((TIMES, NUMBERS), {}, {}, Y)
+    np.testing.assert_allclose(of_times, expected, 1e-14)
 
 
 def test_forward_mode():
-    found, expected = compare(both(linearize, [T]), {T.tangent(1): 3600}, {T.tangent(1): V}, Y.tangent(1))
-    np.testing.assert_allclose(found, expected, 1e-13)
+    of_times, expected = compare(both(linearize, [T]), {T.tangent(1): 3600}, {T.tangent(1): V}, Y.tangent(1))
+    np.testing.assert_allclose(of_times, expected, 1e-13)
 
 
 def test_reverse_mode():
     documents = both(lambda d: transpose(linearize(d, [T])))
-    found, expected = compare(documents, {}, {Y.cotangent(1): np.float64(1)}, T.cotangent(1))
+    of_times, expected = compare(documents, {}, {Y.cotangent(1): np.float64(1)}, T.cotangent(1))
     assert str(documents[0].head.outputs[0].type) == "duration[s][5]"
-    np.testing.assert_allclose(found * 3600, expected, 1e-12, 1e-12)  # per hour
+    np.testing.assert_allclose(of_times * 3600, expected, 1e-12, 1e-12)  # per hour
 
 
 def test_forward_over_reverse():
     documents = both(lambda d: linearize(transpose(linearize(d, [T])), [T]))
     given = {Y.cotangent(1): np.float64(1), T.tangent(2): V}
-    found, expected = compare(documents, {T.tangent(2): 3600}, given, T.cotangent(1).tangent(2))
-    np.testing.assert_allclose(found * 3600, expected, 1e-11, 1e-12)
+    of_times, expected = compare(documents, {T.tangent(2): 3600}, given, T.cotangent(1).tangent(2))
+    np.testing.assert_allclose(of_times * 3600, expected, 1e-11, 1e-12)
 
 
 def test_reverse_over_reverse():
     documents = both(lambda d: transpose(linearize(transpose(linearize(d, [T])), [T])))
     given = {Y.cotangent(1): np.float64(1), T.cotangent(1).cotangent(2): V}
     # The cotangent of a cotangent is a tangent, and in seconds like one.
-    found, expected = compare(documents, {T.cotangent(1).cotangent(2): 3600}, given, T.cotangent(2))
-    np.testing.assert_allclose(found * 3600, expected, 1e-11, 1e-12)
+    of_times, expected = compare(documents, {T.cotangent(1).cotangent(2): 3600}, given, T.cotangent(2))
+    np.testing.assert_allclose(of_times * 3600, expected, 1e-11, 1e-12)
 
 
 def test_third_order():
     documents = both(lambda d: linearize(linearize(transpose(linearize(d, [T])), [T]), [T]))
     given = {Y.cotangent(1): np.float64(1), T.tangent(2): V, T.tangent(3): W}
     out = T.cotangent(1).tangent(2).tangent(3)
-    found, expected = compare(documents, {T.tangent(2): 3600, T.tangent(3): 3600}, given, out)
-    np.testing.assert_allclose(found * 3600, expected, 1e-10, 1e-12)
+    of_times, expected = compare(documents, {T.tangent(2): 3600, T.tangent(3): 3600}, given, out)
+    np.testing.assert_allclose(of_times * 3600, expected, 1e-10, 1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["duration[h]", "duration[ms]", "duration[D]"])
@@ -125,8 +125,8 @@ def test_chosen_tangent_types_are_in_their_unit(dtype):
     per_hour = {"duration[h]": 1.0, "duration[ms]": 3.6e6, "duration[D]": 1 / 24}[dtype]
     tangent_type = function("f", {"t": f"{dtype}[5]"}, lambda t: t).head.inputs[0].type
     documents = [linearize(TIMES, [T], tangent_types={T: tangent_type}), linearize(NUMBERS, [T])]
-    found, expected = compare(documents, {T.tangent(1): per_hour}, {T.tangent(1): V}, Y.tangent(1))
-    np.testing.assert_allclose(found, expected, 1e-13)
+    of_times, expected = compare(documents, {T.tangent(1): per_hour}, {T.tangent(1): V}, Y.tangent(1))
+    np.testing.assert_allclose(of_times, expected, 1e-13)
     documents = list(map(transpose, documents))
-    found, expected = compare(documents, {}, {Y.cotangent(1): np.float64(1)}, T.cotangent(1))
-    np.testing.assert_allclose(found * per_hour, expected, 1e-12, 1e-12)
+    of_times, expected = compare(documents, {}, {Y.cotangent(1): np.float64(1)}, T.cotangent(1))
+    np.testing.assert_allclose(of_times * per_hour, expected, 1e-12, 1e-12)

@@ -51,10 +51,10 @@ def test_nat_is_ordered_as_nan_is(op, attrs, n, data):
     drawn = [data.draw(st.lists(element, min_size=k, max_size=k)) for k in sizes]
     times = [np.array([NAT if x is None else x for x in xs]) for xs in drawn]
     floats = [np.array([np.nan if x is None else x for x in xs], float) for xs in drawn]
-    for found, expected in zip(results(op, attrs, "datetime[s]", times), results(op, attrs, "f64", floats), strict=True):
+    for of_times, expected in zip(results(op, attrs, "datetime[s]", times), results(op, attrs, "f64", floats), strict=True):
         if expected.dtype.kind == "f":
             expected = np.where(np.isnan(expected), NAT, np.nan_to_num(expected).astype(np.int64))
-        assert found.dtype == expected.dtype and np.asarray(found).tolist() == expected.tolist()
+        assert of_times.dtype == expected.dtype and np.asarray(of_times).tolist() == expected.tolist()
 
 
 def test_what_there_is_not_of_datetimes_is_no_time():

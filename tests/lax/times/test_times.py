@@ -36,8 +36,7 @@ def type_of(x):
 
 def value(op, *operands, **attrs):
     case = make_case(op, attrs, map(type_of, operands))
-    found = apply(case, [held(x) for x in operands])
-    return case.results, found
+    return case.results, apply(case, [held(x) for x in operands])
 
 
 @pytest.mark.parametrize(
@@ -63,23 +62,23 @@ def value(op, *operands, **attrs):
     ],
 )  # fmt: skip
 def test_arithmetic_is_numpys(op, operands, attrs, result, expected):
-    types, (found,) = value(op, *operands, **attrs)
+    types, (array,) = value(op, *operands, **attrs)
     assert [str(t) for t in types] == [result]
-    assert np.asarray(found).tolist() == np.asarray(held(np.asarray(expected))).tolist()
+    assert np.asarray(array).tolist() == np.asarray(held(np.asarray(expected))).tolist()
 
 
 @pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
 @pytest.mark.parametrize("x", [EVENTS, SPANS])
 def test_comparisons_are_numpys(name, x):
-    _, (found,) = value(name, x, x[::-1])
-    assert found.tolist() == getattr(operator, name)(x, x[::-1]).tolist()
+    _, (truths,) = value(name, x, x[::-1])
+    assert truths.tolist() == getattr(operator, name)(x, x[::-1]).tolist()
 
 
 @given(st.integers(1 - 2**63, 2**63 - 1), st.integers(1 - 2**63, 2**63 - 1))
 def test_the_duration_between_two_datetimes_is_rounded_once(x, y):
     case = make_case("sub", {}, [TensorType("datetime[ns]")] * 2)
-    (found,) = apply(case, [np.int64(x), np.int64(y)])
-    assert float(found) == float(Fraction(x) - Fraction(y))
+    (span,) = apply(case, [np.int64(x), np.int64(y)])
+    assert float(span) == float(Fraction(x) - Fraction(y))
 
 
 def test_the_fill_of_datetimes_is_no_time_or_the_one_that_is_given():
@@ -114,10 +113,10 @@ def numbered(case):
     return make_case(case.op, attrs, types, case.mask)
 
 
-def same(found, expected):
-    assert (found is None) == (expected is None)
-    if found is not None:
-        assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+def same(actual, expected):
+    assert (actual is None) == (expected is None)
+    if actual is not None:
+        assert np.asarray(actual).tobytes() == np.asarray(expected).tobytes()
 
 
 DURATION_CASES = [(p.name, e, c) for p, e, c in examples_of("duration[h]")]
@@ -138,15 +137,15 @@ def test_most_primitives_that_move_elements_are_tried():
 def test_values_and_derivatives_are_those_of_the_numbers(name, example, case):
     twin = numbered(case)
     operands = [xs[0] for xs in batches(case, example, 1)]
-    for found, expected in zip(apply(case, operands), apply(twin, operands), strict=True):
-        same(found, expected)
+    for of_times, expected in zip(apply(case, operands), apply(twin, operands), strict=True):
+        same(of_times, expected)
     rng = np.random.default_rng(5)
     primitive = BUILTIN[case.op]
     able = [k for k, t in enumerate(case.operands) if t.dtype in TIMES and not primitive.domain.is_index(k)]
     for active in {(k,) for k in able} | ({tuple(able)} if able else set()):
         tangents = [rng.uniform(-2, 2, t.shape) if k in active else None for k, t in enumerate(case.operands)]
-        for found, expected in zip(jvp(case, operands, tangents), jvp(twin, operands, tangents), strict=True):
-            same(found, expected)
+        for tangent, expected in zip(jvp(case, operands, tangents), jvp(twin, operands, tangents), strict=True):
+            same(tangent, expected)
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in LINEAR}))
@@ -157,10 +156,10 @@ def test_transposes_are_those_of_the_numbers(name):
         case = Case(primary.op, primary.attrs, tuple(able), primary.operands, primary.results)
         operands = [xs[0] for xs in batches(case, example, 1)]
         cotangents = [rng.uniform(-2, 2, t.shape) for t in case.results]
-        for found, expected in zip(
+        for cotangent, expected in zip(
             transpose(case, operands, cotangents), transpose(numbered(case), operands, cotangents), strict=True
         ):
-            same(found, expected)
+            same(cotangent, expected)
 
 
 @pytest.mark.parametrize("name", ["slice", "dynamic_slice", "gather"])
@@ -169,8 +168,8 @@ def test_reads_of_times_have_positions(name):
         if op == name:
             cases, twins = CaseTable(), CaseTable()
             operands = [None, *(xs[0] for xs in batches(case, example, 1)[1:])]
-            found = interpret(positions_template(BUILTIN, cases, cases.intern(case)), cases, operands)
-            same(found[0], interpret(positions_template(BUILTIN, twins, twins.intern(numbered(case))), twins, operands)[0])
+            positions = interpret(positions_template(BUILTIN, cases, cases.intern(case)), cases, operands)
+            same(positions[0], interpret(positions_template(BUILTIN, twins, twins.intern(numbered(case))), twins, operands)[0])
 
 
 def derivative(op, operands, tangents, dtype, **attrs):

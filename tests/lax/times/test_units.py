@@ -25,8 +25,8 @@ LONGER = {unit: k for k, unit in enumerate(UNITS)}
 
 
 def converted(old, new, *counts):
-    (found,) = apply(make_case("convert_element_type", {"new_dtype": new}, [TensorType(old, (len(counts),))]), [held(old, counts)])
-    return found.tolist()
+    (array,) = apply(make_case("convert_element_type", {"new_dtype": new}, [TensorType(old, (len(counts),))]), [held(old, counts)])
+    return array.tolist()
 
 
 def held(dtype, counts):
@@ -67,9 +67,9 @@ def test_nat_remains_nat(a, b):
 @settings(max_examples=examples(20))
 @given(st.floats(-1e15, 1e15))
 def test_durations_scale(a, b, count):
-    (found,) = converted(f"duration[{a}]", f"duration[{b}]", count)
+    (scaled,) = converted(f"duration[{a}]", f"duration[{b}]", count)
     exact = Fraction(count) * ratio(a, b)
-    assert abs(Fraction(found) - exact) <= Fraction(np.spacing(abs(float(exact)))) / 2, "rounded once"
+    assert abs(Fraction(scaled) - exact) <= Fraction(np.spacing(abs(float(exact)))) / 2, "rounded once"
 
 
 def test_times_are_counts_among_numbers():

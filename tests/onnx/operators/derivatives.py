@@ -82,8 +82,8 @@ def require_derivatives(
         tangents = [np.asarray(moved[f"{name}@1"]) for name in floats]
         _require_differences(function, point, along, floats, tangents)
         back = {name: rng.standard_normal(np.shape(t)) for name, t in zip(floats, tangents, strict=True)}
-        found = vjp(point | {f"{name}@-1": w for name, w in back.items()})
-        _require_adjoint(list(back.values()), tangents, [found[f"{name}@-1"] for name in chosen], list(along.values()))
+        pulled = vjp(point | {f"{name}@-1": w for name, w in back.items()})
+        _require_adjoint(list(back.values()), tangents, [pulled[f"{name}@-1"] for name in chosen], list(along.values()))
 
 
 def _wide(x: Any) -> Any:
@@ -107,23 +107,23 @@ def _require_differences(
         return [(ahead[name] - behind[name]) / (2 * h) for name in names]
 
     values = function(point)
-    found = {h: quotients(h) for h in STEPS}
+    differences = {h: quotients(h) for h in STEPS}
     for k, (name, tangent) in enumerate(zip(names, tangents, strict=True)):
         if not tangent.size:
             continue
         scale = max(1.0, np.abs(values[name]).max(), np.abs(tangent).max())
         best = np.inf
         for coarse, fine in pairwise(STEPS):
-            bound = np.abs(found[coarse][k] - found[fine][k]).max() + 64 * np.finfo(float).eps * scale / fine
+            bound = np.abs(differences[coarse][k] - differences[fine][k]).max() + 64 * np.finfo(float).eps * scale / fine
             if bound < best:
-                best, error = bound, np.abs(found[fine][k] - tangent).max()
+                best, error = bound, np.abs(differences[fine][k] - tangent).max()
         assert best <= SMOOTH * scale, f"{name} has no derivative here: differences differ by {best}"
         assert error <= best, f"the JVP of {name} is off by {error}, more than {best}"
 
 
-def _require_adjoint(back: Sequence[Any], tangents: Sequence[Any], found: Sequence[Any], along: Sequence[Any]) -> None:
+def _require_adjoint(back: Sequence[Any], tangents: Sequence[Any], pulled: Sequence[Any], along: Sequence[Any]) -> None:
     """<w, Jv> = <Jᵀw, v>, but for the rounding of sums."""
     left = np.concatenate([np.ravel(w * t) for w, t in zip(back, tangents, strict=True)])
-    right = np.concatenate([np.ravel(g * v) for g, v in zip(found, along, strict=True)])
+    right = np.concatenate([np.ravel(g * v) for g, v in zip(pulled, along, strict=True)])
     scale = max(np.abs(left).sum(), np.abs(right).sum(), 1e-300)
     assert abs(left.sum() - right.sum()) <= 1e-10 * scale, f"<w, Jv> is {left.sum()}, and <J'w, v> {right.sum()}"

@@ -22,8 +22,8 @@ def by_reference(data: bytes, values: Mapping[str, Any]) -> dict[str, Any]:
     model = onnx.load_from_string(data)
     names = {i.name for i in model.graph.input}
     with np.errstate(all="ignore"):
-        found = ReferenceEvaluator(model).run(None, {k: x for k, x in values.items() if k in names})
-    return dict(zip([o.name for o in model.graph.output], map(np.asarray, found), strict=True))
+        outputs = ReferenceEvaluator(model).run(None, {k: x for k, x in values.items() if k in names})
+    return dict(zip([o.name for o in model.graph.output], map(np.asarray, outputs), strict=True))
 
 
 def by_runtime(data: bytes, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,16 +34,16 @@ def by_runtime(data: bytes, values: Mapping[str, Any]) -> dict[str, Any]:
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    found = session.run(None, {k: values[k] for k in names})
-    return dict(zip([o.name for o in session.get_outputs()], map(np.asarray, found), strict=True))
+    outputs = session.run(None, {k: values[k] for k in names})
+    return dict(zip([o.name for o in session.get_outputs()], map(np.asarray, outputs), strict=True))
 
 
-def difference(document: Document, found: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+def difference(document: Document, others: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     """What differs between results of tidu's and others, by the rounding that is due; empty if nothing does."""
     expected = api.evaluate(document, values)
     for output in document.head.outputs:
         key = str(output.key)
-        x, y = np.asarray(expected[key]), found[key if key in found else f"{key}:out"]
+        x, y = np.asarray(expected[key]), others[key if key in others else f"{key}:out"]
         if x.shape != y.shape or x.dtype != y.dtype:
             return f"{key}: {y.dtype}{list(y.shape)}, not {x.dtype}{list(x.shape)}"
         tolerance = ROUNDING.get(output.type.dtype, 0)  # type: ignore[union-attr]

@@ -26,8 +26,8 @@ def both(one: One) -> list[Evaluator]:
 
 def models(draw: Draw, n: int) -> Iterable[One]:
     """The models of n seeds."""
-    found = (draw(np.random.default_rng(seed)) for seed in range(n))
-    return (one for one in found if one is not None)
+    drawn = (draw(np.random.default_rng(seed)) for seed in range(n))
+    return (one for one in drawn if one is not None)
 
 
 def require_values(draw: Draw, others: Callable[[One], Sequence[Evaluator]] = both, n: int = 60, tolerance: float = 2e-5) -> None:
@@ -47,10 +47,10 @@ def require_values(draw: Draw, others: Callable[[One], Sequence[Evaluator]] = bo
 def _computed(other: Evaluator, one: One) -> Evaluator | None:
     """An evaluator that gives what this one computes, which takes a while, once; None if it does not take the model."""
     try:
-        found = other(one)
+        outputs = other(one)
     except Exception:  # each has its own
         return None
-    return wraps(other)(lambda _: found)
+    return wraps(other)(lambda _: outputs)
 
 
 def require_dtypes(
@@ -61,10 +61,10 @@ def require_dtypes(
         for one in models(draw, 8):
             operands = [_cast(x, x if k in apart else dtype) for k, x in enumerate(one.operands)]
             exact = [_cast(x, x if k in apart else np.float64) for k, x in enumerate(operands)]
-            found, due = (by_tidu(One(one.op, x, one.attrs, outputs=one.outputs)) for x in (operands, exact))
+            outputs, due = (by_tidu(One(one.op, x, one.attrs, outputs=one.outputs)) for x in (operands, exact))
             expected = [_cast(y, dtype) for y in due]
             scale = max(1.0, *(np.abs(y).max(initial=0) for y in due if y.dtype.kind == "f"))
-            require_equal(found, expected, str(one), 32 * eps(dtype), 32 * eps(dtype) * scale)
+            require_equal(outputs, expected, str(one), 32 * eps(dtype), 32 * eps(dtype) * scale)
 
 
 def _cast(x: Any, dtype: Any) -> Any:

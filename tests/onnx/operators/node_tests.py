@@ -41,7 +41,7 @@ def modules() -> list[str]:
     """The modules of the package that define tests, about one for each operator."""
     from onnx.backend.test.case import node
 
-    return [found.name for found in pkgutil.walk_packages(node.__path__, f"{node.__name__}.") if not found.ispkg]
+    return [module.name for module in pkgutil.walk_packages(node.__path__, f"{node.__name__}.") if not module.ispkg]
 
 
 @cache
@@ -100,11 +100,11 @@ def outcome(case: Any) -> Outcome:
         try:
             document = imported(model, given).document
             values = {str(as_key(name)): x for name, x in given.items() if as_key(name) in document.inputs}
-            found = evaluate(document, values)
+            outputs = evaluate(document, values)
         except TiduError as error:
             return Outcome("refused", str(error))
         for declared, x in zip(model.graph.output, map(array, expected), strict=True):
-            y = np.asarray(found[str(as_key(declared.name))])
+            y = np.asarray(outputs[str(as_key(declared.name))])
             if y.dtype != x.dtype or y.shape != x.shape:
                 return Outcome("wrong", f"{declared.name}: {y.dtype}{list(y.shape)}, not {x.dtype}{list(x.shape)}")
             rtol = max(case.rtol, 2**-6) if y.dtype.name == "bfloat16" else case.rtol  # as the package's runner has it
@@ -126,12 +126,12 @@ def main(pattern: str = "") -> None:
     for name, case in cases().items():
         if re.search(pattern, name) and has_tensors_only(case):
             try:
-                found = outcome(case)
+                verdict = outcome(case)
             except Exception as error:
-                found = Outcome("broken", f"{type(error).__name__}: {error}")
-            kinds[found.kind] += 1
-            if found.kind != "passed":
-                print(f"{found.kind:8} {name}: {found.text[:250]}")
+                verdict = Outcome("broken", f"{type(error).__name__}: {error}")
+            kinds[verdict.kind] += 1
+            if verdict.kind != "passed":
+                print(f"{verdict.kind:8} {name}: {verdict.text[:250]}")
     print(dict(kinds), f"onnx {onnx.__version__}")
 
 

@@ -63,8 +63,8 @@ def by_tidu(one: One, fold: bool = False) -> list[Any]:
     """What tidu computes; with `fold` all operands are known when the model is read. Raises TiduError."""
     model, given = loaded(one.model.SerializeToString()), one.given
     document = (import_model(model, Choices(values=given)) if fold else imported(model, given)).document
-    found = evaluate(document, {k: x for k, x in given.items() if k in map(str, document.inputs)})
-    return [np.asarray(found[f"y{k}"]) for k in range(one.outputs)]
+    values = evaluate(document, {k: x for k, x in given.items() if k in map(str, document.inputs)})
+    return [np.asarray(values[f"y{k}"]) for k in range(one.outputs)]
 
 
 def by_reference(one: One) -> list[Any]:
@@ -90,9 +90,9 @@ def by_runtime(one: One) -> list[Any]:
     return list(session.run(None, one.given))
 
 
-def require_equal(found: Sequence[Any], expected: Sequence[Any], what: str, rtol: float = 0.0, atol: float = 0.0) -> None:
+def require_equal(actual: Sequence[Any], expected: Sequence[Any], what: str, rtol: float = 0.0, atol: float = 0.0) -> None:
     """Raises AssertionError unless dtypes, shapes and values agree, NaNs in the same places."""
-    for k, (x, y) in enumerate(zip(found, expected, strict=True)):
+    for k, (x, y) in enumerate(zip(actual, expected, strict=True)):
         assert (x.dtype, x.shape) == (y.dtype, y.shape), f"{what}, output {k}: {x.dtype}{x.shape}, not {y.dtype}{y.shape}"
         wide = [v.astype("f4") if v.dtype.kind == "V" else v for v in (x, y)]
         np.testing.assert_allclose(*wide, rtol, atol, err_msg=f"{what}, output {k}")
@@ -103,16 +103,16 @@ def require_agreement(one: One, rtol: float = 0.0, atol: float = 0.0, others: Se
 
     One of the others takes the model.
     """
-    found, compared = by_tidu(one), 0
+    outputs, compared = by_tidu(one), 0
     for other in others:
         try:
             expected = other(one)
         except Exception:  # each has its own for what it does not take
             continue
         compared += 1
-        require_equal(found, expected, f"{one}, {other.__name__}", rtol, atol)
+        require_equal(outputs, expected, f"{one}, {other.__name__}", rtol, atol)
     assert compared, f"{one}: nobody else takes it"
-    require_equal(by_tidu(one, fold=True), found, f"{one}, folded", rtol, atol)
+    require_equal(by_tidu(one, fold=True), outputs, f"{one}, folded", rtol, atol)
 
 
 def eps(dtype: Any) -> float:

@@ -25,9 +25,9 @@ def test_wrong_derivatives_are_seen(monkeypatch, name, told):
     right = getattr(api, name)
 
     def in_one(document, wrt, outputs):
-        found = right(document, wrt, outputs)
+        derivative = right(document, wrt, outputs)
         zero = {"x@1": np.zeros(3)} if name == "jvp" else {"y@-1": np.ones(3)}
-        return api.materialize(found, set=zero)
+        return api.materialize(derivative, set=zero)
 
     setattr(Wrong, name, staticmethod(in_one))
     monkeypatch.setattr(derivatives, "api", Wrong)

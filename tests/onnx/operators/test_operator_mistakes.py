@@ -67,8 +67,8 @@ def outcome(one, fold):
 @pytest.mark.parametrize("start", few(range(0, 600, 100), 1))
 def test_nodes_by_chance(start):
     for one in map(node, range(start, start + 100)):
-        found = [outcome(one, fold) for fold in (False, True)]
-        if not any(isinstance(x, str) for x in found):
-            require_equal(*found, str(one), 1e-5, 1e-5)
-        for told in (x for x in found if isinstance(x, str)):
+        outcomes = [outcome(one, fold) for fold in (False, True)]
+        if not any(isinstance(x, str) for x in outcomes):
+            require_equal(*outcomes, str(one), 1e-5, 1e-5)
+        for told in (x for x in outcomes if isinstance(x, str)):
             assert "\n" not in told and (f"({one.op}): " in told or "more than the limit" in told), f"{one}: {told}"

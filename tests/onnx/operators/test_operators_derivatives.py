@@ -145,8 +145,8 @@ def test_derivatives_far_out_are_finite(op, dtype):
     x = np.array([-6e4, -700, -100, -20, 20, 100, 700, 6e4], dtype)
     one = One(op, [x, np.ones_like(x)] if op == "SwiGLU" else [x])
     gradient = api.vjp(imported(one.model, one.given).document, ["x0"], ["y0"])
-    found = api.evaluate(gradient, {**one.given, "y0@-1": np.ones_like(x)})["x0@-1"]
-    assert np.isfinite(found).all(), found
+    slopes = api.evaluate(gradient, {**one.given, "y0@-1": np.ones_like(x)})["x0@-1"]
+    assert np.isfinite(slopes).all(), slopes
 
 
 def test_the_curvature_of_softplus():
@@ -159,16 +159,16 @@ def test_tails_keep_their_precision():
     x = np.array([-30.0, -12.0, -6.0])
     with np.errstate(under="ignore"):
         expected = x * special.ndtr(x)
-    found = api.evaluate(imported(One("Gelu", [x]).model, {"x0": x}).document, {"x0": x})["y0"]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    values = api.evaluate(imported(One("Gelu", [x]).model, {"x0": x}).document, {"x0": x})["y0"]
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
 def test_a_bound_has_the_derivative_0():
     x = np.array([-1.0, 0.5, 2.0])
     one = One("Clip", [x, np.float64(-1), np.float64(2)])
     document = imported(one.model, one.given).document
-    found = api.evaluate(api.jvp(document, ["x0"], ["y0"]), one.given | {"x0@1": np.ones(3)})["y0@1"]
-    assert found.tolist() == [0, 1, 0]
+    tangents = api.evaluate(api.jvp(document, ["x0"], ["y0"]), one.given | {"x0@1": np.ones(3)})["y0@1"]
+    assert tangents.tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(("exponent", "expected"), [(2.0, 0), (3.0, 0), (1.0, 1), (0.0, 0)])

@@ -64,15 +64,15 @@ def point(example: Example, given: Case) -> list[Any]:
 def drawn(given: Case, values: Mapping[int, Any]) -> list[Any]:
     """Operands with these values, flat, by their number; the others are drawn."""
     rng = np.random.default_rng(len(told(given)))
-    found = []
+    operands = []
     for k, t in enumerate(given.operands):
         assert isinstance(t, TensorType)
         if k in values:
             with warnings.catch_warnings(action="ignore"):
-                found.append(np.resize(np.asarray(values[k]).astype(numpy_dtype(np, t.dtype)), t.shape))
+                operands.append(np.resize(np.asarray(values[k]).astype(numpy_dtype(np, t.dtype)), t.shape))
         else:
-            found.append(draw(rng, t, (-3.0, 3.0)))
-    return found
+            operands.append(draw(rng, t, (-3.0, 3.0)))
+    return operands
 
 
 def checked_model(given: Case) -> Any:
@@ -84,8 +84,8 @@ def checked_model(given: Case) -> Any:
 
 def by_tidu(given: Case, operands: list[Any]) -> list[Any]:
     """What tidu computes."""
-    found = evaluate(one_node_document(given), {f"x{k}": x for k, x in enumerate(operands)})
-    return [np.asarray(found[f"y{k}"]) for k in range(len(given.results))]
+    values = evaluate(one_node_document(given), {f"x{k}": x for k, x in enumerate(operands)})
+    return [np.asarray(values[f"y{k}"]) for k in range(len(given.results))]
 
 
 def by_reference(model: Any, operands: list[Any]) -> list[Any]:
@@ -106,9 +106,9 @@ def by_runtime(model: Any, operands: list[Any]) -> list[Any]:
     return list(session.run(None, {f"x{k}": x for k, x in enumerate(operands)}))
 
 
-def difference(found: list[Any], due: list[Any], relative: bool = False) -> str:
+def difference(results: list[Any], due: list[Any], relative: bool = False) -> str:
     """What differs by more than rounding, "" if nothing does. Relative to the numbers themselves, if so, also below 1."""
-    for k, (y, expected) in enumerate(zip(found, due, strict=True)):
+    for k, (y, expected) in enumerate(zip(results, due, strict=True)):
         if (y.dtype, y.shape) != (expected.dtype, expected.shape):
             return f"result {k} is {y.dtype}{y.shape}, not {expected.dtype}{expected.shape}"
         rounding = ROUNDING.get(y.dtype.name)

@@ -92,16 +92,16 @@ def agrees(given, model, operands, relative=False):
     if "bf16" in dtypes(given):
         return None
     try:
-        found = by_runtime(model, operands)
+        outputs = by_runtime(model, operands)
     except Exception as error:
         if "NOT_IMPLEMENTED" not in str(error):
             raise
         return (given.operands or given.results)[given.op == "select_n"].dtype
-    found = difference(found, due, relative)
+    differing = difference(outputs, due, relative)
     if f"{given.op} {given.operands[0].dtype if given.operands else ''}" in RUNTIME_DIFFERS and relative:
-        assert found, "onnxruntime differs no more"
+        assert differing, "onnxruntime differs no more"
     else:
-        assert not found, f"onnxruntime: {told(given)}"
+        assert not differing, f"onnxruntime: {told(given)}"
     return None
 
 
@@ -118,14 +118,14 @@ def test_models_of_examples_compute_what_documents_say(op):
 
 
 def test_what_is_refused_is_known():
-    found = set()
+    refused = set()
     for primitive in BUILTIN:
         for _, given in examples(primitive.name):
             if primitive.name in REFUSED or foreign(given):
                 with pytest.raises(NoMeaningError, match=r"; (compute|write|take|convert)|write --format msgpack"):
                     checked_model(given)
-                found.add(primitive.name)
-    assert found >= REFUSED
+                refused.add(primitive.name)
+    assert refused >= REFUSED
     assert not REFUSED & set(LOWERINGS)
     opaque = {p.name for p in BUILTIN if p.evaluation.opaque}
     assert opaque == set(f"{ITERATIVE} {OTHERS}".split()), "what has neither operators nor a definition says why"
@@ -398,5 +398,5 @@ DIGITS = {
 def test_functions_of_f64_have_fifteen_digits(op):
     given = case(op, {}, "f64[4000]")
     x = np.random.default_rng(3).uniform(*DIGITS[op], 4000)
-    for found in (by_reference(checked_model(given), [x]), by_runtime(checked_model(given), [x])):
-        np.testing.assert_allclose(found[0], by_tidu(given, [x])[0], {"erfcx": 1e-13, "gamma": 1e-14}.get(op, 5e-15), 0)
+    for outputs in (by_reference(checked_model(given), [x]), by_runtime(checked_model(given), [x])):
+        np.testing.assert_allclose(outputs[0], by_tidu(given, [x])[0], {"erfcx": 1e-13, "gamma": 1e-14}.get(op, 5e-15), 0)

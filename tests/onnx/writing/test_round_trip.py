@@ -132,8 +132,8 @@ def test_what_others_changed_is_read_as_a_model(change: Callable[[onnx.ModelProt
     model = checked_model(_square())
     assert model.metadata_props[0].key == MARK
     change(model)
-    document, found = parse_document(model.SerializeToString(), "model")
-    assert found == "onnx"
+    document, format_ = parse_document(model.SerializeToString(), "model")
+    assert format_ == "onnx"
     given = {i.name: np.asarray(3.0) for i in model.graph.input}
     assert document != _square()
     again = checked_model(document)

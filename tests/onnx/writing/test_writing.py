@@ -54,25 +54,25 @@ def require_values(case: Case, operands: list[Any], opset: int) -> None:
         return
     with np.errstate(all="ignore"):
         expected = [np.asarray(y) for y in apply(case, operands)]
-    found = 0
+    compared = 0
     for other in (by_reference, by_runtime):
         try:
             results = other(model, {f"x{k}": x for k, x in enumerate(operands)})
         except Exception:  # each has its own for what it has not got
             continue
-        found += 1
+        compared += 1
         if case.operands and (other, case.op, str(case.operands[0].dtype)) in OTHERWISE_ELSEWHERE:
             continue
         for x, y in zip(results, expected, strict=True):
             require_close(x, y, f"{other.__name__}: {case}")
-    assert found or "bf16" in map(str, (t.dtype for t in case.operands)), f"nobody computes {case}"
+    assert compared or "bf16" in map(str, (t.dtype for t in case.operands)), f"nobody computes {case}"
 
 
-def require_close(found: Any, expected: Any, what: str) -> None:
+def require_close(actual: Any, expected: Any, what: str) -> None:
     """Sums are rounded in another order, and by functions that others round otherwise: a few digits of the greatest number."""
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape), what
-    few = 32 * eps(found.dtype)
-    wide = [v.astype("f4") if v.dtype.kind == "V" else v for v in (found, expected)]
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape), what
+    few = 32 * eps(actual.dtype)
+    wide = [v.astype("f4") if v.dtype.kind == "V" else v for v in (actual, expected)]
     scale = np.abs(wide[1][np.isfinite(wide[1])]).max(initial=0) if few else 0
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(*wide, few, 2 * few * scale, err_msg=what)
@@ -93,17 +93,17 @@ def test_examples_have_the_same_values(op: str, opset: int) -> None:
 @cache
 def samples() -> dict[str, list[Any]]:
     """Samples of each primitive that is written: of those of no elements, and of all others."""
-    found: dict[str, list[Any]] = {}
+    of_op: dict[str, list[Any]] = {}
     for sample in (sample for op in LOWERINGS for sample in by_op().get(op, ())):
         if are_arrays(sample.case) and sample.attrs.get("mode") != "promise_in_bounds":
-            found.setdefault(sample.op, []).append(sample)
+            of_op.setdefault(sample.op, []).append(sample)
 
     def some(op: str, all_: list[Any]) -> list[Any]:
         chosen = {*np.random.default_rng(list(op.encode())).permutation(len(all_))[: 40 if campaign() else 2]}
         empty = few([k for k, s in enumerate(all_) if any(0 in np.shape(x) for x in s.operands)], 1)
         return [s for k, s in enumerate(all_) if k in chosen or k in empty]
 
-    return {op: some(op, all_) for op, all_ in found.items()}
+    return {op: some(op, all_) for op, all_ in of_op.items()}
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -121,12 +121,12 @@ def test_documents_have_the_same_values(document: Document, seed: int) -> None:
     for made in (document, transpose(linearize(document, wrt))):
         model = checked_model(made)
         inputs = {i.key: draw(rng, i.type, (-2, 2)) for i in made.free_inputs}
-        found = by_reference(model, {str(key): x for key, x in inputs.items()})
+        outputs = by_reference(model, {str(key): x for key, x in inputs.items()})
         expected = [evaluate(made, inputs, [o.key]) for o in made.head.outputs]
         names = [o.name for o in model.graph.output]
         for output, values in zip(made.head.outputs, expected, strict=True):
             name = f"{output.key}:out" if str(output.key) in map(str, inputs) else str(output.key)
-            require_close(np.asarray(found[names.index(name)]), np.asarray(values[output.key]), name)
+            require_close(np.asarray(outputs[names.index(name)]), np.asarray(values[output.key]), name)
 
 
 ONE = {
@@ -150,9 +150,9 @@ def test_a_function_is_there_once_for_all_nodes_of_a_case() -> None:
     cases, float_, wide = CaseTable(BUILTIN), TensorType("f32", (2,)), TensorType("f32", (3,))
     builder = GraphBuilder(cases, [Input(Key("x"), float_), Input(Key("y"), wide)])
     one, other = (cases.intern(BUILTIN.case("expm1", BUILTIN.parse_attrs("expm1", {}), None, [t])) for t in (float_, wide))
-    found = [builder.append(one, [0]), builder.append(other, [1])]
-    found.append(builder.append(one, [found[0]]))
-    outputs = [Output(Key(f"z{k}"), v, t) for k, (v, t) in enumerate(zip(found, (float_, wide, float_), strict=True))]
+    numbers = [builder.append(one, [0]), builder.append(other, [1])]
+    numbers.append(builder.append(one, [numbers[0]]))
+    outputs = [Output(Key(f"z{k}"), v, t) for k, (v, t) in enumerate(zip(numbers, (float_, wide, float_), strict=True))]
     model = checked_model(Document((builder.build("f", outputs),), cases))
     assert [f.name for f in model.functions] == ["expm1_0", "expm1_1"]
     assert [n.op_type for n in model.graph.node] == ["expm1_0", "expm1_1", "expm1_0"]

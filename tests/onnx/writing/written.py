@@ -24,8 +24,8 @@ def checked_model(document: Document, opset: int = OPSET) -> Any:
 def require_round_trip(document: Document, model: Any = None) -> None:
     """Raises AssertionError unless the model is read as the document that it was written of."""
     data = (model or checked_model(document)).SerializeToString(deterministic=True)
-    found, _ = parse_document(data, "model")
-    assert format_document(found, "json") == format_document(document, "json")
+    read, _ = parse_document(data, "model")
+    assert format_document(read, "json") == format_document(document, "json")
 
 
 def by_reference(model: Any, given: Mapping[str, Any]) -> list[Any]:

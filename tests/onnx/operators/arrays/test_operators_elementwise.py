@@ -39,12 +39,12 @@ def operands(op, version, dtype, shapes, rng):
         shapes = shapes[:1] * 3
     if op == "Mean":
         shapes = [np.broadcast_shapes(*shapes), *shapes[1:]]  # others add in place
-    found = [draw(rng, dtype, shape) for shape in shapes[:n]]
+    arrays = [draw(rng, dtype, shape) for shape in shapes[:n]]
     if op == "Div" and np.dtype(dtype).kind in "iu":
-        found[1] = np.where(found[1] == 0, 1, found[1]).astype(dtype)
+        arrays[1] = np.where(arrays[1] == 0, 1, arrays[1]).astype(dtype)
     if op == "Pow" and np.dtype(dtype).kind in "iu":
-        found = [x % dtype.type(4) for x in found]
-    return found
+        arrays = [x % dtype.type(4) for x in arrays]
+    return arrays
 
 
 def tolerance(op, dtype):
@@ -108,11 +108,11 @@ def test_remainders(dtype):
 
 def test_a_remainder_of_floats_has_the_sign_of_the_divisor():
     x, y = np.meshgrid([0.0, -0.0, 2.5, -2.5, np.inf, np.nan], [1.0, -1.0, np.inf, -np.inf, 0.0, np.nan])
-    (found,) = by_tidu(One("Mod", [x, y]))
+    (remainders,) = by_tidu(One("Mod", [x, y]))
     with np.errstate(all="ignore"):
         expected = np.mod(x, y)
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    np.testing.assert_array_equal(remainders, expected)
+    np.testing.assert_array_equal(np.signbit(remainders), np.signbit(expected))
 
 
 @pytest.mark.parametrize("base", ["f4", "f8", "f2", "i4", "i8"])
@@ -144,9 +144,9 @@ def test_choices_and_slopes():
 
 
 def test_a_slope_is_of_numbers_below_zero_only():
-    (found,) = by_tidu(One("PRelu", [np.array([-0.0, 0.0, -1.0, 1.0]), np.array([-2.0])]))
-    np.testing.assert_array_equal(found, [0, 0, 2, 1])
-    assert np.signbit(found).tolist() == [True, False, False, False]  # f(x) = x for x >= 0
+    (values,) = by_tidu(One("PRelu", [np.array([-0.0, 0.0, -1.0, 1.0]), np.array([-2.0])]))
+    np.testing.assert_array_equal(values, [0, 0, 2, 1])
+    assert np.signbit(values).tolist() == [True, False, False, False]  # f(x) = x for x >= 0
 
 
 def test_shifts():
@@ -191,8 +191,8 @@ def dtype_named(name):
 def test_a_cast_to_integers_goes_towards_zero_and_ends_where_they_end():
     x = np.array([1.9, -1.9, 300.0, -300.0, np.inf, -np.inf, np.nan], "f4")
     for fold in (False, True):
-        (found,) = by_tidu(One("Cast", [x], {"to": onnx.TensorProto.INT8}), fold)
-        assert found.tolist() == [1, -1, 127, -128, 127, -128, 0]
+        (whole,) = by_tidu(One("Cast", [x], {"to": onnx.TensorProto.INT8}), fold)
+        assert whole.tolist() == [1, -1, 127, -128, 127, -128, 0]
 
 
 def test_a_cast_to_a_type_that_tidu_has_not_got_is_refused_by_its_name():

@@ -156,8 +156,8 @@ def test_what_is_known_has_places():
 def test_traced_places_out_of_range_are_clipped_and_updates_at_them_left_out():
     x, at = np.arange(5.0), np.array([7, -9])
     require_equal(by_tidu(One("Gather", [x, at])), [np.array([4.0, 0.0])], "clipped")
-    (found,) = by_tidu(One("ScatterElements", [x, np.array([7, 1]), np.array([8.0, 9.0])]))
-    require_equal([found], [np.array([0, 9.0, 2, 3, 4])], "left out")
+    (scattered,) = by_tidu(One("ScatterElements", [x, np.array([7, 1]), np.array([8.0, 9.0])]))
+    require_equal([scattered], [np.array([0, 9.0, 2, 3, 4])], "left out")
 
 
 @pytest.mark.parametrize(

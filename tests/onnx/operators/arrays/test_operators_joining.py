@@ -78,8 +78,8 @@ def test_pads_that_were_attributes():
 def test_negative_pads_take_elements_away_before_others_come():
     x = np.arange(12, dtype="f4").reshape(2, 6)
     for mode, expected in (("edge", [[2, 3, 4, 5, 5]]), ("reflect", [[2, 3, 4, 5, 4]]), ("constant", [[2, 3, 4, 5, 0]])):
-        (found,) = by_tidu(One("Pad", [x, np.array([0, -2, -1, 1])], {"mode": mode}))
-        np.testing.assert_array_equal(found, expected)
+        (padded,) = by_tidu(One("Pad", [x, np.array([0, -2, -1, 1])], {"mode": mode}))
+        np.testing.assert_array_equal(padded, expected)
     with pytest.raises(TiduError, match="take more than the 2 elements of axis 0"):
         by_tidu(One("Pad", [x, np.array([-2, 0, -1, 0])]))
 

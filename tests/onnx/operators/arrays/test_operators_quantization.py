@@ -68,8 +68,8 @@ def test_in_blocks(axis, block):
 
 def test_the_last_block_may_be_less():
     x, by = np.arange(10, dtype="f4").reshape(2, 5), np.array([[1, 2, 4], [1, 2, 4]], "f4")
-    (found,) = by_tidu(One("QuantizeLinear", [x, by], {"axis": 1, "block_size": 2}))
-    assert found.tolist() == [[0, 1, 1, 2, 1], [5, 6, 4, 4, 2]]
+    (quantized,) = by_tidu(One("QuantizeLinear", [x, by], {"axis": 1, "block_size": 2}))
+    assert quantized.tolist() == [[0, 1, 1, 2, 1], [5, 6, 4, 4, 2]]
 
 
 def test_dtypes_and_precisions():
@@ -87,8 +87,8 @@ def test_dtypes_and_precisions():
 
 def test_what_is_out_of_range_ends_at_the_ends():
     x = np.array([1e9, -1e9, 254.5, 255.5, np.inf, -np.inf, 2.5, 3.5], "f4")
-    (found,) = by_tidu(One("QuantizeLinear", [x, np.float32(1), np.uint8(1)]))
-    assert found.tolist() == [255, 0, 255, 255, 255, 0, 3, 5]
+    (quantized,) = by_tidu(One("QuantizeLinear", [x, np.float32(1), np.uint8(1)]))
+    assert quantized.tolist() == [255, 0, 255, 255, 255, 0, 3, 5]
 
 
 def test_ranges_of_the_values():
@@ -140,8 +140,8 @@ def test_quantized_convolutions():
 
 def test_rounding_has_the_derivative_0_and_the_user_is_told():
     x = np.array([0.3, 1.7], "f4")
-    found = imported(One("QuantizeLinear", [x, np.float32(0.1)]).model, {"x0": x, "x1": np.float32(0.1)})
-    assert found.notes == (
+    reading = imported(One("QuantizeLinear", [x, np.float32(0.1)]).model, {"x0": x, "x1": np.float32(0.1)})
+    assert reading.notes == (
         "QuantizeLinear: rounds to integers, so derivatives through it are 0; for others, export the model before it was quantized",
     )
 
@@ -149,8 +149,8 @@ def test_rounding_has_the_derivative_0_and_the_user_is_told():
 def test_a_scale_has_a_derivative():
     q, by = np.array([3, -4], "i1"), np.float32(0.5)
     document = imported(One("DequantizeLinear", [q, by]).model, {"x0": q, "x1": by}).document
-    found = api.evaluate(api.jvp(document, ["x1"], ["y0"]), {"x0": q, "x1": by, "x1@1": np.float32(1)})
-    np.testing.assert_array_equal(found["y0@1"], [3, -4])
+    tangents = api.evaluate(api.jvp(document, ["x1"], ["y0"]), {"x0": q, "x1": by, "x1@1": np.float32(1)})
+    np.testing.assert_array_equal(tangents["y0@1"], [3, -4])
 
 
 @pytest.mark.parametrize(

@@ -40,17 +40,17 @@ def numbers(op, dtype, shape, seed=0):
 
 def require_reduced(one, tolerance):
     """As `require_agreement`, but that the reference evaluator may give i64 for integers."""
-    (found,), compared = by_tidu(one), 0
+    (reduced,), compared = by_tidu(one), 0
     for other in (by_reference, by_runtime):
         try:
             (expected,) = other(one)
         except Exception:  # each has its own for what it does not take
             continue
         compared += 1
-        expected = expected.astype(found.dtype) if found.dtype.kind in "iu" else expected
-        require_equal([found], [expected], f"{one}, {other.__name__}", tolerance, tolerance)
+        expected = expected.astype(reduced.dtype) if reduced.dtype.kind in "iu" else expected
+        require_equal([reduced], [expected], f"{one}, {other.__name__}", tolerance, tolerance)
     assert compared, f"{one}: nobody else takes it"
-    require_equal(by_tidu(one, fold=True), [found], f"{one}, folded", tolerance, tolerance)
+    require_equal(by_tidu(one, fold=True), [reduced], f"{one}, folded", tolerance, tolerance)
 
 
 @pytest.mark.check
@@ -120,8 +120,8 @@ def test_extrema_of_no_integers_and_bools():
 
 def test_a_sum_of_powers_does_not_overflow():
     x = np.array([[1000.0, 1000.0], [-1000.0, -1000.0], [-np.inf, 0.0], [-np.inf, -np.inf], [np.inf, 0.0]])
-    (found,) = by_tidu(reduction("ReduceLogSumExp", NEWEST, x, [1], keepdims=0))
-    np.testing.assert_allclose(found, np.logaddexp(*x.T), rtol=1e-15)
+    (sums,) = by_tidu(reduction("ReduceLogSumExp", NEWEST, x, [1], keepdims=0))
+    np.testing.assert_allclose(sums, np.logaddexp(*x.T), rtol=1e-15)
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)
@@ -169,11 +169,11 @@ def test_softmax_at_all_versions(op):
                 attrs = {} if axis is None else {"axis": axis}
                 one = One(op, [x], attrs, version)
                 tolerance = 16 * eps(dtype)
-                (found,) = by_tidu(one)
+                (softmax,) = by_tidu(one)
                 other = by_reference if version >= 13 else by_runtime  # the reference knows the newest definition alone
                 if other is by_reference or dtype in ("f4", "f8"):
-                    require_equal([found], other(one), f"{one}", tolerance, tolerance)
-                require_equal(by_tidu(one, fold=True), [found], f"{one}, folded", tolerance, tolerance)
+                    require_equal([softmax], other(one), f"{one}", tolerance, tolerance)
+                require_equal(by_tidu(one, fold=True), [softmax], f"{one}, folded", tolerance, tolerance)
     for axis in (-1, 1):
         x = draw(np.random.default_rng(5), "f8", (2, 3, 4), special=False)
         for version in (11, NEWEST):
@@ -183,8 +183,8 @@ def test_softmax_at_all_versions(op):
 def test_softmax_neither_overflows_nor_loses_what_is_small():
     x = np.array([[1e4, 0.0, -1e4], [3e38, 3e38, -3e38]], "f4")
     require_agreement(One("Softmax", [x]))
-    (found,) = by_tidu(One("LogSoftmax", [np.array([[0.0, -50.0], [1e8, 1e8]])]))
-    np.testing.assert_allclose(found, [[-np.exp(-50.0), -50.0], [-np.log(2.0)] * 2], rtol=1e-15, atol=2e-22)
+    (logs,) = by_tidu(One("LogSoftmax", [np.array([[0.0, -50.0], [1e8, 1e8]])]))
+    np.testing.assert_allclose(logs, [[-np.exp(-50.0), -50.0], [-np.log(2.0)] * 2], rtol=1e-15, atol=2e-22)
 
 
 def test_softmax_is_few_nodes():

@@ -22,17 +22,17 @@ def attributes(rng, version):
     if version == 10:
         return {"mode": mode}
     later = ("half_pixel_symmetric",) if version >= 19 else ("tf_half_pixel_for_nn",) if version == 11 else ()
-    found = {
+    attrs = {
         "coordinate_transformation_mode": choice(rng, (*PLACES, *later)),
         "nearest_mode": choice(rng, ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")),
         "extrapolation_value": 2.5,
     }
     if mode == "cubic":
-        found["cubic_coeff_a"] = float(rng.choice([-0.5, -0.75]))
+        attrs["cubic_coeff_a"] = float(rng.choice([-0.5, -0.75]))
     if mode != "nearest":
-        found["exclude_outside"] = int(rng.integers(0, 2))
-        found |= {"antialias": int(rng.integers(0, 2))} if version >= 18 else {}
-    return {name: value for name, value in found.items() if rng.random() < 0.7} | {"mode": mode}
+        attrs["exclude_outside"] = int(rng.integers(0, 2))
+        attrs |= {"antialias": int(rng.integers(0, 2))} if version >= 18 else {}
+    return {name: value for name, value in attrs.items() if rng.random() < 0.7} | {"mode": mode}
 
 
 def resize(rng):

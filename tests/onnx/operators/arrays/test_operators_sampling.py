@@ -30,27 +30,27 @@ def affine_grid(rng):
 
 
 def regions(rng, n, low=-2.0):
-    found = rng.random((int(rng.integers(1, 4)), 4)) * 12 + low
-    found[:, 2:] = found[:, :2] + rng.random((len(found), 2)) * 6
-    return found.astype("f4"), rng.integers(0, n, len(found))
+    boxes = rng.random((int(rng.integers(1, 4)), 4)) * 12 + low
+    boxes[:, 2:] = boxes[:, :2] + rng.random((len(boxes), 2)) * 6
+    return boxes.astype("f4"), rng.integers(0, n, len(boxes))
 
 
 def roi_align(rng):
     version, n = int(rng.choice([10, 16, 22])), int(rng.integers(1, 3))
-    found, batch = regions(rng, n)
+    boxes, batch = regions(rng, n)
     attrs = {"output_height": int(rng.integers(1, 4)), "output_width": int(rng.integers(1, 4)), "mode": choice(rng, ("avg", "max"))}
     attrs |= {"sampling_ratio": int(rng.integers(1, 4)), "spatial_scale": float(rng.choice([0.25, 0.5, 1, 2]))}
     if version >= 16:
         attrs["coordinate_transformation_mode"] = choice(rng, ("half_pixel", "output_half_pixel"))
     x = rng.standard_normal((n, 2, *ints(rng, 2, 9, 2))).astype("f4")
-    return One("RoiAlign", [x, found, batch], attrs, version)
+    return One("RoiAlign", [x, boxes, batch], attrs, version)
 
 
 def max_roi_pool(rng):
     n = int(rng.integers(1, 3))
-    found, batch = regions(rng, n, 0.0)
+    boxes, batch = regions(rng, n, 0.0)
     x = rng.standard_normal((n, 2, *ints(rng, 4, 9, 2))).astype("f4")
-    rois = np.concatenate([batch[:, np.newaxis].astype("f4"), found], 1)
+    rois = np.concatenate([batch[:, np.newaxis].astype("f4"), boxes], 1)
     attrs = {"pooled_shape": ints(rng, 1, 4, 2), "spatial_scale": float(rng.choice([0.25, 0.5, 1]))}
     return One("MaxRoiPool", [x, rois], attrs, int(rng.choice([7, 22])))
 
@@ -95,8 +95,8 @@ def test_the_nearest_of_integers(mode):
     x = np.arange(6).reshape(1, 1, 2, 3)
     grid = np.linspace(-2, 2, 24, dtype="f4").reshape(1, 3, 4, 2)
     attrs = {"mode": "nearest", "padding_mode": mode}
-    found, expected = by_tidu(One("GridSample", [x, grid], attrs)), by_tidu(One("GridSample", [x.astype("f4"), grid], attrs))
-    require_equal(found, [expected[0].astype("i8")], mode)
+    nearest, expected = by_tidu(One("GridSample", [x, grid], attrs)), by_tidu(One("GridSample", [x.astype("f4"), grid], attrs))
+    require_equal(nearest, [expected[0].astype("i8")], mode)
 
 
 def test_cells_of_known_regions_may_have_as_many_points_as_they_need():

@@ -73,8 +73,8 @@ def test_constants():
 def test_a_sparse_constant(indices):
     values = numpy_helper.from_array(np.array([1.5, 2.5], "f4"), "v")
     sparse = helper.make_sparse_tensor(values, numpy_helper.from_array(np.array(indices), "i"), [2, 3])
-    (found,) = by_tidu(One("Constant", [], {"sparse_value": sparse}))
-    require_equal([found], [np.array([[0, 1.5, 0], [0, 0, 2.5]], "f4")], "dense")
+    (dense,) = by_tidu(One("Constant", [], {"sparse_value": sparse}))
+    require_equal([dense], [np.array([[0, 1.5, 0], [0, 0, 2.5]], "f4")], "dense")
 
 
 def test_arrays_of_one_value():

@@ -23,10 +23,10 @@ def operands(groups=HEADS, flat=False, past=False, mask=None, valid=None, dtype=
     if flat:
         q, k, v = (np.moveaxis(x, 1, 2).reshape(BATCH, x.shape[2], -1) for x in (q, k, v))
     history = [numbers(BATCH, groups, PAST, s, seed=5, dtype=dtype) for s in (SIZE, 3)] if past else [None, None]
-    found = [q, k, v, mask, *history, valid]
-    while found[-1] is None:
-        found.pop()
-    return found
+    inputs = [q, k, v, mask, *history, valid]
+    while inputs[-1] is None:
+        inputs.pop()
+    return inputs
 
 
 def bools(*shape):
@@ -46,9 +46,9 @@ MASKS = {
 
 
 def require_reference(one, tolerance=1e-5):
-    found = by_tidu(one)
-    require_equal(found, by_reference(one), f"{one}", tolerance, tolerance)
-    require_equal(by_tidu(one, fold=True), found, f"{one}, folded", tolerance, tolerance)
+    outputs = by_tidu(one)
+    require_equal(outputs, by_reference(one), f"{one}", tolerance, tolerance)
+    require_equal(by_tidu(one, fold=True), outputs, f"{one}, folded", tolerance, tolerance)
 
 
 @pytest.mark.parametrize("mask", MASKS)

@@ -112,8 +112,8 @@ def test_einsum_of_other_dtypes():
     for dtype in ("f2", "f8", "i4", "i8", "u1", ml_dtypes.bfloat16):
         x, y = numbers(dtype, 2, 3), numbers(dtype, 3, 4, seed=1)
         for fold in (False, True):
-            (found,) = by_tidu(One("Einsum", [x, y], {"equation": "ij,jk->ik"}), fold)
-            require_equal([found], [exact(np.matmul, dtype, x, y)], str(dtype), 8 * eps(dtype), 8 * eps(dtype))
+            (product,) = by_tidu(One("Einsum", [x, y], {"equation": "ij,jk->ik"}), fold)
+            require_equal([product], [exact(np.matmul, dtype, x, y)], str(dtype), 8 * eps(dtype), 8 * eps(dtype))
 
 
 @pytest.mark.parametrize("equation", ["ij,jk->il", "ij->ij", "i1,1j->ij", "ij,jk->ikk", "ijk,jk->i", "->", ""])
@@ -143,5 +143,5 @@ def test_determinants_have_derivatives_at_singular_matrices(rank):
     model = One("Det", [x]).model
     require_right(model, {"x0": x})
     second = jvp(jvp(imported(model, {"x0": x}).document, "x0"), "x0")
-    found = evaluate(second, {"x0": x, "x0@1": e, "x0@2": f}, output="y0@1@2")["y0@1@2"]
-    np.testing.assert_allclose(found, derivative(x, e, f), 1e-11, 1e-11)
+    mixed = evaluate(second, {"x0": x, "x0@1": e, "x0@2": f}, output="y0@1@2")["y0@1@2"]
+    np.testing.assert_allclose(mixed, derivative(x, e, f), 1e-11, 1e-11)

@@ -85,9 +85,9 @@ SEVERAL = [
 
 
 def require_runtime(one):
-    found = by_tidu(one)
-    require_equal(found, by_runtime(one), f"{one}", 1e-5, 1e-5)
-    require_equal(by_tidu(one, fold=True), found, f"{one}, folded", 1e-6, 1e-6)
+    outputs = by_tidu(one)
+    require_equal(outputs, by_runtime(one), f"{one}", 1e-5, 1e-5)
+    require_equal(by_tidu(one, fold=True), outputs, f"{one}, folded", 1e-6, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_what_is_packed_is_taken_apart():
     flat = [x.reshape(B, S, H) for x in (q, k, v)]
     expected = by_tidu(One("MultiHeadAttention", flat, {"num_heads": N}, 17, 1, "com.microsoft"))
     for operands in ([np.stack([q, k, v], 3)], [flat[0], np.stack([k, v], 3)]):
-        found = by_tidu(One("MultiHeadAttention", operands, {"num_heads": N}, 17, 1, "com.microsoft"))
-        require_equal(found, expected, "packed", 1e-6, 1e-6)
+        outputs = by_tidu(One("MultiHeadAttention", operands, {"num_heads": N}, 17, 1, "com.microsoft"))
+        require_equal(outputs, expected, "packed", 1e-6, 1e-6)
 
 
 def test_the_simplified_normalization_stands_in_the_default_domain_too():

@@ -120,15 +120,15 @@ def parsed(text: str, opset: int = 17) -> Any:
 
 def drawn(model: Any, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    found = {}
+    values = {}
     for i in model.graph.input:
         shape = [d.dim_value for d in i.type.tensor_type.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)
         x = rng.uniform(0.5, 1.5, shape)
-        found[i.name] = np.asarray(x > 1 if dtype.kind == "b" else x).astype(dtype)
-    if "limit" in found:
-        found["limit"] = np.asarray(40, np.float32)
-    return found
+        values[i.name] = np.asarray(x > 1 if dtype.kind == "b" else x).astype(dtype)
+    if "limit" in values:
+        values["limit"] = np.asarray(40, np.float32)
+    return values
 
 
 def require_agreement(model: Any, given: dict[str, Any], rtol: float = 2e-6) -> None:
@@ -136,9 +136,9 @@ def require_agreement(model: Any, given: dict[str, Any], rtol: float = 2e-6) -> 
 
     names = [o.name for o in model.graph.output]
     expected = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(names, given)
-    found = evaluate(imported(model, given).document, given)
+    values = evaluate(imported(model, given).document, given)
     for name, y in zip(names, expected, strict=True):
-        x = np.asarray(found[name])
+        x = np.asarray(values[name])
         assert (x.dtype, x.shape) == (y.dtype, y.shape), name
         np.testing.assert_allclose(x, y, rtol, 1e-6, err_msg=name)
 

@@ -16,12 +16,12 @@ def ints(rng, low, high, n):
 
 def windows(rng, rank, automatic=True):
     """Attributes of windows, some of them left out."""
-    found = {"strides": ints(rng, 1, 4, rank), "dilations": ints(rng, 1, 3, rank)}
+    attrs = {"strides": ints(rng, 1, 4, rank), "dilations": ints(rng, 1, 3, rank)}
     if automatic and rng.random() < 0.5:
-        found["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]))
+        attrs["auto_pad"] = str(rng.choice(["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]))
     else:
-        found["pads"] = ints(rng, 0, 3, 2 * rank)
-    return {name: value for name, value in found.items() if rng.random() < 0.6}
+        attrs["pads"] = ints(rng, 0, 3, 2 * rank)
+    return {name: value for name, value in attrs.items() if rng.random() < 0.6}
 
 
 def counts(sizes, kernel, attrs):

@@ -18,8 +18,8 @@ def scores(dtype, *rest):
 
 def labels(*rest, ignored=None, dtype="i8"):
     rng = np.random.default_rng(1)
-    found = rng.integers(0, CLASSES, (3, *rest))
-    return (found if ignored is None else np.where(rng.random(found.shape) < 0.4, ignored, found)).astype(dtype)
+    classes = rng.integers(0, CLASSES, (3, *rest))
+    return (classes if ignored is None else np.where(rng.random(classes.shape) < 0.4, ignored, classes)).astype(dtype)
 
 
 def weights(dtype):
@@ -62,10 +62,10 @@ def test_the_gradient_is_the_softmax_less_the_labels():
     x, y = scores("f8"), labels(dtype="i4")
     one = One("SoftmaxCrossEntropyLoss", [x, y], {"reduction": "sum"})
     document = api.grad(imported(one.model, one.given).document, ["x0"], "y0")
-    found = api.evaluate(document, {"x0": x, "x1": y})
+    gradients = api.evaluate(document, {"x0": x, "x1": y})
     powers = np.exp(x)
     expected = powers / powers.sum(1, keepdims=True) - np.eye(CLASSES)[y]
-    np.testing.assert_allclose(next(v for k, v in found.items() if "x0" in k), expected, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(next(v for k, v in gradients.items() if "x0" in k), expected, rtol=1e-13, atol=1e-13)
 
 
 def test_what_is_ignored_has_no_gradient_even_where_it_is_infinite():
@@ -74,8 +74,8 @@ def test_what_is_ignored_has_no_gradient_even_where_it_is_infinite():
     x, y = np.array([[-np.inf, -1.0], [-2.0, -3.0]]), np.array([0, 1])
     one = One("NegativeLogLikelihoodLoss", [x, y], {"ignore_index": 0})
     document = api.grad(imported(one.model, one.given).document, ["x0"], "y0")
-    found = api.evaluate(document, {"x0": x, "x1": y})
-    np.testing.assert_array_equal(next(v for k, v in found.items() if "x0" in k), [[0.0, 0.0], [0.0, -1.0]])
+    gradients = api.evaluate(document, {"x0": x, "x1": y})
+    np.testing.assert_array_equal(next(v for k, v in gradients.items() if "x0" in k), [[0.0, 0.0], [0.0, -1.0]])
 
 
 @pytest.mark.parametrize(("operands", "attrs", "text"), [

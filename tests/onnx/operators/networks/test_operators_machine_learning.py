@@ -89,13 +89,13 @@ def require_agreement(model: Any, rtol: float = 1e-4, atol: float = 1e-5) -> Any
     names = [o.name for o in model.graph.output]
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     expected = session.run(names, {"X": x})
-    found = imported(loaded(model.SerializeToString()), {"X": x})
-    values = evaluate(found.document, {"X": x})
+    reading = imported(loaded(model.SerializeToString()), {"X": x})
+    values = evaluate(reading.document, {"X": x})
     for name, due in zip(names, expected, strict=True):
         y = np.asarray(values[name])
         assert (y.dtype, y.shape) == (due.dtype, due.shape), name
         np.testing.assert_allclose(y, due, rtol, atol, err_msg=name)
-    return found
+    return reading
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
@@ -108,8 +108,8 @@ def test_regressors(name: str) -> None:
 
 @pytest.mark.parametrize("name", TREES)
 def test_trees(name: str) -> None:
-    found = require_agreement(exported(TREES[name], data()[1]))
-    assert any("derivatives are 0" in note for note in found.notes)
+    reading = require_agreement(exported(TREES[name], data()[1]))
+    assert any("derivatives are 0" in note for note in reading.notes)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
@@ -140,14 +140,14 @@ def test_outliers() -> None:
 def test_labels_that_are_strings() -> None:
     x, y = data()
     model = exported(LINEAR.LogisticRegression(), np.where(y > 0, "high", "low"))
-    found = imported(loaded(model.SerializeToString()), {"X": x[:7]})
-    values = evaluate(found.document, {"X": x[:7]})
+    reading = imported(loaded(model.SerializeToString()), {"X": x[:7]})
+    values = evaluate(reading.document, {"X": x[:7]})
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     labels, maps = session.run(None, {"X": x[:7]})
     assert ["high", "low"][int(np.asarray(values["output_label"])[0])] == labels[0]
     np.testing.assert_allclose(np.asarray(values["output_probability"])[:, 1], [m["low"] for m in maps], 1e-5)
-    assert any("1 is 'low'" in note for note in found.notes)
-    assert any(note.startswith("ZipMap") for note in found.notes)
+    assert any("1 is 'low'" in note for note in reading.notes)
+    assert any(note.startswith("ZipMap") for note in reading.notes)
 
 
 def alone(op: str, x: Any, version: int = 3, outputs: int = 1, **attrs: Any) -> Any:

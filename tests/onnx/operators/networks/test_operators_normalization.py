@@ -96,9 +96,9 @@ def test_batch_normalization_for_training():
         one = One("BatchNormalization", [x, scale, b, mean, var], {"training_mode": 1, "momentum": 0.75}, version, 3)
         require_agreement(one, 1e-5, 1e-5)
     require_right(one.model, one.given)
-    found = by_tidu(One("BatchNormalization", [x, scale, b, mean, var], {"momentum": 0.75}, 9, 5))
-    require_equal(found[:3], by_tidu(one), "version 9", 1e-6, 1e-6)
-    require_equal(found[3:], [x.mean((0, 2)), x.var((0, 2))], "saved", 1e-5, 1e-6)
+    outputs = by_tidu(One("BatchNormalization", [x, scale, b, mean, var], {"momentum": 0.75}, 9, 5))
+    require_equal(outputs[:3], by_tidu(one), "version 9", 1e-6, 1e-6)
+    require_equal(outputs[3:], [x.mean((0, 2)), x.var((0, 2))], "saved", 1e-5, 1e-6)
 
 
 def test_instance_normalization():
@@ -119,9 +119,9 @@ def test_instance_normalization():
 @pytest.mark.parametrize("groups", [1, 2, 6])
 def test_group_normalization(groups):
     def formula(x, scale, bias):
-        found = normalized(x.reshape(2, groups, -1), (2,), EPSILON).reshape(x.shape)
+        standard = normalized(x.reshape(2, groups, -1), (2,), EPSILON).reshape(x.shape)
         scale, bias = (v if v.size == 6 else v.repeat(6 // groups) for v in (scale, bias))
-        return found * along(scale, x) + along(bias, x)
+        return standard * along(scale, x) + along(bias, x)
 
     for version in (18, 21, NEWEST):
         n = 6 if version >= 21 else groups
@@ -157,11 +157,11 @@ def test_layer_normalization(axis, biased):
 def test_statistics_are_as_exact_as_what_they_are_of():
     """The specification would have those of f64 computed in f32, which onnxruntime does not, either."""
     x, scale = numbers("f8", 3, 64), np.ones(64)
-    (found,) = by_tidu(One("LayerNormalization", [x, scale], {"epsilon": 0.0}))
-    np.testing.assert_allclose(found, normalized(x, (1,), 0.0), rtol=1e-13, atol=1e-13)
+    (standard,) = by_tidu(One("LayerNormalization", [x, scale], {"epsilon": 0.0}))
+    np.testing.assert_allclose(standard, normalized(x, (1,), 0.0), rtol=1e-13, atol=1e-13)
     x = x.astype("f2")  # in which the sum of squares overflows
-    (found,) = by_tidu(One("LayerNormalization", [x * np.float16(100), scale.astype("f2")]))
-    require_equal([found], [normalized(wide(x), (1,), 0.0).astype("f2")], "f2", 0.002, 0.002)
+    (standard,) = by_tidu(One("LayerNormalization", [x * np.float16(100), scale.astype("f2")]))
+    require_equal([standard], [normalized(wide(x), (1,), 0.0).astype("f2")], "f2", 0.002, 0.002)
 
 
 def test_normalization_by_the_root_mean_square():

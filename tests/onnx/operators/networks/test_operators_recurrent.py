@@ -84,8 +84,8 @@ def test_the_batch_may_be_the_first_axis(op: str, direction: str) -> None:
     n_outputs = 3 if op == "LSTM" else 2
     y, *last = by_tidu(One(op, [x, w, r, None, None, h], attrs, 22, n_outputs))
     swapped = [x.swapaxes(0, 1), w, r, None, None, h.swapaxes(0, 1)]
-    found = by_tidu(One(op, swapped, {**attrs, "layout": 1}, 22, n_outputs))
-    require_equal(found, [y.transpose(2, 0, 1, 3), *[s.swapaxes(0, 1) for s in last]], op)
+    outputs = by_tidu(One(op, swapped, {**attrs, "layout": 1}, 22, n_outputs))
+    require_equal(outputs, [y.transpose(2, 0, 1, 3), *[s.swapaxes(0, 1) for s in last]], op)
 
 
 def test_inputs_are_multiplied_before_the_scan() -> None:
