@@ -27,8 +27,8 @@ def run(document, values):
 
 def formula(text, **values):
     """The value of a formula of one output."""
-    (found,) = run(build_formula(text, {k: type_of(v) for k, v in values.items()}), values).values()
-    return found
+    (value,) = run(build_formula(text, {k: type_of(v) for k, v in values.items()}), values).values()
+    return value
 
 
 def traced(function, *values):
@@ -37,25 +37,25 @@ def traced(function, *values):
     types = [type_of(v) for v in values]
     document = trace(lambda x: function(*x), types)
     renamed = {f"x.{k}": v for k, v in enumerate(arrays.values())}
-    (found,) = run(document, renamed).values()
-    return found
+    (value,) = run(document, renamed).values()
+    return value
 
 
 ROUNDINGS = 64
 """As many roundings as may part a traced function's value from NumPy's, which adds up in another order."""
 
 
-def assert_same(found, expected, rtol=None):
+def assert_same(value, expected, rtol=None):
     """Dtype and shape are equal; so are values, but for `ROUNDINGS` units in the last place of the largest of them."""
     expected = np.asarray(expected)
-    assert found.dtype == expected.dtype, (found.dtype, expected.dtype)
-    assert found.shape == expected.shape, (found.shape, expected.shape)
+    assert value.dtype == expected.dtype, (value.dtype, expected.dtype)
+    assert value.shape == expected.shape, (value.shape, expected.shape)
     if expected.dtype.kind not in "fc":
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(value, expected)
         return
     rtol = ROUNDINGS * float(np.finfo(expected.dtype).eps) if rtol is None else rtol
     finite = np.abs(expected[np.isfinite(expected)]).astype(float)
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * finite.max(initial=0.0))
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=rtol * finite.max(initial=0.0))
 
 
 def check(function, *values):
@@ -82,17 +82,17 @@ def of_graph(function, values):
             document = trace(lambda *x: dict(enumerate(function(*x))), *types)
         except TiduError as error:
             return str(error)
-    found = run(document, {str(i.key): v for i, v in zip(document.head.inputs, values, strict=True)})
-    return [found[str(k)] for k in range(len(found))]
+    results = run(document, {str(i.key): v for i, v in zip(document.head.inputs, values, strict=True)})
+    return [results[str(k)] for k in range(len(results))]
 
 
 def compare(function, *values) -> str | None:
     """A traced function gives what NumPy gives, or its refusal is returned. What NumPy refuses is refused."""
-    expected, found = of_numpy(function, values), of_graph(function, values)
-    if isinstance(found, str):
-        assert "\n" not in found
-        return found
+    expected, outcome = of_numpy(function, values), of_graph(function, values)
+    if isinstance(outcome, str):
+        assert "\n" not in outcome
+        return outcome
     assert expected is not None, "NumPy refuses it"
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(outcome, expected, strict=True):
         assert_same(a, b)
     return None

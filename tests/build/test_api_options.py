@@ -61,9 +61,9 @@ def test_every_option_is_an_argument_or_said_where(command):
     names = FUNCTIONS.get(command, [command])
     arguments = {k for name in names for k in inspect.signature(getattr(tidu, name)).parameters}
     arguments |= {*declared_options("writing")} if "save" in names else set()  # which takes those of the format
-    found = cli.get_command(click.Context(cli), command)
-    assert found is not None
-    options = [o.opts[-1].lstrip("-") for o in found.params if isinstance(o, click.Option)]
+    declared = cli.get_command(click.Context(cli), command)
+    assert declared is not None
+    options = [o.opts[-1].lstrip("-") for o in declared.params if isinstance(o, click.Option)]
     for option in options:
         argument = SPELLED.get(option, {}).get(command, option.replace("-", "_"))
         assert argument in arguments or option in ELSEWHERE or option in OF_FILES, f"--{option}"

@@ -46,8 +46,8 @@ def called_with(function, given, data=None):
     """What a function is called with, where each type stands for itself."""
     given = with_data(function, given, data)
     values = {key: x.value if isinstance(x, Static) else str(x) for key, x in given.items()}
-    found = bound(function, arguments_of(function, tree_of(given)), values)
-    return function(*found.args, **found.kwargs)
+    arguments = bound(function, arguments_of(function, tree_of(given)), values)
+    return function(*arguments.args, **arguments.kwargs)
 
 
 def typed(**given):
@@ -83,8 +83,8 @@ def test_a_constant_becomes_what_the_annotation_says_and_may_have_inputs_in_it()
     assert called_with(configured, typed(x="f64[]", config=whole)) == ("f64[]", Config(steps=3, sizes=(4, 5)))
     for order in (("config", "config.rate"), ("config.rate", "config")):
         parts = {"config": whole, "config.rate": parse_type("f64[]")}
-        found = called_with(configured, {"x": parse_type("f64[]"), **{k: parts[k] for k in order}})
-        assert found == ("f64[]", Config("f64[]", 3, sizes=(4, 5)))
+        arguments = called_with(configured, {"x": parse_type("f64[]"), **{k: parts[k] for k in order}})
+        assert arguments == ("f64[]", Config("f64[]", 3, sizes=(4, 5)))
 
 
 def test_structures_are_made_of_annotations():
@@ -109,8 +109,8 @@ def of_a_class(p: Plain | None = None):
 
 def test_other_classes_are_made_by_their_parameters():
     data = {"p": {"rate": 0.5, "layer": {"w": [1]}, "steps": 4}}
-    for found in (called_with(of_a_class, {}, Data(data)), called_with(of_a_class, {"p": Static(data["p"])})):
-        assert isinstance(found, Plain) and isinstance(found.layer, Layer) and found.steps == 4
+    for made in (called_with(of_a_class, {}, Data(data)), called_with(of_a_class, {"p": Static(data["p"])})):
+        assert isinstance(made, Plain) and isinstance(made.layer, Layer) and made.steps == 4
     assert called_with(of_a_class, {}, Data(data)).layer == Layer("f64[1]")
     with pytest.raises(TiduError, match=r"Plain: .*'other'"):
         called_with(of_a_class, typed(p__other="f64[]"))
@@ -129,9 +129,9 @@ def test_other_classes_are_made_by_their_parameters():
     ],
 )
 def test_what_does_not_fit(function, given, message):
-    with pytest.raises(TiduError) as found:
+    with pytest.raises(TiduError) as refusal:
         called_with(function, {k: x if isinstance(x, Static) else parse_type(x) for k, x in given.items()})
-    assert message in str(found.value) and "\n" not in str(found.value)
+    assert message in str(refusal.value) and "\n" not in str(refusal.value)
 
 
 # Data.
@@ -178,14 +178,14 @@ def hinted(x, n: int, ratio: float = 1, steps=3, mode="a", flag=False, shape=(1,
 )  # fmt: skip
 def test_what_a_value_says(value, expected):
     (name,) = value
-    found = called_with(hinted, {}, Data({"x": 1.0, "n": 1, **value}))[name]
-    assert found == expected and type(found) is type(expected)
+    said = called_with(hinted, {}, Data({"x": 1.0, "n": 1, **value}))[name]
+    assert said == expected and type(said) is type(expected)
 
 
 def test_what_is_given_wins_over_data():
     data = {"config": {"rate": 1, "steps": 4, "mode": "exp"}, "x": [1, 2]}
-    found = called_with(configured, typed(config__rate="f32[]", x="f32[2]"), Data(data))
-    assert found == ("f32[2]", Config("f32[]", 4, "exp"))
+    arguments = called_with(configured, typed(config__rate="f32[]", x="f32[2]"), Data(data))
+    assert arguments == ("f32[2]", Config("f32[]", 4, "exp"))
     assert called_with(configured, {"config": Static({})}, Data(data)) == ("f64[2]", Config())
 
 
@@ -243,8 +243,8 @@ def test_a_built_function_gives_what_the_function_gives(tmp_path_factory, tree):
     values = evaluate(document.head, read_values(data, "v", {key: i.type for key, i in document.inputs.items()}))
     space: dict[str, Any] = {}
     exec(TOTAL, space)
-    (found,) = values.values()
-    np.testing.assert_allclose(found, space["total"](with_arrays(tree), 1.5), rtol=1e-12)
+    (total,) = values.values()
+    np.testing.assert_allclose(total, space["total"](with_arrays(tree), 1.5), rtol=1e-12)
 
 
 # In Python.

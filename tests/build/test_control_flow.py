@@ -58,9 +58,9 @@ def mapped(f, tree):
 
 
 def leaves(tree):
-    found: list[Any] = []
-    mapped(found.append, tree)
-    return found
+    parts: list[Any] = []
+    mapped(parts.append, tree)
+    return parts
 
 
 def unrolled(f, init, xs, n, reverse):
@@ -106,11 +106,11 @@ def test_a_scan_is_the_loop(init, row, n, reverse):
 
 def both(f, *types, **values):
     """The value of a function, which is the same traced and plain."""
-    found = tidu.evaluate(tidu.trace(f, *types), values)
+    results = tidu.evaluate(tidu.trace(f, *types), values)
     expected = f(*values.values())
     for k, leaf in enumerate(leaves(expected)):
-        np.testing.assert_allclose(list(found.values())[k], leaf, rtol=1e-13)
-        assert list(found.values())[k].dtype == np.asarray(leaf).dtype
+        np.testing.assert_allclose(list(results.values())[k], leaf, rtol=1e-13)
+        assert list(results.values())[k].dtype == np.asarray(leaf).dtype
     return expected
 
 
@@ -156,8 +156,8 @@ def test_numbers_of_branches_give_way():
     def f(x):
         return tidu.cond(x > 0, lambda: x, lambda: 0), tidu.cond(x > 0, lambda: 1, lambda: 2.5)
 
-    found = tidu.evaluate(tidu.trace(f, "f32[]"), x=np.float32(-1))
-    assert [y.dtype.name for y in found.values()] == ["float32", "float64"] and [*found.values()] == [0, 2.5]
+    results = tidu.evaluate(tidu.trace(f, "f32[]"), x=np.float32(-1))
+    assert [y.dtype.name for y in results.values()] == ["float32", "float64"] and [*results.values()] == [0, 2.5]
 
 
 def test_what_a_branch_computes_of_outside_is_computed_in_it():
@@ -233,9 +233,9 @@ def test_numbers_give_way(init, body, due):
     if init is True:
         body = lambda c, x: c == (x > 9)  # noqa: E731  # Python's ~True is a number
     xs = np.array([1.5, 2.5], np.float32)
-    found = tidu.evaluate(tidu.trace(f, "f32[2]"), xs=xs)["y"]
-    assert found.dtype == f(xs).dtype == due
-    np.testing.assert_allclose(found, f(xs), rtol=1e-6)
+    carry = tidu.evaluate(tidu.trace(f, "f32[2]"), xs=xs)["y"]
+    assert carry.dtype == f(xs).dtype == due
+    np.testing.assert_allclose(carry, f(xs), rtol=1e-6)
 
 
 def test_no_steps():

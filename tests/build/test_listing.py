@@ -64,10 +64,10 @@ ATTRIBUTES = re.findall(
 
 
 def available(name: str) -> bool:
-    found = NAMESPACE
+    member = NAMESPACE
     try:
         for part in name.split("."):
-            found = getattr(found, part)
+            member = getattr(member, part)
     except AttributeError:
         return False
     return True
@@ -110,8 +110,8 @@ def test_the_advice_for_lookups_works() -> None:
     table, i = np.array([5.0, 6.0, 7.0]), np.array([2, 0])
     with pytest.raises(TiduError, match=r"write np.array\(table, like=i\)\[i\]"):
         trace(lambda i: table[i], i)
-    (found,) = run(trace(lambda i: np.array(table, like=i)[i] + np.zeros(2, like=i), i), {"i": i}).values()
-    assert_same(found, table[i])
+    (value,) = run(trace(lambda i: np.array(table, like=i)[i] + np.zeros(2, like=i), i), {"i": i}).values()
+    assert_same(value, table[i])
 
 
 def test_a_model_in_the_array_api() -> None:
@@ -123,9 +123,9 @@ def test_a_model_in_the_array_api() -> None:
         return xp.linalg.vector_norm(xp.concat([xp.asin(x), xp.zeros(2), wave * xp.sum(xp.pow(x, 2))])) + xp.pi
 
     x = np.linspace(-0.5, 0.5, 3)
-    (found,) = run(trace(model, x), {"x": x}).values()
+    (value,) = run(trace(model, x), {"x": x}).values()
     wave = np.fft.fftshift(np.fft.fftfreq(5))
-    assert_same(found, np.linalg.norm([*np.arcsin(x), 0, 0, *(wave * np.sum(x**2))]) + np.pi)
+    assert_same(value, np.linalg.norm([*np.arcsin(x), 0, 0, *(wave * np.sum(x**2))]) + np.pi)
 
 
 # The lists of docs/build.md.

@@ -73,10 +73,10 @@ FROM_THE_INSIDE = re.compile(r"has no attribute|object is not|argument of type|m
 
 
 def function_of(name):
-    found: Any = tidu_cli
+    member: Any = tidu_cli
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        member = getattr(member, part)
+    return member
 
 
 def called(name, parameter, value):
@@ -164,9 +164,9 @@ def test_what_is_no_document_is_told_what_to_write(name, value, words):
     ],
 )  # fmt: skip
 def test_words(call, kind, words):
-    with pytest.raises(kind, match=words) as found:
+    with pytest.raises(kind, match=words) as refusal:
         call()
-    assert kind is not ArgumentError or isinstance(found.value, TypeError)
+    assert kind is not ArgumentError or isinstance(refusal.value, TypeError)
 
 
 def test_keys_may_be_in_any_collection():

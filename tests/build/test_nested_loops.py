@@ -89,8 +89,8 @@ def traced(program: Program, loops: Any) -> Any:
     return tidu.trace(lambda x, z: np.sin(value(program, (x, z), loops) * x) * z, "f64[]", "f64[]")
 
 
-def same(found: Any, expected: Any, at: dict[str, float]) -> None:
-    values = [tidu.evaluate(d, at) for d in (found, expected)]
+def same(document: Any, expected: Any, at: dict[str, float]) -> None:
+    values = [tidu.evaluate(d, at) for d in (document, expected)]
     assert values[0].keys() == values[1].keys()
     for key, y in values[1].items():
         assert values[0][key] == pytest.approx(y, rel=1e-9, abs=1e-11), key
@@ -99,9 +99,9 @@ def same(found: Any, expected: Any, at: dict[str, float]) -> None:
 @given(program=PROGRAM, x=NUMBER, y=NUMBER)
 @settings(max_examples=examples(25, check=12), deadline=None)
 def test_loops_in_loops_are_as_if_unrolled(program, x, y):
-    found, expected = traced(program, tidu), traced(program, Unrolled)
+    document, expected = traced(program, tidu), traced(program, Unrolled)
     at = {"x": x, "z": y}
-    assert tidu.evaluate(found, at)["y"] == pytest.approx(tidu.evaluate(expected, at)["y"], rel=1e-12, abs=1e-14)
+    assert tidu.evaluate(document, at)["y"] == pytest.approx(tidu.evaluate(expected, at)["y"], rel=1e-12, abs=1e-14)
     plain = np.sin(value(program, (np.float64(x), np.float64(y)), tidu) * x) * y
     assert plain == pytest.approx(tidu.evaluate(expected, at)["y"], rel=1e-12, abs=1e-14)
     moves = {"x@1": 0.6, "z@1": -1.3, "x@2": 0.9}
@@ -109,10 +109,10 @@ def test_loops_in_loops_are_as_if_unrolled(program, x, y):
         lambda d: tidu.jvp(d, ["x", "z"]),
         lambda d: tidu.materialize(tidu.linearize(tidu.linearize(d, ["x", "z"]), "x")),
     ):
-        same(derive(found), derive(expected), at | moves)
+        same(derive(document), derive(expected), at | moves)
     if "while" not in str(program):
         for derive in (lambda d: tidu.grad(d, ["x", "z"]), lambda d: tidu.hvp(d, "x")):
-            same(derive(found), derive(expected), at | moves)
+            same(derive(document), derive(expected), at | moves)
 
 
 def test_a_carry_times_zero_is_zero():

@@ -46,8 +46,8 @@ def test_a_field_is_taken_once() -> None:
 
 def test_gradients() -> None:
     gradient = tidu_cli.grad(built("sum(p.y ** 2) * p.x", "{x: f64[], y: f64[3], n: i32[]}"), "p")
-    found = tidu_cli.evaluate(gradient, p={"x": 2.0, "y": [1.0, 2.0, 3.0], "n": 1})["p@-1"]
-    assert found["x"] == 14 and found["y"].tolist() == [4, 8, 12] and found["n"] == 0
+    cotangent = tidu_cli.evaluate(gradient, p={"x": 2.0, "y": [1.0, 2.0, 3.0], "n": 1})["p@-1"]
+    assert cotangent["x"] == 14 and cotangent["y"].tolist() == [4, 8, 12] and cotangent["n"] == 0
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_functions() -> None:
         a, inner = p.q
         return {"loss": (a * w).sum() * p["x"] + inner.a, "y": np.sin(p.y)}
 
-    found = tidu_cli.evaluate(tidu_cli.trace(loss, p=P, w="f64[2]"), p=AT, w=[1.0, 2.0])
-    assert found["loss"] == 14 * 2 + 6 and found["y"].tolist() == np.sin([1.0, 2.0, 3.0]).tolist()
+    results = tidu_cli.evaluate(tidu_cli.trace(loss, p=P, w="f64[2]"), p=AT, w=[1.0, 2.0])
+    assert results["loss"] == 14 * 2 + 6 and results["y"].tolist() == np.sin([1.0, 2.0, 3.0]).tolist()
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ def unrolled(turns: int, before: int = 5) -> Any:
     return trace(function, "f64[]").head
 
 
-@pytest.mark.parametrize(("turns", "found"), [(1001, (1001, 4)), (5000, (5000, 4)), (1000, None), (3, None)])
-def test_a_loop_is_found_with_its_length(turns: int, found: tuple[int, int] | None) -> None:
-    assert repetition(unrolled(turns)) == found
+@pytest.mark.parametrize(("turns", "loop"), [(1001, (1001, 4)), (5000, (5000, 4)), (1000, None), (3, None)])
+def test_a_loop_is_found_with_its_length(turns: int, loop: tuple[int, int] | None) -> None:
+    assert repetition(unrolled(turns)) == loop
 
 
 def test_graphs_without_one() -> None:

@@ -257,10 +257,10 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusal(name):
     type_, message = REFUSED[name]
-    with pytest.raises(TiduError) as found:
+    with pytest.raises(TiduError) as refusal:
         build(name, x=type_)
-    assert message in str(found.value)
-    assert "\n" not in str(found.value)
+    assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.usefixtures("model")
@@ -325,9 +325,9 @@ def test_an_interrupt_is_nobodys_error():
 def test_files_that_do_not_run(tmp_path, monkeypatch, source, message):
     (tmp_path / "model.py").write_bytes(source)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TiduError) as found:
+    with pytest.raises(TiduError) as refusal:
         build("f", x="f64[]")
-    assert message in str(found.value) and "\n" not in str(found.value)
+    assert message in str(refusal.value) and "\n" not in str(refusal.value)
 
 
 def test_a_file_does_not_stand_in_for_pythons(tmp_path, monkeypatch):

@@ -37,8 +37,8 @@ def keys(document: Any) -> tuple[list[str], list[str]]:
 def close(function: Callable[..., Any], *args: Any) -> None:
     """The values of a function by tidu are those of JAX."""
     names = [f"x{k}" for k in range(len(args))]
-    found = tidu_cli.evaluate(from_jax(function, *args, names=names), dict(zip(names, args, strict=True)))
-    for ours, theirs in zip(found.values(), jax.tree.leaves(function(*args)), strict=True):
+    results = tidu_cli.evaluate(from_jax(function, *args, names=names), dict(zip(names, args, strict=True)))
+    for ours, theirs in zip(results.values(), jax.tree.leaves(function(*args)), strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
 

@@ -15,13 +15,13 @@ TABLE = re.compile(r"\A# Differences to JAX\n.*?^(TABLE|\|.*?)\n(?=\n)", flags=r
 
 def test_the_page_has_the_table() -> None:
     text = PAGE.read_text()
-    found = TABLE.search(text)
-    assert found is not None
+    table = TABLE.search(text)
+    assert table is not None
     if os.environ.get("TIDU_RENEW") == "1":
-        PAGE.write_text(text[: found.start(1)] + to_markdown() + text[found.end(1) :])
+        PAGE.write_text(text[: table.start(1)] + to_markdown() + text[table.end(1) :])
         return
-    assert found[1] == to_markdown()
-    assert f"JAX {COMPARED_WITH}" in found[0]
+    assert table[1] == to_markdown()
+    assert f"JAX {COMPARED_WITH}" in table[0]
 
 
 def test_the_table_is_about_primitives_that_there_are() -> None:

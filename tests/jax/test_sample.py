@@ -27,6 +27,6 @@ def test_values_of_functions_of_jax(jax: Any) -> None:
         run = compiled(lambda given, of=of: [leaves(f.function(*xs)) for f, xs in zip(of, given, strict=True)])
         for (name, function), due in zip(some.items(), run([f.arguments for f in of]), strict=True):
             given = {str(k): x for k, x in enumerate(function.arguments)}
-            found = list(tidu_cli.evaluate(function.from_jaxpr(), given).values())
-            told = differences({"value": [np.asarray(y) for y in due]}, {"value": found}, function.tolerance)
+            values = list(tidu_cli.evaluate(function.from_jaxpr(), given).values())
+            told = differences({"value": [np.asarray(y) for y in due]}, {"value": values}, function.tolerance)
             assert not told, f"{name}: {told}"

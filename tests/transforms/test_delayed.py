@@ -190,8 +190,8 @@ def test_the_gradient_by_one_input_computes_nothing_for_another() -> None:
 
     doc = materialize(transpose(linearize(function("f", {"x": "f64[]", "y": "f64[]"}, body), [X])))
     calls: list[str] = []
-    (found,) = compile_graph(doc.head, counted(BUILTIN, calls)).run(
+    (cotangent,) = compile_graph(doc.head, counted(BUILTIN, calls)).run(
         {X: np.array(0.3), Y: np.array(0.2), key("y@-1"): np.array(1.0)}
     )
     assert sorted(set(calls)) == ["cos", "mul", "sin"] and calls.count("sin") == 20 and calls.count("cos") == 1
-    assert np.isfinite(found)
+    assert np.isfinite(cotangent)

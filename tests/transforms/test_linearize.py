@@ -176,8 +176,8 @@ def test_an_output_that_is_an_input() -> None:
     doc = linearize(function("f", {"x": "f64[]"}, lambda x: {"same": x, "y": x * x}), [X])
     assert ports(doc.head)[1]["same@1"] == 0
     back = transpose(doc)
-    found = evaluate(back, {X: 3.0, key("same@-1"): 10.0, key("y@-1"): 1.0})
-    assert found == {key("x@-1"): 16.0}
+    cotangents = evaluate(back, {X: 3.0, key("same@-1"): 10.0, key("y@-1"): 1.0})
+    assert cotangents == {key("x@-1"): 16.0}
     only = transpose(linearize(function("f", {"x": "f64[]"}, lambda x: x), [X]))
     assert ports(only.head) == (["y@-1"], {"x@-1": 0})
     assert only.head.n_nodes == 0
@@ -423,12 +423,12 @@ def test_a_primitive_of_two_results() -> None:
     at = {X: 0.3, Y: -0.8}
     forward = linearize(f, [X, Y], primitives=primitives)
     assert forward.head.case(1).op == "rotate" and forward.head.firsts[2] == 5
-    found = evaluate(forward, at | {key("x@1"): 2.0, key("y@1"): 0.0}, primitives=primitives)
+    tangents = evaluate(forward, at | {key("x@1"): 2.0, key("y@1"): 0.0}, primitives=primitives)
     s, c = float(evaluate(function("s", {"x": "f64[]"}, sin), at)[Y]), 0.955336489125606
-    assert found == pytest.approx({key("p@1"): 4 * s * c, key("q@1"): 2 * c})  # p = sin² x - y²
+    assert tangents == pytest.approx({key("p@1"): 4 * s * c, key("q@1"): 2 * c})  # p = sin² x - y²
     back = transpose(forward, primitives=primitives)
-    found = evaluate(back, at | {key("p@-1"): 1.0, key("q@-1"): 0.0}, primitives=primitives)
-    assert found == pytest.approx({key("x@-1"): 2 * s * c, key("y@-1"): 1.6})
+    cotangents = evaluate(back, at | {key("p@-1"): 1.0, key("q@-1"): 0.0}, primitives=primitives)
+    assert cotangents == pytest.approx({key("x@-1"): 2 * s * c, key("y@-1"): 1.6})
     second = linearize(back, [X, Y], primitives=primitives)
     given = {key("p@-1"): 1.0, key("q@-1"): 0.0, key("x@2"): 1.0, key("y@2"): 1.0}
     expected = {key("x@-1@2"): 2 * (c * c - s * s), key("y@-1@2"): -2.0}

@@ -35,13 +35,13 @@ def blocks_one_by_one(linear: Document, values: dict[Key, object]) -> dict[str, 
             units[declared.key][k] = 1
             shaped = {i.key: units[i.key].reshape(i.type.shape) for i in inputs}
             columns[declared.key].append(evaluate(linear, {**values, **shaped}))
-    found: dict[str, object] = {}
+    blocks: dict[str, object] = {}
     for output in outputs:
         for declared in inputs:
             images = [np.asarray(c[output.key], float) for c in columns[declared.key]]
             stacked = np.stack(images, axis=-1) if images else np.zeros((*output.type.shape, 0))
-            found[f"{output.key.name}/{declared.key.name}"] = stacked.reshape((*output.type.shape, *declared.type.shape))
-    return found
+            blocks[f"{output.key.name}/{declared.key.name}"] = stacked.reshape((*output.type.shape, *declared.type.shape))
+    return blocks
 
 
 def real(document: Document) -> bool:
@@ -86,8 +86,8 @@ def test_the_hessian_of_several_inputs_has_a_block_for_any_two() -> None:
     second = matrix(linearize(transpose(linearize(document, [x, y])), [x, y]))
     f = output.key.name
     assert [str(o.key) for o in second.head.outputs] == [f"{f}/x/x", f"{f}/x/y", f"{f}/y/x", f"{f}/y/y"]
-    found = evaluate(second, {x: 1.5, y: -0.5, output.key.cotangent(1): 1.0})
-    assert [float(v) for v in found.values()] == [1200 * 1.5**2 - 400 * -0.5 + 2, -400 * 1.5, -400 * 1.5, 200]
+    blocks = evaluate(second, {x: 1.5, y: -0.5, output.key.cotangent(1): 1.0})
+    assert [float(v) for v in blocks.values()] == [1200 * 1.5**2 - 400 * -0.5 + 2, -400 * 1.5, -400 * 1.5, 200]
 
 
 def test_reverse_over_reverse_gives_the_hessian_by_rows() -> None:
@@ -127,8 +127,8 @@ def test_a_holomorphic_function_has_a_complex_matrix() -> None:
     linear = linearize(document, [Key("z")], outputs=[Key("square")])
     z = 1.5 - 0.5j
     for head in (linear, transpose(linear)):
-        found = evaluate(matrix(head, holomorphic=True), {Key("z"): z, Key("w"): 0j})
-        assert list(found.values()) == [2 * z]
+        blocks = evaluate(matrix(head, holomorphic=True), {Key("z"): z, Key("w"): 0j})
+        assert list(blocks.values()) == [2 * z]
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -38,9 +38,9 @@ def run(doc: Document, values: dict[Key, object]) -> dict[str, object]:
 
 
 def test_a_block_for_each_array_of_input_and_output() -> None:
-    found = jacobian(SEGMENT, [S]).document
-    assert names(found) == [f"{y}/s.{x}" for y in ("length", "middle.x", "middle.y") for x in POINTS]
-    values = list(run(found, AT).values())
+    document = jacobian(SEGMENT, [S]).document
+    assert names(document) == [f"{y}/s.{x}" for y in ("length", "middle.x", "middle.y") for x in POINTS]
+    values = list(run(document, AT).values())
     assert np.allclose(values[:4], [-0.6, -0.8, 0.6, 0.8], rtol=0, atol=1e-15)
     assert values[4:] == [0.5, 0, 0.5, 0, 0, 0.5, 0, 0.5]
 
@@ -52,30 +52,30 @@ def test_a_field_that_is_left_out_has_null_blocks() -> None:
     document = function("f", {"x": "f64[2]", "c": "f64[]"}, body)
     linear = linearize(document, [key("x")])
     for head in (linear, transpose(linear)):
-        found = {str(o.key): (str(o.type), o.value is None) for o in matrix(head).head.outputs}
-        assert found["y.a/x"] == ("f64[2,2]", False)
-        assert head is not linear or found["y.b/x"] == ("f64[2]", True)
+        outputs = {str(o.key): (str(o.type), o.value is None) for o in matrix(head).head.outputs}
+        assert outputs["y.a/x"] == ("f64[2,2]", False)
+        assert head is not linear or outputs["y.b/x"] == ("f64[2]", True)
     assert np.array_equal(run(matrix(linear), {key("x"): [0.0, 1.0], key("c"): 1.0})["y.a/x"], np.diag(np.cos([0.0, 1.0])))
 
 
 def test_no_record_is_made_where_only_its_arrays_are_wanted() -> None:
-    found = matrix(linearize(SEGMENT, [S], outputs=[MIDDLE])).head
-    ops = [found.case(n).op for n in range(found.n_nodes)]
+    graph = matrix(linearize(SEGMENT, [S], outputs=[MIDDLE])).head
+    ops = [graph.case(n).op for n in range(graph.n_nodes)]
     assert "field" in ops and ops.count("record") == 3  # the units: of the segment and its two points
 
 
 def test_record_types_of_batches_are_spelled_out() -> None:
     """A declared type with other shapes would lie."""
-    found = matrix(linearize(SEGMENT, [S])).head
-    types = [t for n in range(found.n_nodes) for t in found.case(n).results if isinstance(t, RecordType)]
+    graph = matrix(linearize(SEGMENT, [S])).head
+    types = [t for n in range(graph.n_nodes) for t in graph.case(n).results if isinstance(t, RecordType)]
     assert types and all(t.tangent or not t.name for t in types)
     assert {str(t) for t in types} >= {"Point{x: f64[4], y: f64[4]}"}
 
 
 def test_hessians_have_a_block_for_any_two_arrays() -> None:
-    found = hessian(SEGMENT, [S], [LENGTH]).document
-    assert names(found) == [f"length/s.{x}/s.{z}" for x in POINTS for z in POINTS]
-    h = np.reshape(list(run(found, AT).values()), (4, 4))
+    document = hessian(SEGMENT, [S], [LENGTH]).document
+    assert names(document) == [f"length/s.{x}/s.{z}" for x in POINTS for z in POINTS]
+    h = np.reshape(list(run(document, AT).values()), (4, 4))
     d = np.array([-3.0, -4.0, 3.0, 4.0]) / 5
     projection = np.kron([[1, -1], [-1, 1]], np.eye(2)) / 5
     assert np.allclose(h, projection - np.outer(d, d) / 5, rtol=0, atol=1e-15)
@@ -83,8 +83,8 @@ def test_hessians_have_a_block_for_any_two_arrays() -> None:
 
 def test_gradients_and_products_are_records() -> None:
     gradient = grad(SEGMENT, [S], [LENGTH]).document
-    (found,) = run(gradient, AT).values()
-    assert np.allclose(np.ravel(found), [-0.6, -0.8, 0.6, 0.8], rtol=0, atol=1e-15)
+    (cotangent,) = run(gradient, AT).values()
+    assert np.allclose(np.ravel(cotangent), [-0.6, -0.8, 0.6, 0.8], rtol=0, atol=1e-15)
     v = ((1.0, 0.0), (0.0, 0.0))
     (product,) = run(hvp(SEGMENT, [S], [LENGTH]).document, AT | {S.tangent(2): v}).values()
     assert np.allclose(np.ravel(product), [0.128, -0.096, -0.128, 0.096], rtol=0, atol=1e-15)
@@ -109,9 +109,9 @@ def test_times_are_counted() -> None:
     linear = linearize(function("f", {"t": "datetime[ms][2]", "d": "duration[h][2]"}, body), [key("d")])
     values = {key("t"): np.array([5, 7]), key("d"): np.array([1.0, 2.0])}
     for head in (linear, transpose(linear)):
-        found = matrix(head)
-        assert [str(o.type) for o in found.head.outputs] == ["f64[2,2]"]
-        assert np.array_equal(run(found, values)["y/d"], np.diag([-3600.0, -3600.0]))
+        derived = matrix(head)
+        assert [str(o.type) for o in derived.head.outputs] == ["f64[2,2]"]
+        assert np.array_equal(run(derived, values)["y/d"], np.diag([-3600.0, -3600.0]))
 
 
 def test_names_that_clash_are_refused() -> None:
@@ -137,14 +137,14 @@ def test_derivatives_by_one_number_and_of_one_number() -> None:
 
 def test_the_derivative_by_a_time_is_per_unit() -> None:
     document = function("f", {"d": "duration[h][]"}, lambda d: sin(d.sketch.apply("convert_element_type", d, new_dtype="f64")))
-    found = derivative(document, [key("d")], order=2).document
-    assert run(found, {key("d"): 1.0}) == {"y@1@2": -np.sin(1.0)}
+    second = derivative(document, [key("d")], order=2).document
+    assert run(second, {key("d"): 1.0}) == {"y@1@2": -np.sin(1.0)}
 
 
 def test_types_of_records_may_nest() -> None:
     inner = parse_value_type("({a: f64[2]}, f64[])")
     document = function("f", {"p": str(inner)}, lambda p: {"q": p, "y": sin(field(p, "1"))})
-    found = jacobian(document, [key("p")]).document
-    assert names(found) == ["q.0.a/p.0.a", "q.0.a/p.1", "q.1/p.0.a", "q.1/p.1", "y/p.0.a", "y/p.1"]
-    values = run(found, {key("p"): ((np.array([1.0, 2.0]),), 0.0)})
+    derived = jacobian(document, [key("p")]).document
+    assert names(derived) == ["q.0.a/p.0.a", "q.0.a/p.1", "q.1/p.0.a", "q.1/p.1", "y/p.0.a", "y/p.1"]
+    values = run(derived, {key("p"): ((np.array([1.0, 2.0]),), 0.0)})
     assert np.array_equal(values["q.0.a/p.0.a"], np.eye(2)) and values["y/p.1"] == 1

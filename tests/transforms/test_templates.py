@@ -25,17 +25,17 @@ def gradient(document: Document) -> bytes:
 
 
 def test_a_second_document_with_the_same_cases_records_nothing() -> None:
-    found = format_document(transpose(linearize(example(), [key("x")])), "msgpack")
+    written = format_document(transpose(linearize(example(), [key("x")])), "msgpack")
     with patch.object(templates, "Trace", side_effect=AssertionError("a rule is called again")):
-        assert format_document(transpose(linearize(example(), [key("x")])), "msgpack") == found
+        assert format_document(transpose(linearize(example(), [key("x")])), "msgpack") == written
 
 
 def test_how_many_are_kept_makes_no_difference() -> None:
-    found = gradient(example())
+    expected = gradient(example())
     with patch.object(templates, "KEPT", 1):
-        assert gradient(example()) == found
+        assert gradient(example()) == expected
     with patch.object(templates, "KEPT_NODES", -1):
-        assert gradient(example()) == found
+        assert gradient(example()) == expected
 
 
 def test_another_rule_makes_another_template() -> None:

@@ -168,8 +168,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda t: t[:30])
 def test_refusal(text):
-    with pytest.raises(TiduError) as found:
+    with pytest.raises(TiduError) as refusal:
         build_formula(text, {"x": parse_type("f64[2]")})
-    message = str(found.value)
+    message = str(refusal.value)
     assert message.startswith("formula") and "\n" not in message
     assert REFUSED[text] in message

@@ -68,9 +68,9 @@ def test_what_is_written_reads_as_the_same(first: str, second: str, dtype: str) 
     read = build_formula(formula_of(document), types)
     for x, y in ((0.3, 1.7), (-2.0, 0.0), (np.inf, -0.0)):
         at = np.dtype({"f64": "f8", "f32": "f4", "c128": "c16"}[dtype]).type
-        expected, found = values(document, at(x), at(y)), values(read, at(x), at(y))
+        expected, reread = values(document, at(x), at(y)), values(read, at(x), at(y))
         for key, value in expected.items():
-            np.testing.assert_array_equal(found[key], value)
+            np.testing.assert_array_equal(reread[key], value)
 
 
 def test_a_gradient() -> None:

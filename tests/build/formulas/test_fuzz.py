@@ -299,8 +299,8 @@ def test_values_are_numpys(problem: tuple[str, dict[str, np.ndarray]]) -> None:
         assert "of 0 axes" in refused  # NumPy's reductions of numbers take axis 0, too
         return
     document = build_formula(text, {k: type_of(v) for k, v in values.items()})
-    (found,) = run(document, values).values()
-    assert_same(found, expected)
+    (value,) = run(document, values).values()
+    assert_same(value, expected)
 
 
 def build_or_refuse_with(text: str, values: dict[str, np.ndarray]) -> str | None:

@@ -109,19 +109,19 @@ def test_a_rank_has_no_derivative():
 
 def test_real_eigenvalues_are_complex_numbers():
     """Which dtype NumPy gives depends on the values."""
-    found = traced(np.linalg.eigvals, S[0])
-    assert found.dtype == complex
-    np.testing.assert_allclose(np.sort(found.real), np.linalg.eigvalsh(S[0]), 1e-12)
-    assert not found.imag.any()
+    eigenvalues = traced(np.linalg.eigvals, S[0])
+    assert eigenvalues.dtype == complex
+    np.testing.assert_allclose(np.sort(eigenvalues.real), np.linalg.eigvalsh(S[0]), 1e-12)
+    assert not eigenvalues.imag.any()
 
 
 def test_what_lapack_refuses_is_nan():
     x = np.full((2, 3, 3), np.nan)
     x[1] = np.eye(3)
     for function in (np.linalg.svdvals, np.linalg.eigvalsh, np.linalg.eigvals, np.linalg.pinv):
-        found = traced(function, x)
-        assert np.isnan(found[0]).all()
-        np.testing.assert_allclose(found[1], function(x[1]))
+        values = traced(function, x)
+        assert np.isnan(values[0]).all()
+        np.testing.assert_allclose(values[1], function(x[1]))
 
 
 @pytest.mark.parametrize(

@@ -283,8 +283,8 @@ def indexed(draw):
 def test_indexing(case):
     shape, index = case
     x = np.arange(float(np.prod(shape))).reshape(shape)
-    found = x[index]
-    if isinstance(found, np.ndarray) or np.isscalar(found):
+    part = x[index]
+    if isinstance(part, np.ndarray) or np.isscalar(part):
         check(lambda a: a[index], x)
 
 
@@ -419,15 +419,15 @@ def test_derivatives_of_sinc_keep_their_digits_near_zero():
     for n in range(6):
         expected = np.pi**n * np.cos(np.pi * np.outer(x, t) + n * np.pi / 2) @ (weights * t**n)
         tangents = {f"x@{p}": np.ones_like(x) for p in range(1, n + 1)}
-        (found,) = tidu.evaluate(document, {"x": x, **tangents}).values()
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.pi**n)
+        (values,) = tidu.evaluate(document, {"x": x, **tangents}).values()
+        np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12 * np.pi**n)
         document = tidu.linearize(document, "x")
 
 
 def test_logaddexp_has_all_derivatives_where_its_operands_are_equal():
     document = tidu.trace(lambda x: np.logaddexp(x, 1.0), "f64[]")
-    found = [float(tidu.evaluate(tidu.derivative(document, "x", order=n), x=1.0)["y" + "@1@2@3@4"[: 2 * n]]) for n in (1, 2, 3, 4)]
-    np.testing.assert_allclose(found, [1 / 2, 1 / 4, 0, -1 / 8], atol=1e-15)
+    slopes = [float(tidu.evaluate(tidu.derivative(document, "x", order=n), x=1.0)["y" + "@1@2@3@4"[: 2 * n]]) for n in (1, 2, 3, 4)]
+    np.testing.assert_allclose(slopes, [1 / 2, 1 / 4, 0, -1 / 8], atol=1e-15)
 
 
 def test_a_loop_of_1000_steps():

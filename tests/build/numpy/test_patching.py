@@ -42,29 +42,29 @@ def test_names_are_what_they_were_after_errors_and_traces_within_traces():
 
 
 def test_other_threads_have_numpys_own_arrays():
-    found: list[type] = []
+    types: list[type] = []
 
     def function(x):
-        thread = threading.Thread(target=lambda: found.append(type(np.zeros(3))))
+        thread = threading.Thread(target=lambda: types.append(type(np.zeros(3))))
         thread.start()
         thread.join()
         return x
 
     trace(function, x="f64[3]")
-    assert found == [np.ndarray]
+    assert types == [np.ndarray]
 
 
 def test_code_of_packages_has_numpys_own_arrays():
     import scipy.stats  # whose code makes arrays
 
-    found: list[Any] = []
+    ranks: list[Any] = []
 
     def function(x):
-        found.append(scipy.stats.rankdata([3.0, 1.0]))
+        ranks.append(scipy.stats.rankdata([3.0, 1.0]))
         return x
 
     trace(function, x="f64[3]")
-    assert type(found[0]) is np.ndarray
+    assert type(ranks[0]) is np.ndarray
 
 
 def test_functions_and_constants_of_files(tmp_path, monkeypatch):

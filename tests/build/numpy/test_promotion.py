@@ -231,11 +231,11 @@ OF_COPYTO = "np.nan_to_num(a, nan=b)"
 
 
 def refusals(call: Call, *, formula: bool) -> list[Refused]:
-    found = [r for r in REFUSED if re.fullmatch(r.call, call.text)]
+    refused = [r for r in REFUSED if re.fullmatch(r.call, call.text)]
     if call.text in (*OF_NUMPYS_DISPATCH, OF_COPYTO) and not formula:
         words = "needs the value of an array|np.copyto cannot be traced"
-        found.append(Refused("", lambda a, b, result: not traced(a) and (call.text != OF_COPYTO or result.kind in "fc"), words))
-    return found
+        refused.append(Refused("", lambda a, b, result: not traced(a) and (call.text != OF_COPYTO or result.kind in "fc"), words))
+    return refused
 
 
 def constants(shape: Shape, *, scalars: bool) -> Iterator[object]:
@@ -289,14 +289,14 @@ def check(call: Call, cases: Iterator[tuple[Any, Any]], apply: Apply, *, formula
         if not expected:
             continue  # the gradient of a number
         accepted += 1
-        found, message = outcome(apply, a, b, len(expected))
+        ours, message = outcome(apply, a, b, len(expected))
         refused = [k for k, r in enumerate(listed) if r.when(a, b, expected[0][0])]
         if refused:
             told = {k for k in refused if re.search(listed[k].words, message)}
-            assert found is None and told, (a, b, found, message)
+            assert ours is None and told, (a, b, ours, message)
             met |= told
         else:
-            assert found == expected, (a, b, message)
+            assert ours == expected, (a, b, message)
     assert accepted >= 3, "NumPy takes hardly any of these operands"
     assert met == set(range(len(listed))), "some of what is listed as refused never occurs"
 

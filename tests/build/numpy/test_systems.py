@@ -106,12 +106,12 @@ def test_the_array_api():
             sign * logarithm + xp.linalg.det(x) + xp.sum(xp.linalg.solve(x, xp.linalg.inv(x)) + xp.linalg.cholesky(x, upper=True))
         )
 
-    found = traced(model, SPD[0])
+    value = traced(model, SPD[0])
     x = SPD[0]
     expected = (
         np.linalg.slogdet(x).logabsdet + np.linalg.det(x) + np.sum(np.linalg.solve(x, np.linalg.inv(x)) + np.linalg.cholesky(x).T)
     )
-    assert_same(found, expected)
+    assert_same(value, expected)
 
 
 def test_one_factorization_serves_all():

@@ -54,9 +54,9 @@ def test_functions_are_numpys(name: str) -> None:
     document = tidu_cli.trace(function, t=T, due=DUE, d=SPAN)
     type_ = str(document.head.outputs[0].type)
     assert due.dtype.kind not in "mM" or f"[{np.datetime_data(due.dtype)[0]}]" in type_, type_
-    found = tidu_cli.evaluate(document, t=T, due=DUE, d=SPAN)[document.head.outputs[0].key.name]
+    values = tidu_cli.evaluate(document, t=T, due=DUE, d=SPAN)[document.head.outputs[0].key.name]
     expected = due.astype(np.int64).astype(float) if due.dtype.kind == "m" else due
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(values, expected)
 
 
 HOURS = "exp(-(t - due) / timedelta64(1, 'h'))"
@@ -66,9 +66,9 @@ TYPES = {"t": parse_value_type("datetime[s]"), "due": parse_value_type("datetime
 def test_the_gradient_by_a_time_is_per_unit_of_it() -> None:
     at = {"t": np.datetime64("2026-01-01T10:30", "s"), "due": np.datetime64("2026-01-01T09:00", "ms")}
     document = build_formula(HOURS, TYPES)
-    found = tidu_cli.evaluate(tidu_cli.grad(document, ["t", "due"]), at)
-    assert found["t@-1"] == pytest.approx(-np.exp(-1.5) / 3600, rel=1e-15)
-    assert found["due@-1"] == pytest.approx(np.exp(-1.5) / 3_600_000, rel=1e-15)
+    gradient = tidu_cli.evaluate(tidu_cli.grad(document, ["t", "due"]), at)
+    assert gradient["t@-1"] == pytest.approx(-np.exp(-1.5) / 3600, rel=1e-15)
+    assert gradient["due@-1"] == pytest.approx(np.exp(-1.5) / 3_600_000, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_what_formulas_refuse(formula: str, message: str) -> None:
 )
 def test_data_say_that_an_input_is_a_time(value: Any, type_: str) -> None:
     assert str(build_formula("t", {}, data=Data({"t": value})).head.inputs[0].type) == type_
-    found = with_data(lambda t, mode="2026-01-01": t, {}, Data({"t": value, "mode": "2026-01-01"}))
-    assert str(found["t"]) == type_ and isinstance(found["mode"], Static)
+    given = with_data(lambda t, mode="2026-01-01": t, {}, Data({"t": value, "mode": "2026-01-01"}))
+    assert str(given["t"]) == type_ and isinstance(given["mode"], Static)
 
 
 @pytest.mark.parametrize("constant", [np.timedelta64(1, "Y"), np.timedelta64(1), np.datetime64("NaT", "s")])

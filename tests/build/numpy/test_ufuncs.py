@@ -90,9 +90,9 @@ def test_ufunc(name: str) -> None:
         if refused is None:
             check(applied(name), *values)
         else:
-            with pytest.raises(TiduError) as found:
+            with pytest.raises(TiduError) as refusal:
                 traced(applied(name), *values)
-            assert refused in str(found.value), dtype
+            assert refused in str(refusal.value), dtype
 
 
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 3.0, np.inf, -np.inf, np.nan, 5e-324, -1e308]
@@ -106,11 +106,11 @@ def test_edges_are_numpys(name: str) -> None:
     """Infinities, NaN and both zeros, to the sign of each; only the sign of NaN is nobody's."""
     grid = np.meshgrid(*[EDGES] * ufunc_named(name).nin)
     values = [g.reshape(-1) for g in grid]
-    expected, found = applied(name)(*values), traced(applied(name), *values)
-    np.testing.assert_array_equal(found, expected)
-    if found.dtype.kind == "f" and name not in ("maximum", "minimum", "fmax", "fmin", "sign"):  # these say nothing of zeros' signs
+    expected, value = applied(name)(*values), traced(applied(name), *values)
+    np.testing.assert_array_equal(value, expected)
+    if value.dtype.kind == "f" and name not in ("maximum", "minimum", "fmax", "fmin", "sign"):  # these say nothing of zeros' signs
         known = ~np.isnan(expected)
-        np.testing.assert_array_equal(np.signbit(found[known]), np.signbit(expected[known]))
+        np.testing.assert_array_equal(np.signbit(value[known]), np.signbit(expected[known]))
 
 
 @given(st.data())

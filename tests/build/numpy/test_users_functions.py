@@ -50,9 +50,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_values_are_numpys(case):
     function = CASES[case]
-    expected, found = np.asarray(function(X.copy())), traced(function, X)
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(found, expected, 1e-14)
+    expected, value = np.asarray(function(X.copy())), traced(function, X)
+    assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(value, expected, 1e-14)
 
 
 def test_pieces_and_functions_that_do_not_match():

@@ -17,18 +17,18 @@ X, W = RNG.normal(size=(2, 3, 7, 6)), RNG.normal(size=(4, 3, 3, 2))
 
 
 def test_as_sums_over_windows():
-    found = conv_general_dilated(X, W, (2, 1), [(1, 1), (0, 1)])
+    convolved = conv_general_dilated(X, W, (2, 1), [(1, 1), (0, 1)])
     padded = np.pad(X, [(0, 0), (0, 0), (1, 1), (0, 1)])
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 2), (2, 3))[:, :, ::2]
-    np.testing.assert_allclose(found, np.einsum("nchwij,ocij->nohw", windows, W), 1e-13, 1e-13)
+    np.testing.assert_allclose(convolved, np.einsum("nchwij,ocij->nohw", windows, W), 1e-13, 1e-13)
 
 
 def test_other_orders_of_axes():
     plain = conv_general_dilated(X, W, (1, 2), "SAME")
     assert plain.shape == (2, 4, 7, 3)
     texts = ("NHWC", "HWIO", "NHWC")
-    found = conv_general_dilated(X.transpose(0, 2, 3, 1), W.transpose(2, 3, 1, 0), (1, 2), "SAME", dimension_numbers=texts)
-    np.testing.assert_allclose(found.transpose(0, 3, 1, 2), plain, 1e-13)
+    convolved = conv_general_dilated(X.transpose(0, 2, 3, 1), W.transpose(2, 3, 1, 0), (1, 2), "SAME", dimension_numbers=texts)
+    np.testing.assert_allclose(convolved.transpose(0, 3, 1, 2), plain, 1e-13)
 
 
 def test_traced_arrays_give_what_plain_ones_do():

@@ -63,10 +63,10 @@ def _log1p(x: Any) -> Any:
 
 def _expn(n: int, x: Any) -> Any:
     """mpmath's own takes seconds near 0."""
-    found = mpmath.e1(x)
+    value = mpmath.e1(x)
     for k in range(1, n):
-        found = (mpmath.exp(-x) - x * found) / k
-    return found
+        value = (mpmath.exp(-x) - x * value) / k
+    return value
 
 
 def _owens(h: Any, a: Any) -> Any:
@@ -232,11 +232,11 @@ def _scaled(v: float, sign: int, x: Any) -> Any:
     """eˣ K(x), and e^-x I(x) for the sign -1, far from 0."""
     if x < 500:
         return mpmath.exp(x) * mpmath.besselk(v, x) if sign > 0 else mpmath.exp(-x) * mpmath.besseli(v, x)
-    found = term = mpmath.mpf(1)  # Abramowitz and Stegun 9.7.1, 9.7.2
+    total = term = mpmath.mpf(1)  # Abramowitz and Stegun 9.7.1, 9.7.2
     for k in range(1, 400):
         term *= sign * (4 * v * v - (2 * k - 1) ** 2) / (8 * k * x)
-        found += term
-    return found * mpmath.sqrt((mpmath.pi / 2 if sign > 0 else 1 / (2 * mpmath.pi)) / x)
+        total += term
+    return total * mpmath.sqrt((mpmath.pi / 2 if sign > 0 else 1 / (2 * mpmath.pi)) / x)
 
 
 def _bessel_and_gamma() -> dict[str, Row]:

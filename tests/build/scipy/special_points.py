@@ -79,11 +79,11 @@ def exactly(row: Row, x: float) -> list[Any]:
 
 
 def faults(row: Row, orders: int = ORDERS) -> list[tuple[float, int, float, str]]:
-    """What is wrong: the point, the order, what was found, and what it should be."""
+    """What is wrong: the point, the order, its value, and what it should be."""
     wrong = []
-    for x, found in zip(row.points, derivatives(row.built, row.points, orders).T, strict=True):
+    for x, values in zip(row.points, derivatives(row.built, row.points, orders).T, strict=True):
         exact = list(row.at[x]) if x in row.at else exactly(row, x)
-        for order, y in enumerate(map(float, found)):
+        for order, y in enumerate(map(float, values)):
             if order >= len(exact):
                 right = not math.isfinite(y)
             elif mpmath.isinf(exact[order]):

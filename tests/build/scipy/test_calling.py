@@ -83,16 +83,16 @@ def test_scipy_is_as_it_was_afterwards() -> None:
 
 
 def test_other_threads_see_no_difference() -> None:
-    found = []
+    values = []
 
     def traced(x):
-        thread = threading.Thread(target=lambda: found.append(softmax(np.array([0.0, 0.0]), axis=0)))
+        thread = threading.Thread(target=lambda: values.append(softmax(np.array([0.0, 0.0]), axis=0)))
         thread.start()
         thread.join()
         return softmax(x)
 
     trace(traced, "f64[2]")
-    assert found[0].tolist() == [0.5, 0.5]
+    assert values[0].tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(

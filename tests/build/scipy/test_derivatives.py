@@ -30,8 +30,8 @@ def derivatives(function: Callable[..., Any], x: np.ndarray, order: int = 1) -> 
         document = linearize(document, [key])
         inputs[key.tangent(p)] = np.ones_like(x)
     with np.errstate(all="ignore"):
-        (found,) = evaluate(materialize(document).head, inputs).values()
-    return found
+        (derivative,) = evaluate(materialize(document).head, inputs).values()
+    return derivative
 
 
 def quotients(function: Callable[..., Any], x: np.ndarray) -> np.ndarray:
@@ -71,8 +71,8 @@ def test_ufuncs(name: str, k: int) -> None:
     function = of_one(name, k)
     x = np.linspace(*WITHIN.get(name, (0.25, 0.75)), 7)
     for order, below in ((1, function), (2, lambda x: derivatives(function, x))):
-        found, expected = derivatives(function, x, order), quotients(below, x)
-        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+        derivative, expected = derivatives(function, x, order), quotients(below, x)
+        np.testing.assert_allclose(derivative, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
 
 
 SHAPES = {"lognorm": (0.8,), "t": (3.5,), "gamma": (2.25,), "invgamma": (2.5,), "chi2": (3.0,), "f": (3.0, 5.5), "beta": (2.5, 1.5),
@@ -93,8 +93,8 @@ def test_distributions(name: str, method: str) -> None:
         def of_operand(x, k=k):
             return function(*start[:k], x, *start[k + 1 :])
 
-        found, expected = derivatives(of_operand, x), quotients(of_operand, x)
-        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8, err_msg=str(k))
+        derivative, expected = derivatives(of_operand, x), quotients(of_operand, x)
+        np.testing.assert_allclose(derivative, expected, rtol=1e-8, atol=1e-8, err_msg=str(k))
 
 
 EXACT = {
@@ -138,16 +138,16 @@ def test_exact_derivatives(name: str) -> None:
     """The first and second derivative to ten digits, also where formulas have removable singularities."""
     function, exact, points = EXACT[name]
     for order in (1, 2):
-        found = derivatives(function, np.array(points), order)
+        derivative = derivatives(function, np.array(points), order)
         with mpmath.workdps(50):
             expected = [float(mpmath.diff(exact, mpmath.mpf(x), order)) for x in points]
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(derivative, expected, rtol=1e-10, atol=1e-14)
 
 
 def test_logsumexp_with_weights_of_0() -> None:
     """An exponent whose weight is 0 has no part in derivatives, were it infinite."""
-    found = derivatives(lambda x: special.logsumexp(np.array([0.0, 5.0]) + x, b=np.array([0.0, 2.0])), np.array([1.0, np.inf])[:1])
-    assert found == pytest.approx(1.0)
+    slope = derivatives(lambda x: special.logsumexp(np.array([0.0, 5.0]) + x, b=np.array([0.0, 2.0])), np.array([1.0, np.inf])[:1])
+    assert slope == pytest.approx(1.0)
 
 
 def test_densities_at_the_ends_of_their_support() -> None:
@@ -155,5 +155,5 @@ def test_densities_at_the_ends_of_their_support() -> None:
     for name in CONTINUOUS:
         low = {"pareto": 0.5}.get(name, -1.0)
         if np.isneginf(getattr(stats, name).logpdf(low, *SHAPES.get(name, ()))):
-            found = derivatives(lambda x, name=name: getattr(stats, name).pdf(x, *SHAPES.get(name, ())), np.array([low]))
-            assert found == 0, name
+            derivative = derivatives(lambda x, name=name: getattr(stats, name).pdf(x, *SHAPES.get(name, ())), np.array([low]))
+            assert derivative == 0, name

@@ -16,10 +16,10 @@ RULES = [trapezoid, simpson, cumulative_trapezoid]
 
 
 def check(function, *values):
-    expected, found = np.asarray(function(*values)), traced(function, *values)
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    expected, value = np.asarray(function(*values)), traced(function, *values)
+    assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
     close = 64 * np.finfo(expected.dtype).eps
-    np.testing.assert_allclose(found, expected, close, close * np.abs(expected).max())
+    np.testing.assert_allclose(value, expected, close, close * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8])

@@ -38,9 +38,9 @@ def drawn(shape, complex_=False):
 
 def check(function, *values):
     """Dtype, shape and values are SciPy's, but for the digits that transforms lose."""
-    expected, found = np.asarray(function(*values)), traced(function, *values)
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(found, expected, 1e-12, 1e-12 * np.abs(expected).max(initial=0))
+    expected, value = np.asarray(function(*values)), traced(function, *values)
+    assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(value, expected, 1e-12, 1e-12 * np.abs(expected).max(initial=0))
 
 
 @pytest.mark.check
@@ -85,8 +85,8 @@ def test_filters(c):
 def test_filters_keep_the_digits_that_the_recursion_has():
     b, a = scipy.signal.butter(8, 0.1)
     x = RNG.normal(size=1000)
-    found, expected = traced(lambda x: scipy.signal.lfilter(b, a, x), x), scipy.signal.lfilter(b, a, x)
-    np.testing.assert_allclose(found, expected, 1e-8, 1e-8)
+    filtered, expected = traced(lambda x: scipy.signal.lfilter(b, a, x), x), scipy.signal.lfilter(b, a, x)
+    np.testing.assert_allclose(filtered, expected, 1e-8, 1e-8)
 
 
 @pytest.mark.parametrize(

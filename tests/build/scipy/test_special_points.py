@@ -15,8 +15,8 @@ from tests.tiers import few
 def test_orders_0_to_4() -> None:
     """A table of functions: each order at each point."""
     table = special_points.rows() | special_functions.rows()
-    wrong = {name: found for name in few(table, 6) if (found := faults(table[name]))}
-    assert not wrong, "\n".join(f"{name}: {fault}" for name, found in wrong.items() for fault in found)
+    wrong = {name: points for name in few(table, 6) if (points := faults(table[name]))}
+    assert not wrong, "\n".join(f"{name}: {fault}" for name, points in wrong.items() for fault in points)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2.5])

@@ -23,17 +23,17 @@ P = np.array([-0.5, 0.0, 1e-9, 0.1, 0.3, 0.5, 0.75, 0.99, 1.0, 1.5, np.nan])
 def compare(function, x, few=64, floor=2.0**-52):
     """Equal but for so many roundings of the logarithm, or of `floor`. Where SciPy has NaN of ∞, graphs have the limit."""
     with np.errstate(all="ignore"):
-        found, expected = traced(function, x), np.asarray(function(x))
-    assert (found.dtype, found.shape) == (np.float64, expected.shape)
+        values, expected = traced(function, x), np.asarray(function(x))
+    assert (values.dtype, values.shape) == (np.float64, expected.shape)
     known = ~(np.isnan(expected) & np.broadcast_to(np.isinf(x), expected.shape)) if x.shape == expected.shape else True
-    found, expected = found[known], expected[known]
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
+    values, expected = values[known], expected[known]
+    np.testing.assert_array_equal(np.isnan(values), np.isnan(expected))
+    np.testing.assert_array_equal(np.isinf(values), np.isinf(expected))
     finite = np.isfinite(expected)
-    found, expected = found[finite], expected[finite]
+    values, expected = values[finite], expected[finite]
     size = np.abs(np.log(np.maximum(np.abs(expected), 1e-300)))
-    error = np.abs(found - expected)
-    assert (error <= few * EPSILON * np.maximum(np.abs(expected) * (1 + size), floor)).all(), (found, expected)
+    error = np.abs(values - expected)
+    assert (error <= few * EPSILON * np.maximum(np.abs(expected) * (1 + size), floor)).all(), (values, expected)
 
 
 EPSILON = 2.0**-52

@@ -134,9 +134,9 @@ def static_branches(x):
 
 def tables(x):
     table, i = np.arange(5.0) ** 2, (x[0] > 0).astype(int)
-    found = table[i]
+    entry = table[i]
     table[i] = x[1]
-    return found, table, TABLE[i]
+    return entry, table, TABLE[i]
 
 
 def constants_of_modules(x):
@@ -320,8 +320,8 @@ def of_loops(x):
         inner[0], inner[1] = v, carry
         return inner.sum() + b[0], inner * b
 
-    found = tidu.scan(step, 0.0, x)
-    return found, tidu.cond(x[0] > 0, lambda: b, lambda: b * 2)
+    scanned = tidu.scan(step, 0.0, x)
+    return scanned, tidu.cond(x[0] > 0, lambda: b, lambda: b * 2)
 
 
 EXAMPLES: list[Callable[..., Any]] = [
@@ -343,8 +343,8 @@ def leaves(value):
 @pytest.mark.parametrize("function", EXAMPLES, ids=lambda f: f.__name__)
 def test_it_gives_what_numpy_gives(function):
     expected = leaves(function(X.copy()))
-    found = tidu.evaluate(trace(function, x="f64[3]"), x=X)
-    for x, y in zip(found.values(), expected, strict=True):
+    results = tidu.evaluate(trace(function, x="f64[3]"), x=X)
+    for x, y in zip(results.values(), expected, strict=True):
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
         np.testing.assert_allclose(x, y, rtol=1e-6 if x.dtype == np.float32 else 1e-13, atol=1e-14)
 

@@ -165,9 +165,9 @@ REFUSED: dict[Callable[..., Any], tuple[int, str]] = {
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
 def test_refusals_name_the_line_and_the_way_out(function):
     line, words = REFUSED[function]
-    with pytest.raises(TiduError) as found:
+    with pytest.raises(TiduError) as refusal:
         trace(function, x="f64[3]")
-    message = str(found.value)
+    message = str(refusal.value)
     assert words in message
     place = f"tests/build/writing/{__file__.rsplit('/', 1)[-1]}:{function.__code__.co_firstlineno + line}: "
     assert message.startswith(place) or function in (

@@ -239,10 +239,10 @@ def doubled(x):
 def changes_result(function):
     def change(x):
         x = x * 1
-        found = function(x)
-        other = found
-        found = doubled(found)
-        return [found, other, x]
+        result = function(x)
+        other = result
+        result = doubled(result)
+        return [result, other, x]
 
     return change
 
@@ -250,9 +250,9 @@ def changes_result(function):
 def changes_operand(function):
     def change(x):
         x = x * 1
-        found = function(x)
+        result = function(x)
         x += 1
-        return [found, x]
+        return [result, x]
 
     return change
 
@@ -263,9 +263,9 @@ def test_results_share_elements_as_numpys_do(change, name):
     """What shares nothing is never refused, but for values that NumPy may give as numbers and as arrays."""
     function = change(ALL[name])
     message = compare(function, W)
-    found = ALL[name](W)
+    result = ALL[name](W)
     if message is not None and of_numpy(function, (W,)) is not None:
-        assert np.shares_memory(found, W) or not np.ndim(found), message
+        assert np.shares_memory(result, W) or not np.ndim(result), message
 
 
 # Dtypes and shapes.

@@ -118,9 +118,9 @@ TOLD = {
 @pytest.mark.parametrize("function", TOLD)
 def test_refusals_name_the_line_of_the_use_and_of_the_change(function):
     at, words = TOLD[function]
-    with pytest.raises(TiduError) as found:
+    with pytest.raises(TiduError) as refusal:
         trace(function, "f64[2,2]", "f64[]", "i64[]")
-    message = str(found.value)
+    message = str(refusal.value)
     assert words in message
     assert message.startswith(f"{line(function, at)}: ") and "\n" not in message
 
@@ -169,8 +169,8 @@ WRITING: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", WRITING)
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 def test_every_way_to_write_into_an_array_is_refused(name):
-    with pytest.raises(TiduError) as found:
+    with pytest.raises(TiduError) as refusal:
         trace(lambda x: (WRITING[name](x), x)[1], "f64[4]")
-    message = str(found.value)
+    message = str(refusal.value)
     assert message.startswith(f"tests/build/writing/{PLACE}:{WRITING[name].__code__.co_firstlineno}: ") and "\n" not in message
     assert not ROOM.any()

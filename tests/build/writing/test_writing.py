@@ -111,7 +111,7 @@ MAY_BE_REFUSED = (
 
 def program(choose: Callable[[Sequence[Any]], Any], length: int, inputs: Mapping[str, Any] = INPUTS) -> list[str]:
     """Statements that NumPy runs one after the other."""
-    known, found = dict(inputs), []
+    known, statements = dict(inputs), []
     for number in range(length):
         names = [x for x in known if x not in ("k", "ii")]
         text = choose(STATEMENTS)
@@ -119,11 +119,11 @@ def program(choose: Callable[[Sequence[Any]], Any], length: int, inputs: Mapping
             while "{" + hole + "}" in text:
                 text = text.replace("{" + hole + "}", choose(options), 1)
         text = text.format(t=choose(names), u=choose(names), l="a", new=f"v{number}")
-        then = follows(found, text, inputs)
+        then = follows(statements, text, inputs)
         if then is not None:
-            found.append(text)
+            statements.append(text)
             known = then
-    return found
+    return statements
 
 
 @st.composite
@@ -181,10 +181,10 @@ def check(statements: list[str]) -> str | None:
         return document
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = run(document, INPUTS)
+        results = run(document, INPUTS)
     for k in (np.array(1), np.int64(1)):
         for name, value in after(statements, {**INPUTS, "k": k}).items():
-            assert_same(found[name], np.asarray(value))
+            assert_same(results[name], np.asarray(value))
     return None
 
 
@@ -266,8 +266,8 @@ def test_values_are_converted_as_numpy_converts_them(dtype, given):
         warnings.simplefilter("ignore")
         document = trace(function, x, y)
         expected = function(x.copy(), y)
-    (found,) = run(document, {"x": x, "y": y}).values()
-    assert_same(found, expected)
+    (value,) = run(document, {"x": x, "y": y}).values()
+    assert_same(value, expected)
 
 
 @pytest.mark.parametrize("value", [300, -1, 2.5, 1j, np.float32(2.5), np.complex64(1 + 2j), [1, 2], True, "1", None, 10**30])

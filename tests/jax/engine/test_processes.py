@@ -60,10 +60,10 @@ def test_settings_of_users_are_kept_and_change_no_result(name):
         made = tidu.compile(document(), engine="xla")
         results = [made({"x": X}), tidu.evaluate(document(), {"x": X}, engine="xla")]  # compiled, and from disk
         assert dict(jax.config.values) == before
-    for found in results:
+    for result in results:
         for key, y in due.items():
-            assert found[key].dtype == np.float64
-            np.testing.assert_allclose(found[key], y, rtol=1e-15)
+            assert result[key].dtype == np.float64
+            np.testing.assert_allclose(result[key], y, rtol=1e-15)
 
 
 def test_a_run_within_a_trace_is_a_run():

@@ -23,11 +23,11 @@ def test_random_documents_of_records(pair, seed):
     inputs = random_arguments({i.key: i.type for i in head.inputs}, np.random.default_rng(seed))
     results = {o.key: o.type for o in head.outputs}
     programs = [prepared(head, choice)[0] for choice in (PLAIN, Choice("xla", "as asked for"))]
-    due, found = (flattened(dict(zip(results, p.run(inputs), strict=True)), results) for p in programs)
-    assert found.keys() == due.keys()
+    due, values = (flattened(dict(zip(results, p.run(inputs), strict=True)), results) for p in programs)
+    assert values.keys() == due.keys()
     for key, y in due.items():
-        assert (found[key].dtype, found[key].shape) == (y.dtype, y.shape)
+        assert (values[key].dtype, values[key].shape) == (y.dtype, y.shape)
         if y.dtype.kind == "f":
-            np.testing.assert_allclose(found[key], y, rtol=1e-9, atol=1e-9 if y.dtype == np.float64 else 1e-4)
+            np.testing.assert_allclose(values[key], y, rtol=1e-9, atol=1e-9 if y.dtype == np.float64 else 1e-4)
         else:
-            np.testing.assert_array_equal(found[key], y)
+            np.testing.assert_array_equal(values[key], y)

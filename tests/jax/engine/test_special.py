@@ -66,10 +66,10 @@ def test_edges(name: str) -> None:
     x = np.array(EDGES)
     document = function("f", {"x": f"f64[{len(x)}]"}, op(name))
     due = tidu.evaluate(document, {"x": x}, engine="numpy")["y"]
-    found = by_xla(name, x)
-    np.testing.assert_array_max_ulp(found[np.isfinite(due)], due[np.isfinite(due)], 2 * ULPS)  # either may be off
-    np.testing.assert_array_equal(np.where(np.isfinite(due), 0, found), np.where(np.isfinite(due), 0, due))
-    assert np.signbit(found[due == 0]).tolist() == np.signbit(due[due == 0]).tolist()
+    values = by_xla(name, x)
+    np.testing.assert_array_max_ulp(values[np.isfinite(due)], due[np.isfinite(due)], 2 * ULPS)  # either may be off
+    np.testing.assert_array_equal(np.where(np.isfinite(due), 0, values), np.where(np.isfinite(due), 0, due))
+    assert np.signbit(values[due == 0]).tolist() == np.signbit(due[due == 0]).tolist()
 
 
 TWELVE = ("igamma", "beta")
@@ -84,14 +84,14 @@ def test_digits(name: str) -> None:
     head = one_node_document(replace(case, operands=tuple(operands), results=tuple(results))).head
     rng = np.random.default_rng(0)
     at = {i.key: draw(rng, i.type, of_operand(example.within, k)) for k, i in enumerate(head.inputs)}
-    (found,), (due,) = (engine_named("xla").program(head, BUILTIN, None, None).run(at), plain_program(head).run(at))
+    (values,), (due,) = (engine_named("xla").program(head, BUILTIN, None, None).run(at), plain_program(head).run(at))
     digits = 12 if any(part in name for part in TWELVE) else 13
-    assert np.abs(found - due).max() <= 10.0**-digits * np.abs(due).max()
+    assert np.abs(values - due).max() <= 10.0**-digits * np.abs(due).max()
 
 
 def test_in_loops() -> None:
     """The graphs of loops are run with the same functions."""
     document = tidu.trace(lambda x: tidu.scan(lambda c, p: (c, scipy.special.erfinv(p)), 0.0, x)[1], "f64[500]")
     x = np.random.default_rng(0).uniform(0.5, 0.6, 500)  # where lax's is off by some 15
-    (found,) = tidu.evaluate(document, {"x": x}, engine="xla").values()
-    np.testing.assert_array_max_ulp(found, by_xla("erf_inv", x), 2)
+    (values,) = tidu.evaluate(document, {"x": x}, engine="xla").values()
+    np.testing.assert_array_max_ulp(values, by_xla("erf_inv", x), 2)

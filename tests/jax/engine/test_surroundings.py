@@ -23,12 +23,12 @@ def test_inputs_are_the_users_and_results_are_too() -> None:
     compiled = tidu.compile(document(), engine="xla")
     names = list(compiled.outputs)
     for _ in range(3):
-        found = compiled(x=x, y=y)
+        results = compiled(x=x, y=y)
         np.testing.assert_array_equal(x, np.linspace(0, 1, 1000))
         np.testing.assert_array_equal(y, np.ones(1000))
         for name in names:
-            assert found[name].flags.writeable and found[name].flags.owndata
-            found[name][:] = np.nan  # of no concern to inputs and later runs
+            assert results[name].flags.writeable and results[name].flags.owndata
+            results[name][:] = np.nan  # of no concern to inputs and later runs
     assert not np.isnan(compiled(x=x, y=y)[names[1]]).any()
 
 
@@ -44,16 +44,16 @@ def test_results_have_64_bits_where_jax_has_32(jax: Any) -> None:
 
 def test_what_jax_was_told_for_debugging_does_not_concern_us(jax: Any) -> None:
     with jax.debug_nans(True), jax.disable_jit(True), jax.numpy_rank_promotion("raise"):
-        found = tidu.evaluate(tidu.trace(lambda x: np.log(x) + np.ones((2, 1)), "f64[3]"), {"x": [-1, 0, 1]}, engine="xla")
-    np.testing.assert_array_equal(next(iter(found.values())), [[np.nan, -np.inf, 1.0]] * 2)
+        results = tidu.evaluate(tidu.trace(lambda x: np.log(x) + np.ones((2, 1)), "f64[3]"), {"x": [-1, 0, 1]}, engine="xla")
+    np.testing.assert_array_equal(next(iter(results.values())), [[np.nan, -np.inf, 1.0]] * 2)
 
 
 def test_threads_share_a_program() -> None:
     compiled = tidu.compile(document(), engine="xla")
     points = [(np.full(1000, k / 50), np.full(1000, float(k))) for k in range(50)]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda p: next(iter(compiled(x=p[0], y=p[1]).values())), points))
-    for (x, y), z in zip(points, found, strict=True):
+        sums = list(pool.map(lambda p: next(iter(compiled(x=p[0], y=p[1]).values())), points))
+    for (x, y), z in zip(points, sums, strict=True):
         np.testing.assert_allclose(z, np.sin(x) + y, rtol=1e-15)
 
 

@@ -37,22 +37,22 @@ def given_to(document: Document, seed: int) -> dict[str, Any]:
     return {str(key): outward(types[key], value) for key, value in random_inputs(document, seed).items()}
 
 
-def assert_same(found: Any, due: Any) -> None:
+def assert_same(value: Any, due: Any) -> None:
     """Dtypes, shapes, fields, and values up to the roundings of some dozen operations."""
     if isinstance(due, dict):
-        assert list(found) == list(due)
+        assert list(value) == list(due)
         for name, part in due.items():
-            assert_same(found[name], part)
+            assert_same(value[name], part)
     elif isinstance(due, tuple):
-        for x, y in zip(found, due, strict=True):
+        for x, y in zip(value, due, strict=True):
             assert_same(x, y)
     else:
-        assert (found.dtype, found.shape) == (due.dtype, due.shape)
+        assert (value.dtype, value.shape) == (due.dtype, due.shape)
         if due.dtype.kind in "biu":
-            np.testing.assert_array_equal(found, due)
+            np.testing.assert_array_equal(value, due)
         else:
             precise = np.dtype(due.dtype).itemsize // (2 if due.dtype.kind == "c" else 1) == 8
-            np.testing.assert_allclose(*(x.astype("c16") for x in (found, due)), rtol=1e-12 if precise else 1e-2, atol=1e-12)
+            np.testing.assert_allclose(*(x.astype("c16") for x in (value, due)), rtol=1e-12 if precise else 1e-2, atol=1e-12)
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.name)
@@ -73,8 +73,8 @@ def test_what_replaces_functions_of_lax_takes_all_dtypes(op: str) -> None:
         for _, case in example_cases(BUILTIN, BUILTIN[op]):
             operands = [jax.ShapeDtypeStruct(t.shape, numpy_dtype(np, t.dtype)) for t in case.operands]
             attrs = case.attrs.to_data(binary=False)
-            found = jax.eval_shape(lambda *xs, attrs=attrs: FUNCTIONS[op](attrs, *xs), *operands)
-            assert (found.dtype, found.shape) == (numpy_dtype(np, case.results[0].dtype), case.results[0].shape), case
+            shaped = jax.eval_shape(lambda *xs, attrs=attrs: FUNCTIONS[op](attrs, *xs), *operands)
+            assert (shaped.dtype, shaped.shape) == (numpy_dtype(np, case.results[0].dtype), case.results[0].shape), case
 
 
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -118,8 +118,8 @@ def test_functions_and_their_gradients(name: str) -> None:
 @pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
 def test_powers_of_two_are_exact(dtype: str) -> None:
     x = np.arange(-14, 16) if dtype == "f16" else np.arange(-120, 121)
-    (found,) = tidu.evaluate(tidu.trace(lambda x: np.exp2(x), f"{dtype}[{x.size}]"), {"x": x}, engine="xla").values()
-    np.testing.assert_array_equal(found.astype(float), 2.0**x)
+    (powers,) = tidu.evaluate(tidu.trace(lambda x: np.exp2(x), f"{dtype}[{x.size}]"), {"x": x}, engine="xla").values()
+    np.testing.assert_array_equal(powers.astype(float), 2.0**x)
 
 
 ELEMENTARY: dict[str, Callable[..., Any]] = {
@@ -140,9 +140,9 @@ def test_functions_to_their_last_digits(name: str, dtype: str) -> None:
     x = np.concatenate([np.linspace(-3, 3, 301), great, [np.nan, -0.0]])
     document = tidu.trace(lambda x: ELEMENTARY[name](x), f"{dtype}[{x.size}]")
     x = x.astype(ml_dtypes.bfloat16 if dtype == "bf16" else dtype.replace("f", "float"))
-    (found,), (due,) = (tidu.evaluate(document, {"x": x}, engine=engine).values() for engine in ("xla", "numpy"))
+    (values,), (due,) = (tidu.evaluate(document, {"x": x}, engine=engine).values() for engine in ("xla", "numpy"))
     limits = ml_dtypes.finfo(x.dtype)
-    wide = found.astype("f8"), due.astype("f8")
+    wide = values.astype("f8"), due.astype("f8")
     np.testing.assert_allclose(*wide, rtol=4 * float(limits.eps), atol=float(limits.smallest_normal))
     np.testing.assert_array_equal(np.signbit(wide[0][wide[1] == 0]), np.signbit(wide[1][wide[1] == 0]))
 

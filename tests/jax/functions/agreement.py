@@ -44,8 +44,8 @@ def compared(
     primal, moved = (jax.tree.leaves(some) for some in (primal, moved))
     linear = linearize(document, keys)
     given = {k.tangent(1): t for k, t, a in zip([i.key for i in document.head.inputs], tangents, active, strict=True) if a}
-    found = {"value": _distance(_run(document, values), primal)}
-    found["jvp"] = _distance(_run(linear, values | given), moved)
+    distances = {"value": _distance(_run(document, values), primal)}
+    distances["jvp"] = _distance(_run(linear, values | given), moved)
     if reverse:
         cotangents = [_like(rng, np.asarray(y)) for y in primal]
         turned = transpose(linear)
@@ -57,12 +57,12 @@ def compared(
             return [_conj(g) for g, a in zip(pulled, active, strict=True) if a]
 
         pulled, hvp = compiled(lambda xs: jax.jvp(back, tuple(xs), tuple(tangents)) if second else (back(*xs), None))(args)
-        found["vjp"] = _distance(_run(turned, values | cts), pulled)
+        distances["vjp"] = _distance(_run(turned, values | cts), pulled)
         if second:
             again = linearize(turned, keys)
             given = {Key(k.name, (2,)): t for k, t in given.items()}
-            found["hvp"] = _distance(_run(again, values | cts | given), hvp)
-    return found
+            distances["hvp"] = _distance(_run(again, values | cts | given), hvp)
+    return distances
 
 
 def _conj(x: Any) -> Any:
@@ -80,8 +80,8 @@ def _run(document: Document, values: dict[Key, Any]) -> list[Any]:
     from tidu_cli.runtime.evaluate import evaluate
 
     graph = materialize(document).head
-    found = evaluate(graph, {i.key: values[i.key] for i in graph.inputs if i.key in values})
-    return [found[o.key] for o in graph.outputs]
+    results = evaluate(graph, {i.key: values[i.key] for i in graph.inputs if i.key in values})
+    return [results[o.key] for o in graph.outputs]
 
 
 def _distance(ours: Sequence[Any], theirs: Sequence[Any]) -> float:

@@ -60,24 +60,24 @@ class Function:
         def everything(arguments: Arrays, vs: Arrays, us: Arrays) -> dict[str, Any]:
             def outputs(*xs: Any) -> list[Any]:
                 given = dict(zip(self.moving, xs, strict=True))
-                found = jax.tree_util.tree_leaves(self.function(*[given.get(k, a) for k, a in enumerate(arguments)]))
-                return [found[k] for k in self.smooth]
+                leaves = jax.tree_util.tree_leaves(self.function(*[given.get(k, a) for k, a in enumerate(arguments)]))
+                return [leaves[k] for k in self.smooth]
 
             def pull(*xs: Any) -> list[Any]:
                 return [g.conj() for g in jax.vjp(outputs, *xs)[1]([u.conj() for u in us])]
 
             xs = [arguments[k] for k in self.moving]
-            found = {"value": jax.tree_util.tree_leaves(self.function(*arguments))}
+            by_kind = {"value": jax.tree_util.tree_leaves(self.function(*arguments))}
             if self.smooth:
-                found["jvp"] = jax.jvp(outputs, tuple(xs), tuple(vs))[1]
+                by_kind["jvp"] = jax.jvp(outputs, tuple(xs), tuple(vs))[1]
             if self.smooth and self.reverse:
-                found["vjp"] = pull(*xs)
+                by_kind["vjp"] = pull(*xs)
                 if self.order > 1:
-                    found["hvp"] = jax.jvp(pull, tuple(xs), tuple(vs))[1]
-            return found
+                    by_kind["hvp"] = jax.jvp(pull, tuple(xs), tuple(vs))[1]
+            return by_kind
 
-        found = compiled(everything)([jnp.asarray(a) for a in self.arguments], self.tangents, self.cotangents)
-        return {kind: [np.asarray(y) for y in ys] for kind, ys in found.items()}
+        results = compiled(everything)([jnp.asarray(a) for a in self.arguments], self.tangents, self.cotangents)
+        return {kind: [np.asarray(y) for y in ys] for kind, ys in results.items()}
 
     def from_jaxpr(self) -> Document:
         """The document of the function's jaxpr."""
@@ -91,31 +91,31 @@ class Function:
     def of_tidu(self, document: Document) -> dict[str, Arrays]:
         """What tidu computes of a document of the function, whose inputs are called by their numbers."""
         given = {str(k): a for k, a in enumerate(self.arguments)}
-        found = {"value": list(tidu_cli.evaluate(document, given).values())}
+        by_kind = {"value": list(tidu_cli.evaluate(document, given).values())}
         if not self.smooth:
-            return found
+            return by_kind
         names = [str(o.key) for o in document.head.outputs]
         wrt, outputs = [str(k) for k in self.moving], [names[k] for k in self.smooth]
         forward = tidu_cli.linearize(document, wrt, output=outputs)
         given |= {f"{k}@1": v for k, v in zip(wrt, self.tangents, strict=True)}
-        found["jvp"] = _of(forward, given, [f"{y}@1" for y in outputs])
+        by_kind["jvp"] = _of(forward, given, [f"{y}@1" for y in outputs])
         if self.reverse:
             reverse = tidu_cli.transpose(forward)
             given |= {f"{y}@-1": u for y, u in zip(outputs, self.cotangents, strict=True)}
-            found["vjp"] = _of(reverse, given, [f"{k}@-1" for k in wrt])
+            by_kind["vjp"] = _of(reverse, given, [f"{k}@-1" for k in wrt])
             if self.order > 1:
                 second = tidu_cli.linearize(reverse, wrt)
                 given |= {f"{k}@2": v for k, v in zip(wrt, self.tangents, strict=True)}
-                found["hvp"] = _of(second, given, [f"{k}@-1@2" for k in wrt])
-        return found
+                by_kind["hvp"] = _of(second, given, [f"{k}@-1@2" for k in wrt])
+        return by_kind
 
 
-def differences(due: dict[str, Arrays], found: dict[str, Arrays], tolerance: float = TOLERANCE) -> list[str]:
+def differences(due: dict[str, Arrays], ours: dict[str, Arrays], tolerance: float = TOLERANCE) -> list[str]:
     """What differs by more than the tolerance, in words."""
     told = []
     for kind, arrays in due.items():
-        assert len(arrays) == len(found[kind])
-        for k, (y, z) in enumerate(zip(arrays, found[kind], strict=True)):
+        assert len(arrays) == len(ours[kind])
+        for k, (y, z) in enumerate(zip(arrays, ours[kind], strict=True)):
             z = np.asarray(z)
             if y.shape != z.shape or y.dtype != z.dtype:
                 told.append(f"{kind} {k}: {z.dtype}{z.shape} for {y.dtype}{y.shape}")
@@ -129,8 +129,8 @@ def differences(due: dict[str, Arrays], found: dict[str, Arrays], tolerance: flo
 
 
 def _of(document: Document, given: dict[str, Any], keys: Sequence[str]) -> Arrays:
-    found = tidu_cli.evaluate(document, given)
-    return [found[key] for key in keys]
+    results = tidu_cli.evaluate(document, given)
+    return [results[key] for key in keys]
 
 
 def _direction(seed: int, like: Any) -> Any:

@@ -59,12 +59,12 @@ def test_a_function(name: str) -> None:
                     function.of_tidu(read())
                 assert "\n" not in str(caught.value)
                 continue
-            found = function.of_tidu(read())
+            ours = function.of_tidu(read())
             if (name, source) in LOST:
-                assert differences(due, found, function.tolerance)
-                due, found = ({"value": of["value"]} for of in (due, found))
+                assert differences(due, ours, function.tolerance)
+                due, ours = ({"value": of["value"]} for of in (due, ours))
             if (name, source) in GUARDED:
-                assert np.isnan(due["vjp"][0]).any() and all(np.isfinite(x).all() for of in found.values() for x in of)
-                due = {k: [np.where(np.isnan(y), z, y) for y, z in zip(of, found[k], strict=True)] for k, of in due.items()}
-            told = differences(due, found, function.tolerance)
+                assert np.isnan(due["vjp"][0]).any() and all(np.isfinite(x).all() for of in ours.values() for x in of)
+                due = {k: [np.where(np.isnan(y), z, y) for y, z in zip(of, ours[k], strict=True)] for k, of in due.items()}
+            told = differences(due, ours, function.tolerance)
             assert not told, f"{source}: {told}"

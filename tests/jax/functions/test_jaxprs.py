@@ -199,8 +199,8 @@ def test_agrees_with_jax(name: str) -> None:
     function, args = CASES[name]
     extent, _ = LESS.get(name, (WHOLE, ""))
     with np.errstate(all="ignore"):
-        found = compared(function, *args, **extent)
-    for kind, distance in found.items():
+        distances = compared(function, *args, **extent)
+    for kind, distance in distances.items():
         assert distance < 1e-10, f"{kind}: {distance}"
 
 

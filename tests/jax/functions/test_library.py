@@ -76,8 +76,8 @@ def test_derivatives_are_those_of_jax_without_operations_of_the_document(name: s
     assert defined(document) == []
     expected = jax.jit(jax.vmap(lambda x: (function(x), jax.grad(function)(x), jax.grad(jax.grad(function))(x))))
     values = np.array(expected(np.array(points)))
-    found = [[at(derivative, x) for x in points] for derivative in derivatives]
-    np.testing.assert_allclose(found, values, rtol=1e-9, atol=1e-12)
+    ours = [[at(derivative, x) for x in points] for derivative in derivatives]
+    np.testing.assert_allclose(ours, values, rtol=1e-9, atol=1e-12)
 
 
 def test_sinc_is_right_near_zero_where_that_of_jax_loses_its_digits() -> None:
@@ -123,8 +123,8 @@ def test_vmap(name: str) -> None:
         return jnp.sum(jnp.cos(MAPPED[name](x)) * jnp.arange(3.0))
 
     document = from_jax(function, SQUARE, names=["x"])
-    found = tidu_cli.evaluate(tidu_cli.grad(document, "x"), x=SQUARE)["x@-1"]
-    np.testing.assert_allclose(found, jax.grad(function)(SQUARE), rtol=1e-12, atol=1e-14)
+    gradient = tidu_cli.evaluate(tidu_cli.grad(document, "x"), x=SQUARE)["x@-1"]
+    np.testing.assert_allclose(gradient, jax.grad(function)(SQUARE), rtol=1e-12, atol=1e-14)
 
 
 def test_a_function_of_users_keeps_its_rule_whatever_it_is_called() -> None:

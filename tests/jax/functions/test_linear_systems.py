@@ -110,14 +110,14 @@ def test_agrees_with_jax(name: str, jax: Any) -> None:
     theirs, tangent = compiled(lambda xs, vs: jax.jvp(of_jax, xs, vs))(tuple(operands), tuple(v))
     np.testing.assert_allclose(y, theirs, 1e-12, 1e-12)
     forward = linearize(document, keys)
-    (found,) = run(forward, x | {key.tangent(1): t for key, t in zip(keys, v, strict=True)})
-    np.testing.assert_allclose(found, tangent, 1e-11, 1e-11)
+    (moved,) = run(forward, x | {key.tangent(1): t for key, t in zip(keys, v, strict=True)})
+    np.testing.assert_allclose(moved, tangent, 1e-11, 1e-11)
 
     output = document.head.outputs[0].key
     reverse = transpose(forward)
-    found = dict(zip((o.key for o in reverse.head.outputs), run(reverse, x | {output.cotangent(1): u}), strict=True))
+    cotangents = dict(zip((o.key for o in reverse.head.outputs), run(reverse, x | {output.cotangent(1): u}), strict=True))
     for key, expected in zip(keys, compiled(pulled)(*operands), strict=True):
-        np.testing.assert_allclose(found[key.cotangent(1)], np.conj(expected), 1e-11, 1e-11)
+        np.testing.assert_allclose(cotangents[key.cotangent(1)], np.conj(expected), 1e-11, 1e-11)
 
     # Forward over reverse, the cotangent held fixed.
     if name in REFUSED_TWICE:
@@ -127,9 +127,9 @@ def test_agrees_with_jax(name: str, jax: Any) -> None:
     _, expected = compiled(lambda xs, vs: jax.jvp(pulled, xs, vs))(tuple(operands), tuple(v))
     second = linearize(reverse, keys)
     given = x | {output.cotangent(1): u} | {key.tangent(2): t for key, t in zip(keys, v, strict=True)}
-    found = dict(zip((o.key for o in second.head.outputs), run(second, given), strict=True))
+    cotangents = dict(zip((o.key for o in second.head.outputs), run(second, given), strict=True))
     for key, theirs in zip(keys, expected, strict=True):
-        ours = found.get(key.cotangent(1).tangent(2), np.zeros(theirs.shape))
+        ours = cotangents.get(key.cotangent(1).tangent(2), np.zeros(theirs.shape))
         np.testing.assert_allclose(ours, np.conj(theirs), 1e-10, 1e-10 * max(1, abs(theirs).max(initial=0)))
 
 
@@ -146,5 +146,5 @@ def test_determinants_of_jax_at_singular_matrices(rank: int) -> None:
         for k, t in enumerate(tangents[:order], 1):
             document = linearize(document, [Key("x")])
             values[Key("x").tangent(k)] = t
-        (found,) = run(document, values)
-        np.testing.assert_allclose(found, derivative(x, *tangents[:order]), 1e-11, 1e-11)
+        (ours,) = run(document, values)
+        np.testing.assert_allclose(ours, derivative(x, *tangents[:order]), 1e-11, 1e-11)

@@ -82,14 +82,14 @@ def jaxs(function: Callable[..., Any], given: Mapping[str, Any]) -> tuple[list[A
         return [jax.numpy.asarray(x, float) for x in ordinary.leaves(function(**arguments, **copy.deepcopy(fixed)))]
 
     def weighted(values: list[Any]) -> Any:
-        found = outputs(values)
-        return sum(jax.numpy.sum(w * y) for w, y in zip(ordinary.weights_of(found), found, strict=True)), found
+        results = outputs(values)
+        return sum(jax.numpy.sum(w * y) for w, y in zip(ordinary.weights_of(results), results, strict=True)), results
 
     try:
-        gradients, found = compiled(jax.grad(weighted, has_aux=True))([jax.numpy.asarray(x) for x in ordinary.leaves(moving)])
+        gradients, results = compiled(jax.grad(weighted, has_aux=True))([jax.numpy.asarray(x) for x in ordinary.leaves(moving)])
     except (TypeError, ValueError, AttributeError, NotImplementedError, IndexError):
         return None
-    return list(map(np.asarray, found)), list(map(np.asarray, gradients))
+    return list(map(np.asarray, results)), list(map(np.asarray, gradients))
 
 
 @pytest.mark.parametrize("field", few(ordinary.FIELDS, 5))
@@ -109,7 +109,7 @@ def test_gradients_are_jaxs(field: str) -> None:
             continue
         compared += 1
         document = ordinary.build(function, copy.deepcopy(given))
-        found = ordinary.vjp(document, list(ordinary.leaves(ordinary.split(given)[0])), ordinary.weights_of(expected))
-        for x, y in zip(found, by_jax[1], strict=True):
+        gradients = ordinary.vjp(document, list(ordinary.leaves(ordinary.split(given)[0])), ordinary.weights_of(expected))
+        for x, y in zip(gradients, by_jax[1], strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9 * np.abs(y).max(initial=1e-3), err_msg=function.__name__)
     assert compared >= (COMPARED[field] if campaign() else MOST), compared

@@ -139,9 +139,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 def test_the_gradient_is_that_of_the_rule(name: str) -> None:
     function = FUNCTIONS[name]
     document = from_jax(function, V, names=["x"])
-    found = tidu_cli.evaluate(tidu_cli.grad(document, "x", value=True), x=V)
-    np.testing.assert_allclose(found["x@-1"], jax.grad(function)(V), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(found["y"], function(V), rtol=1e-12)
+    results = tidu_cli.evaluate(tidu_cli.grad(document, "x", value=True), x=V)
+    np.testing.assert_allclose(results["x@-1"], jax.grad(function)(V), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(results["y"], function(V), rtol=1e-12)
     assert bool(getattr(document.cases.vocabulary, "definitions", ())) == (name != "of JAX")
 
 

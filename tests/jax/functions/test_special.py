@@ -98,8 +98,8 @@ def of_jax(function: Any, operands: tuple[Any, ...], directions: list[Any], weig
     import jax.numpy as jnp
 
     def first(*x: Any) -> Any:
-        found = function(*x)
-        return found[0] if isinstance(found, tuple) else found
+        value = function(*x)
+        return value[0] if isinstance(value, tuple) else value
 
     def gradient(*x: Any) -> Any:
         return jax.vjp(first, *x)[1](jnp.asarray(weight))
@@ -124,8 +124,8 @@ def compare(name: str, document: Document, operands: tuple[Any, ...], function: 
     ours = results(document, operands, directions, weight, kinds)
     theirs = of_jax(function, operands, directions, weight, kinds)
     for kind, expected in theirs.items():
-        for found, other in zip(ours[kind], expected, strict=True):
-            np.testing.assert_allclose(found, other, rtol=1e-9, atol=1e-10, err_msg=f"{name} {kind}")
+        for value, other in zip(ours[kind], expected, strict=True):
+            np.testing.assert_allclose(value, other, rtol=1e-9, atol=1e-10, err_msg=f"{name} {kind}")
 
 
 @pytest.mark.parametrize(

@@ -36,5 +36,5 @@ pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
 def test_xla_counts_alike(jax: Any, op: str, operands: list[str], attrs: Mapping[str, object]) -> None:
     case = BUILTIN.case(op, BUILTIN.parse_attrs(op, attrs), None, [parse_type(t) for t in operands])
     arrays = [jax.ShapeDtypeStruct(t.shape, "float64") for t in case.operands]
-    found = jax.jit(jax_function(case)).lower(*arrays).cost_analysis() or {}
-    assert BUILTIN[op].evaluation.flops(case.attrs, case.operands, case.results) == found.get("flops", 0)
+    costs = jax.jit(jax_function(case)).lower(*arrays).cost_analysis() or {}
+    assert BUILTIN[op].evaluation.flops(case.attrs, case.operands, case.results) == costs.get("flops", 0)

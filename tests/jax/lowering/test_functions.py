@@ -63,8 +63,8 @@ def as_jax(type_: Type, value: Any) -> Any:
 def of_numpy(case: Case, operands: list[Any]) -> tuple[Any, ...]:
     kernel = BUILTIN[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     with np.errstate(all="ignore"):
-        found = kernel(*operands)
-    return (found,) if len(case.results) == 1 else tuple(found)
+        results = kernel(*operands)
+    return (results,) if len(case.results) == 1 else tuple(results)
 
 
 def compare(case: Case, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
@@ -72,13 +72,13 @@ def compare(case: Case, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
     for k, (type_, x, y) in enumerate(zip(case.results, ours, theirs, strict=True)):
         x = as_jax(type_, x)
         for path, _ in leaves(type_):
-            found, expected = np.asarray(at(y, path)), np.asarray(at(x, path))
+            leaf, expected = np.asarray(at(y, path)), np.asarray(at(x, path))
             where = f"{case.op}({', '.join(map(str, case.operands))}) {dict(case.attrs)} result {k}{path}"
-            assert (found.dtype, found.shape) == (expected.dtype, expected.shape), where
-            if case.op in VECTORS and found.ndim >= 2:
-                found, expected = abs(found), abs(expected)
-            wrong = differs(found, expected, signs=False)
-            assert not wrong.any(), f"{where}: {found[wrong][:4]} instead of {expected[wrong][:4]}"
+            assert (leaf.dtype, leaf.shape) == (expected.dtype, expected.shape), where
+            if case.op in VECTORS and leaf.ndim >= 2:
+                leaf, expected = abs(leaf), abs(expected)
+            wrong = differs(leaf, expected, signs=False)
+            assert not wrong.any(), f"{where}: {leaf[wrong][:4]} instead of {expected[wrong][:4]}"
 
 
 def at(value: Any, path: tuple[str, ...]) -> Any:
@@ -141,8 +141,8 @@ def test_derivatives_that_jax_has_not_are_those_of_tidu(op: str, jax: Any, monke
         kinds = derivatives.KINDS[:3] if op == "igamma" else derivatives.KINDS  # of orders twice, XLA compiles for minutes
         ours, theirs = derivatives.of_tidu(at), derivatives.of_jax(at, kinds)
         for kind in kinds:
-            for found, expected in zip(theirs[kind], ours[kind], strict=True):
-                assert not differs(found, expected, signs=False).any(), f"{case} {kind}: {found} instead of {expected}"
+            for value, expected in zip(theirs[kind], ours[kind], strict=True):
+                assert not differs(value, expected, signs=False).any(), f"{case} {kind}: {value} instead of {expected}"
 
 
 NAT = np.iinfo(np.int64).min

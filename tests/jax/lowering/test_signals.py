@@ -29,16 +29,16 @@ OF_REALS = ("rfft", "ihfft", "rfft2", "rfftn")
 
 
 def transforms() -> dict[str, tuple[Any, ...]]:
-    found: dict[str, tuple[Any, ...]] = {}
+    functions: dict[str, tuple[Any, ...]] = {}
     for name in (*ONE, *SEVERAL):
         x = X if name in OF_REALS else Z
         for norm in ("backward", "ortho", "forward"):
-            found[f"{name}, {norm}"] = (lambda np, lax, x, name=name, norm=norm: getattr(np.fft, name)(x, norm=norm), x)
+            functions[f"{name}, {norm}"] = (lambda np, lax, x, name=name, norm=norm: getattr(np.fft, name)(x, norm=norm), x)
         lengths = {"n": 6, "axis": 1} if name in ONE else {"s": (7, 2), "axes": (2, 0)}
-        found[f"{name}, cut and filled"] = (lambda np, lax, x, name=name, o=lengths: getattr(np.fft, name)(x, **o), x)
+        functions[f"{name}, cut and filled"] = (lambda np, lax, x, name=name, o=lengths: getattr(np.fft, name)(x, **o), x)
     for name in ("fftshift", "ifftshift"):
-        found[name] = (lambda np, lax, x, name=name: getattr(np.fft, name)(x, axes=(0, 2)), Z)
-    return found
+        functions[name] = (lambda np, lax, x, name=name: getattr(np.fft, name)(x, axes=(0, 2)), Z)
+    return functions
 
 
 def pooled(lax: Any, which: str, x: Any) -> Any:

@@ -58,9 +58,9 @@ def compare(op: str, case: Any, operands: list[Any], ulps: float, jit: bool = Tr
         ours = BUILTIN[op].evaluation.kernel(np, case.attrs, case.operands, case.results)(*operands)
 
     function = by_jax(case)
-    found = (compiled(function) if jit else function)(*map(jax.numpy.asarray, operands))
+    theirs = (compiled(function) if jit else function)(*map(jax.numpy.asarray, operands))
     ours = ours if isinstance(ours, tuple | list) else (ours,)
-    for x, y in zip(ours, found, strict=True):
+    for x, y in zip(ours, theirs, strict=True):
         assert (y.shape, y.dtype) == (np.shape(x), x.dtype)
         wide = complex if y.dtype.kind == "c" else float
         near = ulps * EPSILON[case.operands[0].dtype]
@@ -136,8 +136,8 @@ def test_many_points(op: str, attrs: dict[str, Any], low: float, high: float) ->
     """Near zeros numbers are held to a part of the middle one, as their digits are those of the argument."""
     x = np.random.default_rng(3).uniform(low, high, POINTS)
     case = make_case(op, attrs, [TensorType("f64", x.shape)])
-    (found,) = map(np.asarray, compiled(by_jax(case))(x))
+    (values,) = map(np.asarray, compiled(by_jax(case))(x))
     with np.errstate(all="ignore"):
         due = BUILTIN[op].evaluation.kernel(np, case.attrs, case.operands, case.results)(x)
     near = np.isfinite(due)
-    np.testing.assert_allclose(found[near], due[near], rtol=1e-11, atol=1e-12 * np.median(abs(due[near])))
+    np.testing.assert_allclose(values[near], due[near], rtol=1e-11, atol=1e-12 * np.median(abs(due[near])))

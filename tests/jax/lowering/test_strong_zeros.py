@@ -28,11 +28,11 @@ def test_values_are_those_of_kernels(jax: Any, op: str) -> None:
         with np.errstate(all="ignore"):
             due = np.asarray(apply(case, operands)[0])
         with jax.enable_x64(True):
-            found = np.asarray(jax.jit(jax_function(case))(*operands)[0])
+            values = np.asarray(jax.jit(jax_function(case))(*operands)[0])
         if dtype[0] != "c":  # there is no agreement on which part of a complex number is NaN
-            np.testing.assert_array_equal(found.astype("f8"), due.astype("f8"), err_msg=dtype)
+            np.testing.assert_array_equal(values.astype("f8"), due.astype("f8"), err_msg=dtype)
         strong = operands[1 if op == "strong_mul" else 0] == 0
-        assert (found[strong & (due == 0)] == 0).all(), dtype
+        assert (values[strong & (due == 0)] == 0).all(), dtype
 
 
 @pytest.mark.parametrize("name", ["erfinv", "log_ndtr"])
@@ -45,5 +45,5 @@ def test_modules_that_write_out_branches_have_the_gradient_of_jax(jax: Any, tmp_
     document = td.load(path)
     ((key, _),) = document.inputs.items()
     for strong in (False, True):  # modules are read with guards, so that neither is NaN
-        (found,) = td.evaluate(td.grad(document, key, strong_zeros=strong), {str(key): np.float32(0)}, engine="numpy").values()
-        np.testing.assert_allclose(found, jax.grad(function)(np.float32(0)), 1e-6)
+        (gradient,) = td.evaluate(td.grad(document, key, strong_zeros=strong), {str(key): np.float32(0)}, engine="numpy").values()
+        np.testing.assert_allclose(gradient, jax.grad(function)(np.float32(0)), 1e-6)

@@ -38,18 +38,18 @@ law = settings(max_examples=examples(25, check=12), suppress_health_check=[Healt
 """Few, as JAX compiles each operation of each example."""
 
 
-def close(found: Any, expected: Any) -> None:
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_allclose(found, expected, rtol=1e-11 if found.dtype.itemsize > 4 else 1e-5, atol=1e-11)
+def close(value: Any, expected: Any) -> None:
+    value, expected = np.asarray(value), np.asarray(expected)
+    assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(value, expected, rtol=1e-11 if value.dtype.itemsize > 4 else 1e-5, atol=1e-11)
 
 
 def outputs_of(document: Document, values: dict[str, Any]) -> list[Any]:
     return list(tidu.evaluate(document, values).values())
 
 
-def as_list(found: Any) -> list[Any]:
-    return list(found.values()) if isinstance(found, dict) else [found]
+def as_list(results: Any) -> list[Any]:
+    return list(results.values()) if isinstance(results, dict) else [results]
 
 
 @law
@@ -60,8 +60,8 @@ def test_evaluates_the_same(document: Document, seed: int) -> None:
     values = {str(k): v for k, v in random_inputs(document, seed).items()}
     ours = outputs_of(document, values)
     function = tidu.to_jax(document)
-    for found in (function(values), function(*values.values()), jax.jit(function)(**values)):
-        for y, expected in zip(as_list(found), ours, strict=True):
+    for results in (function(values), function(*values.values()), jax.jit(function)(**values)):
+        for y, expected in zip(as_list(results), ours, strict=True):
             close(y, expected)
 
 
@@ -101,11 +101,11 @@ def test_vmap_is_the_evaluation_of_batches(document: Document, seed: int, size: 
         random_value(i.type, rng) if axis is None else np.stack([random_value(i.type, rng) for _ in range(size)])
         for i, axis in zip(graph.inputs, axes, strict=True)
     ]
-    found = jax.vmap(listed(document), axes)(*values)
+    mapped = jax.vmap(listed(document), axes)(*values)
     names = [str(i.key) for i in graph.inputs]
     batch = {name: 0 for name, axis in zip(names, axes, strict=True) if axis == 0}
     ours = tidu.evaluate(document, dict(zip(names, values, strict=True)), batch=batch)
-    for y, expected in zip(found, ours.values(), strict=True):
+    for y, expected in zip(mapped, ours.values(), strict=True):
         close(y, expected)
 
 
@@ -131,13 +131,13 @@ def test_records_are_dicts_and_tuples(graphs: tuple[Document, Document], seed: i
     ours = tidu.evaluate(document, {str(i.key): evaluated(i.type, values[str(i.key)]) for i in inputs})
     given = {str(i.key): as_jax(i.type, values[str(i.key)]) for i in inputs}
     function = tidu.to_jax(document)
-    for found in (function(given), jax.jit(function)(given)):
-        compare_results(document, found, ours)
+    for results in (function(given), jax.jit(function)(given)):
+        compare_results(document, results, ours)
 
 
-def compare_results(document: Document, found: Any, ours: dict[str, Any]) -> None:
+def compare_results(document: Document, theirs: Any, ours: dict[str, Any]) -> None:
     outputs = document.head.outputs
-    results = {str(outputs[0].key): found} if len(outputs) == 1 else found
+    results = {str(outputs[0].key): theirs} if len(outputs) == 1 else theirs
     for o in outputs:
         for path, leaf in leaves(o.type):
             y, expected = at(results[str(o.key)], path), at(ours[str(o.key)], path)
@@ -169,8 +169,8 @@ def test_an_output_is_given_as_it_is_and_several_by_key(jax: Any) -> None:
     x = np.array([0.1, 0.2, 0.3])
     assert np.allclose(tidu.to_jax(sine())(x, y=[1, 2, 3]), np.sin(x) * [1, 2, 3])
     vjp = tidu.to_jax(tidu.vjp(sine(), ["x", "y"]))
-    found = vjp({"x": x, "y": x, "y@-1": x, "more": 1})
-    assert [list(found), found["x@-1"].tolist()] == [["x@-1", "y@-1"], (np.cos(x) * x * x).tolist()]
+    cotangents = vjp({"x": x, "y": x, "y@-1": x, "more": 1})
+    assert [list(cotangents), cotangents["x@-1"].tolist()] == [["x@-1", "y@-1"], (np.cos(x) * x * x).tolist()]
     assert np.allclose(jax.grad(lambda x, y: tidu.to_jax(sine())(x, y).sum())(x, x), np.cos(x) * x)
 
 
@@ -199,8 +199,8 @@ def test_takes_numbers_and_what_is_narrower(jax: Any) -> None:
 def test_takes_times_of_numpy_and_gives_counts(jax: Any) -> None:
     document = one_node_document(BUILTIN.case("sub", NoAttrs(), None, [parse_type("datetime[ms][2]")] * 2))
     a = np.array(["2026-01-31T12:00", "2026-01-31"], "M8[ms]")
-    found = tidu.to_jax(document)(a, a - np.timedelta64(3, "s"))
-    assert found.tolist() == [3000.0, 3000.0]
+    counts = tidu.to_jax(document)(a, a - np.timedelta64(3, "s"))
+    assert counts.tolist() == [3000.0, 3000.0]
 
 
 @pytest.mark.parametrize(
@@ -289,8 +289,8 @@ def test_samples_evaluate_the_same(file: Path, jax: Any) -> None:
     types = {str(i.key): i.type for i in document.head.inputs}
     values = {str(k): v for k, v in random_inputs(document, 0).items()}
     ours = tidu.evaluate(document, {k: evaluated(types[k], v) for k, v in values.items()})
-    found = jax.jit(tidu.to_jax(document))({k: as_jax(types[k], v) for k, v in values.items()})
-    compare_results(document, found, ours)
+    theirs = jax.jit(tidu.to_jax(document))({k: as_jax(types[k], v) for k, v in values.items()})
+    compare_results(document, theirs, ours)
 
 
 def test_large_graphs_are_functions_too(jax: Any) -> None:
@@ -313,5 +313,5 @@ def test_cotangents_add_up_as_in_numpy(jax: Any) -> None:
     """1 per hour and 2 per millisecond: the kernel with jax.numpy's functions."""
     types = [parse_type("duration[h][2]"), parse_type("duration[ms][2]")]
     document = one_node_document(BUILTIN.case("add_cotangents", NoAttrs(), None, types))
-    found = tidu.to_jax(document)(np.ones(2), np.full(2, 2.0))
-    assert found.tolist() == [2 + 1 / 3_600_000] * 2
+    total = tidu.to_jax(document)(np.ones(2), np.full(2, 2.0))
+    assert total.tolist() == [2 + 1 / 3_600_000] * 2

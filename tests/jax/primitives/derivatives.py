@@ -66,20 +66,20 @@ def of_tidu(p: Problem) -> dict[str, Arrays]:
     """What tidu's transforms and kernels give, by kind; structural zeros are written out."""
     document = one_node_document(p.case)
     x = {Key(f"x{k}"): value for k, value in enumerate(p.operands)}
-    found = {"value": _run(document, x)}
+    by_kind = {"value": _run(document, x)}
     if not p.tangents:
-        return found
+        return by_kind
     wrt = [Key(f"x{k}") for k in p.tangents]
     outputs = [Key(f"y{k}") for k in p.cotangents]
     forward = linearize(document, wrt, outputs=outputs)
-    found["jvp"] = _run(forward, x | {Key(f"x{k}").tangent(1): v for k, v in p.tangents.items()})
+    by_kind["jvp"] = _run(forward, x | {Key(f"x{k}").tangent(1): v for k, v in p.tangents.items()})
     u = {Key(f"y{k}").cotangent(1): c for k, c in p.cotangents.items()}
     reverse = transpose(forward)
-    found["vjp"] = _ordered(reverse, x | u, [key.cotangent(1) for key in wrt], p)
+    by_kind["vjp"] = _ordered(reverse, x | u, [key.cotangent(1) for key in wrt], p)
     second = linearize(reverse, wrt)
     along = {Key(f"x{k}").tangent(2): v for k, v in p.tangents.items()}
-    found["second"] = _ordered(second, x | u | along, [key.cotangent(1).tangent(2) for key in wrt], p)
-    return found
+    by_kind["second"] = _ordered(second, x | u | along, [key.cotangent(1).tangent(2) for key in wrt], p)
+    return by_kind
 
 
 def _run(document: Any, values: dict[Key, Any]) -> Arrays:
@@ -90,8 +90,8 @@ def _run(document: Any, values: dict[Key, Any]) -> Arrays:
 
 def _ordered(document: Any, values: dict[Key, Any], keys: Sequence[Key], p: Problem) -> Arrays:
     """The head's outputs in the order of these keys, and zeros where there is none."""
-    found = dict(zip((o.key for o in document.head.outputs), _run(document, values), strict=True))
-    return [found.get(key, np.zeros_like(p.operands[k])) for key, k in zip(keys, p.tangents, strict=True)]
+    results = dict(zip((o.key for o in document.head.outputs), _run(document, values), strict=True))
+    return [results.get(key, np.zeros_like(p.operands[k])) for key, k in zip(keys, p.tangents, strict=True)]
 
 
 def of_jax(p: Problem, kinds: Sequence[str] = KINDS) -> dict[str, Arrays]:

@@ -23,8 +23,8 @@ def function_of_jax(case: Case) -> Callable[..., tuple[Any, ...]]:
     attrs = dict(case.attrs)
 
     def call(*xs: Any) -> tuple[Any, ...]:
-        found = own(attrs, *xs)
-        return found if isinstance(found, tuple) else (found,)
+        results = own(attrs, *xs)
+        return results if isinstance(results, tuple) else (results,)
 
     return call
 
@@ -38,9 +38,9 @@ def _phase(v: Any, x: Any, ours: Callable[[Any], Any]) -> Any:
     import jax.numpy as jnp
 
     def signs(x: Any) -> Any:
-        found = ours(np.asarray(x))
-        at = np.abs(found).argmax(-2, keepdims=True)
-        return np.sign(np.take_along_axis(found, at, -2).real).astype(found.real.dtype)
+        vectors = ours(np.asarray(x))
+        at = np.abs(vectors).argmax(-2, keepdims=True)
+        return np.sign(np.take_along_axis(vectors, at, -2).real).astype(vectors.real.dtype)
 
     k = jnp.argmax(abs(v), axis=-2, keepdims=True)
     greatest = jnp.take_along_axis(v, k, -2)

@@ -83,12 +83,12 @@ def problems(op: str) -> Iterator[Problem]:
         yield problem(case, operands, np.random.default_rng(2), derivatives=wide)
 
 
-def differs(found: Any, expected: Any, *, signs: bool) -> Any:
+def differs(value: Any, expected: Any, *, signs: bool) -> Any:
     """Where two arrays differ by more than rounding. `signs`: whether 0 and -0 do."""
-    if found.dtype.kind in "iub":
-        return found != expected
-    tolerance, wide = TOLERANCE[dtype_name(found.dtype)], complex if found.dtype.kind == "c" else float
-    x, y = found.astype(wide), expected.astype(wide)
+    if value.dtype.kind in "iub":
+        return value != expected
+    tolerance, wide = TOLERANCE[dtype_name(value.dtype)], complex if value.dtype.kind == "c" else float
+    x, y = value.astype(wide), expected.astype(wide)
     with np.errstate(all="ignore"):
         close = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= tolerance * np.maximum(np.abs(y), 0.1))
     if wide is complex:
@@ -138,22 +138,22 @@ def disagreements(
     """What is not as JAX has it and in no row."""
     ours, op = of_tidu(p), p.case.op
     for kind, theirs in expected_by_kind.items():
-        for index, (found, expected) in enumerate(zip(ours[kind], theirs, strict=True)):
+        for index, (value, expected) in enumerate(zip(ours[kind], theirs, strict=True)):
             where = f"{op}({', '.join(map(str, p.case.operands))}) {dict(p.case.attrs)} {kind} {index}"
-            assert (found.dtype, found.shape) == (expected.dtype, expected.shape), where
-            differing = differs(found, expected, signs=kind == "value" and elementwise(op))
-            for row, mask in masks(p, kind, index, rows, found.shape):
+            assert (value.dtype, value.shape) == (expected.dtype, expected.shape), where
+            differing = differs(value, expected, signs=kind == "value" and elementwise(op))
+            for row, mask in masks(p, kind, index, rows, value.shape):
                 used |= {row} if (differing & mask).any() else set()
                 differing = differing & ~mask
             if differing.any():
-                yield f"{where}:\n{_shown(p, found, expected, differing)}"
+                yield f"{where}:\n{_shown(p, value, expected, differing)}"
 
 
-def _shown(p: Problem, found: Any, expected: Any, differing: Any) -> str:
+def _shown(p: Problem, value: Any, expected: Any, differing: Any) -> str:
     lines = []
     for at in list(zip(*np.nonzero(differing), strict=True))[:8] if differing.ndim else [()]:
-        operands = [x[at] for x in p.operands if x.shape == found.shape]
-        lines.append(f"  at {list(map(int, at))} {operands}: tidu {found[at]}, JAX {expected[at]}")
+        operands = [x[at] for x in p.operands if x.shape == value.shape]
+        lines.append(f"  at {list(map(int, at))} {operands}: tidu {value[at]}, JAX {expected[at]}")
     return "\n".join(lines)
 
 

@@ -51,9 +51,9 @@ def assert_tangent_agrees(function: Callable[..., Any], *args: Any) -> None:
         names = _names(document)
         linear = tidu.materialize(tidu.linearize(document, names))
         given = _given(document, arrays, rest) | {f"{k}@1": t for k, t in zip(names, tangents, strict=True)}
-        found = tidu.evaluate(linear, given)
+        results = tidu.evaluate(linear, given)
         _, moved = jax.jit(lambda *some: jax.jvp(lambda xs: whole(xs, rest), *some))((arrays,), (tangents,))
-        _assert_same(list(found.values()), jax.tree.leaves(moved))
+        _assert_same(list(results.values()), jax.tree.leaves(moved))
 
 
 def _flat(function: Callable[..., Any], args: Sequence[Any]) -> tuple[list[Any], list[Any], Callable[..., Any]]:
@@ -83,8 +83,8 @@ def _given(document: Document, arrays: Sequence[Any], rest: Sequence[Any]) -> di
 
 def _gradient(document: Document, arrays: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
     gradient = tidu.grad(document, _names(document))
-    found = tidu.evaluate(gradient, _given(document, arrays, rest))
-    return [found[str(o.key)] for o in gradient.head.outputs]
+    cotangents = tidu.evaluate(gradient, _given(document, arrays, rest))
+    return [cotangents[str(o.key)] for o in gradient.head.outputs]
 
 
 def _assert_same(ours: Sequence[Any], theirs: Sequence[Any]) -> None:

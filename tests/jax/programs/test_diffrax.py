@@ -33,11 +33,11 @@ def solved(adjoint: Any, solver: Any, control: Any, dt0: float | None = 0.1) -> 
     """The sum of sines of a solution at some times, as a function of rates and start."""
 
     def loss(rates: Any, start: Any) -> Any:
-        found = diffrax.diffeqsolve(
+        solution = diffrax.diffeqsolve(
             diffrax.ODETerm(prey_and_predators), solver, 0.0, 1.0, dt0, start, rates,
             saveat=diffrax.SaveAt(ts=TIMES), stepsize_controller=control, adjoint=adjoint, max_steps=64,
         )  # fmt: skip
-        return jnp.sum(jnp.sin(found.ys))
+        return jnp.sum(jnp.sin(solution.ys))
 
     return loss
 
@@ -86,8 +86,7 @@ def test_odeint_forward() -> None:
 
     with jax.enable_x64(True):
         document = tidu.from_jax(loss, START, RATES)
-        found = tidu.evaluate(document, {"start": START, "rates": RATES})
-        (value,) = found.values()
+        (value,) = tidu.evaluate(document, {"start": START, "rates": RATES}).values()
         np.testing.assert_allclose(value, loss(START, RATES), rtol=1e-12)
         tangent = tidu.evaluate(tidu.jvp(document, "rates"), {"start": START, "rates": RATES, "rates@1": np.eye(4)[0]})
         backward = jax.grad(loss, 1)(START, RATES)

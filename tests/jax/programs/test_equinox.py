@@ -31,8 +31,8 @@ def applied(layer: Any, *inputs: Any, call: Callable[..., Any] = lambda layer, *
     """The mean of sines of what a layer gives, as a function of the layer and its inputs."""
 
     def loss(arrays: Any, *inputs: Any) -> Any:
-        found = jax.tree.leaves(call(eqx.combine(arrays, static), *inputs))
-        return sum(jnp.mean(jnp.sin(3 * y)) for y in found if jnp.issubdtype(y.dtype, jnp.inexact))
+        outputs = jax.tree.leaves(call(eqx.combine(arrays, static), *inputs))
+        return sum(jnp.mean(jnp.sin(3 * y)) for y in outputs if jnp.issubdtype(y.dtype, jnp.inexact))
 
     arrays, static = eqx.partition(layer, eqx.is_inexact_array)
     return loss, arrays, *inputs

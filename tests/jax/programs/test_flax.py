@@ -29,8 +29,8 @@ def normal(*shape: int) -> Any:
     return RNG.standard_normal(shape)
 
 
-def mean(found: Any) -> Any:
-    return sum(jnp.mean(jnp.sin(3 * y)) for y in jax.tree.leaves(found) if jnp.issubdtype(y.dtype, jnp.inexact))
+def mean(outputs: Any) -> Any:
+    return sum(jnp.mean(jnp.sin(3 * y)) for y in jax.tree.leaves(outputs) if jnp.issubdtype(y.dtype, jnp.inexact))
 
 
 def applied(layer: Any, *inputs: Any, **options: Any) -> tuple[Any, ...]:

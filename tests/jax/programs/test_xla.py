@@ -34,8 +34,8 @@ REST = [pytest.param(name, marks=pytest.mark.campaign) for name in XLA.PROBLEMS 
 @pytest.mark.parametrize("name", [*CHEAP, *REST])
 def test_gradients_take_what_those_of_jax_take(name: str) -> None:
     with jax.enable_x64(True):
-        found = {way: XLA.costs(program) for way, (program, _) in XLA.compiled(XLA.PROBLEMS[name]()).items()}
-    operations, accessed = found.pop("jax.grad")
-    for way, ours in found.items():
+        costs = {way: XLA.costs(program) for way, (program, _) in XLA.compiled(XLA.PROBLEMS[name]()).items()}
+    operations, accessed = costs.pop("jax.grad")
+    for way, ours in costs.items():
         assert ours[0] <= MOST * operations, f"{way}: {ours[0]} operations, jax.grad {operations}"
         assert ours[1] <= MOST * accessed, f"{way}: {ours[1]} bytes, jax.grad {accessed}"

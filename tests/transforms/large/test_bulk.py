@@ -309,8 +309,8 @@ def test_missing_rules_are_named_alike(name: str, wrong: str) -> None:
     for k in range(40):
         value = sketch.apply(name, value) if k == 20 else sketch.apply("sin", value)
     doc = document(sketch.build("f", {"y": value}))
-    found = both(lambda: transpose(linearize(doc, [X])))
-    assert isinstance(found, str) and wrong in found and "graph 'f" in found
+    outcome = both(lambda: transpose(linearize(doc, [X])))
+    assert isinstance(outcome, str) and wrong in outcome and "graph 'f" in outcome
 
 
 def test_a_rule_that_gives_a_tangent_only_where_an_operand_has_none() -> None:
@@ -441,9 +441,9 @@ def test_no_hash_is_trusted(kept: int) -> None:
     exact = equal.hashes_of
 
     def poor(*args: object) -> object:
-        found = exact(*args)  # type: ignore[arg-type]
+        hashes = exact(*args)  # type: ignore[arg-type]
         # Cut by places, the first hash keeps its upper bits.
-        return found & np.uint64(kept << 62 | (kept if args[-1] == equal.SECOND else 0))
+        return hashes & np.uint64(kept << 62 | (kept if args[-1] == equal.SECOND else 0))
 
     def poor_first(*args: object) -> object:
         return poor(*args) if args[-1] == equal.FIRST else exact(*args)  # type: ignore[arg-type]

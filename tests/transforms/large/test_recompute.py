@@ -73,8 +73,8 @@ def run(doc: Document, seed: int = 0) -> dict[Key, bytes]:
     """The bits of all outputs, at random inputs."""
     one = materialize(doc)
     program = compile_graph(one.head)
-    found = program.run(inputs_of(one, seed))
-    return {o.key: array.tobytes() for o, array in zip(program.outputs, found, strict=True)}
+    arrays = program.run(inputs_of(one, seed))
+    return {o.key: array.tobytes() for o, array in zip(program.outputs, arrays, strict=True)}
 
 
 def measured_peak(doc: Document, seed: int = 0) -> int:
@@ -134,10 +134,10 @@ def test_derivatives_of_the_result_are_those_of_the_graph(doc: Document, policy:
     if not again:
         return
     for derive in (linearize, reverse):
-        expected, found = run(derive(gradient, again), seed), run(derive(less, again), seed)
+        expected, recomputed = run(derive(gradient, again), seed), run(derive(less, again), seed)
         for k, bits in expected.items():
             # Tangents that meet in a value and its copy are added in another order.
-            a, b = (np.frombuffer(data, np.float64) for data in (bits, found[k]))
+            a, b = (np.frombuffer(data, np.float64) for data in (bits, recomputed[k]))
             np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9 * (1 + np.max(np.abs(a), initial=0)))
 
 

@@ -30,8 +30,8 @@ def bits(doc: Document, seed: int) -> dict[str, bytes]:
     types = free_inputs(doc)
     values = {k: random_arguments({k: t}, np.random.default_rng([seed, *str(k).encode()]))[k] for k, t in types.items()}
     outputs = {o.key: o.type for o in doc.head.outputs}
-    found = flattened(evaluate(doc, values, primitives=doc.cases.vocabulary), outputs)
-    return {str(k): np.asarray(x).tobytes() for k, x in found.items()}
+    arrays = flattened(evaluate(doc, values, primitives=doc.cases.vocabulary), outputs)
+    return {str(k): np.asarray(x).tobytes() for k, x in arrays.items()}
 
 
 @settings(max_examples=examples(40), suppress_health_check=list(HealthCheck))

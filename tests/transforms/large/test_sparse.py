@@ -114,20 +114,20 @@ def reading(draw: Callable[..., object], dtype: str = "f64") -> Document:
 def inputs(doc: Document, seed: int) -> dict[Key, object]:
     """Random values; of indices also such as are out of range."""
     rng = np.random.default_rng(seed)
-    found = {k: random_value(t, rng) for k, t in free_inputs(doc).items()}
-    return found | {key("i"): np.int32(rng.integers(-3, 45)), key("rows"): rng.integers(-3, 45, (3, 1))}
+    values = {k: random_value(t, rng) for k, t in free_inputs(doc).items()}
+    return values | {key("i"): np.int32(rng.integers(-3, 45)), key("rows"): rng.integers(-3, 45, (3, 1))}
 
 
 @law
 @given(reading(), seeds)
 def test_the_sums_are_those_of_dense_cotangents(doc: Document, seed: int) -> None:
     """Digit for digit, unless one node reads an element twice: then what it contributes is not summed up by itself first."""
-    found, expected = gradient(doc), dense(lambda: gradient(doc))
-    at = inputs(found, seed)
-    a, b = (next(iter(evaluate(d, at).values())) for d in (found, expected))
+    sparse, expected = gradient(doc), dense(lambda: gradient(doc))
+    at = inputs(sparse, seed)
+    a, b = (next(iter(evaluate(d, at).values())) for d in (sparse, expected))
     assert np.all(np.abs(a - b) <= 1e-13 * np.max(np.abs(b)))
     at[key("rows")] = np.random.default_rng(seed).permutation(3)[:, None]
-    a, b = (next(iter(evaluate(d, at).values())) for d in (found, expected))
+    a, b = (next(iter(evaluate(d, at).values())) for d in (sparse, expected))
     assert np.array_equal(a, b)
 
 
@@ -163,8 +163,8 @@ def test_forward_over_reverse_is_that_of_dense_cotangents(doc: Document, seed: i
 def test_the_hessian_by_a_batch_of_reads() -> None:
     doc = matrix(linearize(gradient(one_by_one(20)), [X]))
     at = {X: np.linspace(0.1, 2, 20), key("y@-1"): np.float64(1)}
-    (found,) = evaluate(materialize(doc), at).values()
-    assert np.allclose(found, -np.diag(np.sin(at[X])), rtol=0, atol=1e-15)
+    (hessian,) = evaluate(materialize(doc), at).values()
+    assert np.allclose(hessian, -np.diag(np.sin(at[X])), rtol=0, atol=1e-15)
 
 
 READERS = [
@@ -191,8 +191,8 @@ def test_positions_and_values_are_what_the_transpose_rule_makes_dense(case: Case
         for onto in (False, True):
             template = merging_template(BUILTIN, cases, type_, (case.results[0],) * 2, onto=onto)
             base = random_value(type_, rng)
-            (found,) = interpret(template, cases, [*([base] if onto else []), ct, ct, positions, positions])
-            assert np.allclose(found, expected + expected + (base if onto else 0), rtol=1e-6)
+            (total,) = interpret(template, cases, [*([base] if onto else []), ct, ct, positions, positions])
+            assert np.allclose(total, expected + expected + (base if onto else 0), rtol=1e-6)
 
 
 def test_a_single_read_has_the_dense_form() -> None:
@@ -234,8 +234,8 @@ def test_as_many_elements_as_the_array_has_are_added_at_once() -> None:
     doc = gradient(function("f", {"x": "f64[10]"}, body))
     assert ops(doc).count("scatter-add") == 50
     x = np.linspace(0.9, 1.1, 10)
-    (found,) = evaluate(doc, {X: x, key("y@-1"): np.ones(1)}).values()
-    assert np.allclose(found, np.prod(x**50) * 50 / x, rtol=1e-12)
+    (cotangent,) = evaluate(doc, {X: x, key("y@-1"): np.ones(1)}).values()
+    assert np.allclose(cotangent, np.prod(x**50) * 50 / x, rtol=1e-12)
 
 
 def test_windows_out_of_range_contribute_nothing_in_mode_fill() -> None:
@@ -251,18 +251,18 @@ def test_windows_out_of_range_contribute_nothing_in_mode_fill() -> None:
     doc = gradient(function("f", {"x": "f64[30]", "i": "i32[2,1]"}, body))
     assert names(doc) == ["f", "f@-1.residual", "f@-1"] and "pad" not in ops(doc)
     at = {key("i"): np.array([[5], [40]]), key("u@-1"): np.array([1.0, 2.0]), key("v@-1"): np.array([10.0, 20.0])}
-    (found,) = evaluate(doc, at).values()
-    assert found.tolist() == [0.0] * 5 + [11.0] + [0.0] * 23 + [20.0]
+    (cotangent,) = evaluate(doc, at).values()
+    assert cotangent.tolist() == [0.0] * 5 + [11.0] + [0.0] * 23 + [20.0]
 
 
 def growth(make: Callable[[int], Document]) -> list[tuple[int, int, int]]:
     """Nodes, flops and peak of evaluating, for 250, 500 and 1000 elements."""
-    found = []
+    costs = []
     for n in (250, 500, 1000):
         cost = evaluation(materialize(make(n)))
         assert cost.peak is not None
-        found.append((cost.nodes, cost.flops.known, cost.peak))
-    return found
+        costs.append((cost.nodes, cost.flops.known, cost.peak))
+    return costs
 
 
 ORDERS = {

@@ -50,9 +50,9 @@ def test_z_times_conj_w() -> None:
     at = {key("z"): Z, key("w"): W}
     tangent = evaluate(forward, at | {key("z@1"): DZ, key("w@1"): C})[key("y@1")]
     np.testing.assert_allclose(tangent, DZ * np.conj(W) + Z * np.conj(C), rtol=1e-14)
-    found = evaluate(transpose(forward), at | {key("y@-1"): CT})
-    np.testing.assert_allclose(found[key("z@-1")], CT * W, rtol=1e-14)
-    np.testing.assert_allclose(found[key("w@-1")], np.conj(CT) * Z, rtol=1e-14)
+    cotangents = evaluate(transpose(forward), at | {key("y@-1"): CT})
+    np.testing.assert_allclose(cotangents[key("z@-1")], CT * W, rtol=1e-14)
+    np.testing.assert_allclose(cotangents[key("w@-1")], np.conj(CT) * Z, rtol=1e-14)
 
 
 LOSSES: dict[str, tuple[Callable[[Value], Value], complex]] = {
@@ -71,8 +71,8 @@ def test_a_real_loss_with_cotangent_1_gives_twice_the_conjugate_derivative(name:
     forward = linearize(function("f", {"z": "c128[]"}, body), [key("z")])
     (output,) = forward.head.outputs
     assert output.type.dtype == "f64"
-    found = evaluate(transpose(forward), {key("z"): Z, key("y@-1"): np.float64(1)})[key("z@-1")]
-    np.testing.assert_allclose(found, twice_dz_bar, rtol=1e-14)
+    cotangent = evaluate(transpose(forward), {key("z"): Z, key("y@-1"): np.float64(1)})[key("z@-1")]
+    np.testing.assert_allclose(cotangent, twice_dz_bar, rtol=1e-14)
     tangent = evaluate(forward, {key("z"): Z, key("z@1"): DZ})[key("y@1")]
     np.testing.assert_allclose(tangent, np.real(np.conj(twice_dz_bar) * DZ), rtol=1e-14)
 
@@ -89,6 +89,6 @@ def test_a_dot_product_conjugates_the_other_operand() -> None:
     )
     a, b = np.array([Z, W]), np.array([C, DZ])
     reverse = transpose(linearize(doc, [key("a"), key("b")]))
-    found = evaluate(reverse, {key("a"): a, key("b"): b, key("y@-1"): np.complex128(CT)})
-    np.testing.assert_allclose(found[key("a@-1")], CT * np.conj(b), rtol=1e-14)
-    np.testing.assert_allclose(found[key("b@-1")], CT * np.conj(a), rtol=1e-14)
+    cotangents = evaluate(reverse, {key("a"): a, key("b"): b, key("y@-1"): np.complex128(CT)})
+    np.testing.assert_allclose(cotangents[key("a@-1")], CT * np.conj(b), rtol=1e-14)
+    np.testing.assert_allclose(cotangents[key("b@-1")], CT * np.conj(a), rtol=1e-14)

@@ -88,9 +88,9 @@ def test_exp_of_a_dot_product_in_all_four_modes() -> None:
     for mode, (given, output, closed_form) in expected.items():
         doc = second_order(mode)
         for d in (doc, materialize(doc)):
-            found = evaluate(d, at | {key(k): a for k, a in given.items()})
-            assert list(map(str, found)) == [output], mode
-            np.testing.assert_allclose(found[key(output)], closed_form, rtol=1e-12, err_msg=mode)
+            results = evaluate(d, at | {key(k): a for k, a in given.items()})
+            assert list(map(str, results)) == [output], mode
+            np.testing.assert_allclose(results[key(output)], closed_form, rtol=1e-12, err_msg=mode)
 
 
 def vector_function() -> Document:
@@ -107,11 +107,11 @@ def test_every_third_derivative_of_a_vector_function() -> None:
     at: Values = {X: x, key("a"): MATRIX, key("e0"): unit[0], key("e1"): unit[1], key("e2"): unit[2]}
     b = MATRIX @ x
     for i, j, k in product(range(3), repeat=3):
-        found = evaluate(single, at | {key("x@1"): unit[i], key("x@2"): unit[j], key("x@3"): unit[k]})
+        derivatives = evaluate(single, at | {key("x@1"): unit[i], key("x@2"): unit[j], key("x@3"): unit[k]})
         slopes = MATRIX[:, i] * MATRIX[:, j] * MATRIX[:, k]
-        np.testing.assert_allclose(found[key("exp@1@2@3")], np.exp(b) * slopes, rtol=1e-12)
-        np.testing.assert_allclose(found[key("fourth@1@2@3")], 24 * b * slopes, rtol=1e-12)
-        assert found[key("product@1@2@3")] == pytest.approx(float({i, j, k} == {0, 1, 2}), abs=1e-12)
+        np.testing.assert_allclose(derivatives[key("exp@1@2@3")], np.exp(b) * slopes, rtol=1e-12)
+        np.testing.assert_allclose(derivatives[key("fourth@1@2@3")], 24 * b * slopes, rtol=1e-12)
+        assert derivatives[key("product@1@2@3")] == pytest.approx(float({i, j, k} == {0, 1, 2}), abs=1e-12)
 
 
 @pytest.mark.parametrize("modes", ["".join(modes) for modes in product("FR", repeat=4)])
@@ -136,5 +136,5 @@ def test_differentiating_in_a_tangent() -> None:
     assert [str(o.key) for o in again.head.outputs] == ["y@1@2"]
     assert evaluate(again, {X: 0.5, key("x@1@2"): 3.0})[key("y@1@2")] == pytest.approx(3 * np.exp(0.5))
     both = linearize(doc, [X, key("x@1")])
-    found = evaluate(both, {X: 0.5, key("x@1"): 2.0, key("x@2"): 5.0, key("x@1@2"): 3.0})
-    assert found[key("y@1@2")] == pytest.approx((3 + 2 * 5) * np.exp(0.5))
+    tangents = evaluate(both, {X: 0.5, key("x@1"): 2.0, key("x@2"): 5.0, key("x@1@2"): 3.0})
+    assert tangents[key("y@1@2")] == pytest.approx((3 + 2 * 5) * np.exp(0.5))

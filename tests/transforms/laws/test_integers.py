@@ -42,11 +42,11 @@ def directions(doc: Document, seed: int = 0) -> dict[Any, Any]:
     return {i.key: rng.integers(-4, 5, i.type.shape).astype(float) for i in doc.head.inputs}
 
 
-def assert_same(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
-    assert list(found) == list(expected)
+def assert_same(results: dict[Any, Any], expected: dict[Any, Any]) -> None:
+    assert list(results) == list(expected)
     for k, x in expected.items():
-        assert found[k].dtype == x.dtype
-        assert np.array_equal(found[k], x, equal_nan=True), k
+        assert results[k].dtype == x.dtype
+        assert np.array_equal(results[k], x, equal_nan=True), k
 
 
 WRT = ["n", "m", "w"]
@@ -253,11 +253,11 @@ def test_index_arithmetic_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize(("base", "exponent"), [("f64", "i32"), ("f64", "i64"), ("f32", "i64"), ("c128", "u8")])
 def test_an_exponent_of_integers_is_a_number(base: str, exponent: str) -> None:
-    found = tangent_of({"x": f"{base}[]", "n": f"{exponent}[]"}, op("pow"), {"x": 1.5, "n": 3}, "n")
+    tangent = tangent_of({"x": f"{base}[]", "n": f"{exponent}[]"}, op("pow"), {"x": 1.5, "n": 3}, "n")
     dtype = np.float32 if base == "f32" else np.float64
     linear = linearize(function("f", {"x": f"{base}[]", "n": f"{exponent}[]"}, op("pow")), [N])
     (y,) = evaluate(linear, {X: np.asarray(1.5), N: np.asarray(3), N.tangent(1): np.asarray(1.0)}).values()
-    assert abs(np.asarray(y if found is None else found) - 1.5**3 * np.log(1.5)) < 10 * np.finfo(dtype).eps
+    assert abs(np.asarray(y if tangent is None else tangent) - 1.5**3 * np.log(1.5)) < 10 * np.finfo(dtype).eps
 
 
 @pytest.mark.parametrize("great", [2**53 + 1, 2**63 - 1])
@@ -286,12 +286,12 @@ def test_derivatives_have_the_digits_of_the_floats_that_an_integer_meets(dtype: 
     def body(n: Value, x: Value) -> Value:
         return op("sin")(op("convert_element_type")(n, new_dtype="f64") * x) * x
 
-    found = []
+    results = []
     for integer in (dtype, "i64"):
         doc = derived(function("f", {"n": f"{integer}[]", "x": "f64[]"}, body), path, [N, X])
         at = {i.key: np.float64(0.1 + k / 7) for k, i in enumerate(i for g in doc.graphs for i in g.inputs)}
-        found.append(evaluate(doc, at | {N: numpy_dtype(np, integer).type(3)}))
-    assert_same(*found)
+        results.append(evaluate(doc, at | {N: numpy_dtype(np, integer).type(3)}))
+    assert_same(*results)
 
 
 def test_an_integers_tangent_converts_to_the_floats_that_it_meets() -> None:
@@ -322,12 +322,12 @@ def holds_integers(type_: Type) -> bool:
 
 
 def integer_cases() -> list[Any]:
-    found = []
+    params = []
     for primitive in BUILTIN:
         for _, case in example_cases(BUILTIN, primitive):
             if any(map(holds_integers, case.operands)):
-                found.append(pytest.param(case, id=f"{case.op}-{','.join(map(str, case.operands))}"))
-    return found
+                params.append(pytest.param(case, id=f"{case.op}-{','.join(map(str, case.operands))}"))
+    return params
 
 
 @pytest.mark.parametrize("case", few(integer_cases(), 480))

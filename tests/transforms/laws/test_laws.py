@@ -62,10 +62,10 @@ def test_jvp_is_the_directional_derivative(doc: Document, seed: int) -> None:
     linear = linearize(doc, wrt)
     v = directions(linear, seed)
     expected = difference_quotient(doc, at, {k: v[k.tangent(1)] for k in wrt})
-    found = evaluate(linear, at | v)
-    assert list(found) == [k.tangent(1) for k in expected]
+    tangents = evaluate(linear, at | v)
+    assert list(tangents) == [k.tangent(1) for k in expected]
     for k, quotient in expected.items():
-        assert nearly(found[k.tangent(1)], quotient, 1e-6), k
+        assert nearly(tangents[k.tangent(1)], quotient, 1e-6), k
 
 
 @law
@@ -104,10 +104,10 @@ def test_transposing_twice_gives_the_same_map(doc: Document, seed: int) -> None:
     assert twice.head.name == linear.head.name
     jv = evaluate(linear, at | directions(linear, seed))
     assert twice.head.inputs == linear.head.inputs
-    found = evaluate(twice, at | directions(linear, seed))
-    assert list(found) == list(jv)
+    tangents = evaluate(twice, at | directions(linear, seed))
+    assert list(tangents) == list(jv)
     for k, x in jv.items():
-        assert nearly(np.asarray(found[k], complex), np.asarray(x, complex), 1e-10)  # bools have no difference
+        assert nearly(np.asarray(tangents[k], complex), np.asarray(x, complex), 1e-10)  # bools have no difference
 
 
 @law
@@ -166,24 +166,24 @@ def test_second_derivatives_agree_in_all_four_modes_and_are_symmetric(doc: Docum
 
     def fof(a: dict[Key, object], b: dict[Key, object]) -> float:
         twice = linearize(forward, wrt)
-        found = evaluate(twice, at | {k.tangent(1): a[k] for k in wrt} | {k.tangent(2): b[k] for k in wrt})
-        return sum(inner(w[Key(k.name, (-1,))], x) for k, x in found.items() if Key(k.name, (-1,)) in w)
+        tangents = evaluate(twice, at | {k.tangent(1): a[k] for k in wrt} | {k.tangent(2): b[k] for k in wrt})
+        return sum(inner(w[Key(k.name, (-1,))], x) for k, x in tangents.items() if Key(k.name, (-1,)) in w)
 
-    def paired(found: dict[Key, object], step: int) -> float:
-        return sum(inner(v[k], found[Key(k.name, (step,))]) for k in wrt)
+    def paired(cotangents: dict[Key, object], step: int) -> float:
+        return sum(inner(v[k], cotangents[Key(k.name, (step,))]) for k in wrt)
 
     values = [fof(u, v), fof(v, u)]
     reverse_of_forward = transpose(linearize(forward, wrt))
     seeds_2 = {i.key: w[Key(i.key.name, (-1,))] for i in reverse_of_forward.head.inputs}
     values.append(paired(evaluate(reverse_of_forward, in_pass_1 | seeds_2), -2))
     forward_of_reverse = linearize(reverse, wrt)
-    found = evaluate(forward_of_reverse, at | w | {k.tangent(2): u[k] for k in wrt})
-    values.append(sum(inner(v[k], found[Key(k.name, (-1, 2))]) for k in wrt))
+    cotangents = evaluate(forward_of_reverse, at | w | {k.tangent(2): u[k] for k in wrt})
+    values.append(sum(inner(v[k], cotangents[Key(k.name, (-1, 2))]) for k in wrt))
     reverse_of_reverse = transpose(forward_of_reverse)
     seeds_2 = {i.key: u[Key(i.key.name)] for i in reverse_of_reverse.head.inputs}
     values.append(paired(evaluate(reverse_of_reverse, at | w | seeds_2), -2))
     for value in values[1:]:
-        assert close(value, values[0], *found.values(), tolerance=1e-8), values
+        assert close(value, values[0], *cotangents.values(), tolerance=1e-8), values
 
 
 @law
@@ -273,6 +273,6 @@ def test_each_order_is_the_derivative_of_the_one_before(order: int, doc: Documen
     at, v = random_inputs(current, seed), directions(following, seed)
     single = materialize(current)
     expected = difference_quotient(single, at, {k: v[k.tangent(pass_number)] for k in wrt})
-    found = evaluate(following, at | v)
+    tangents = evaluate(following, at | v)
     for k, quotient in expected.items():
-        assert nearly(found[k.tangent(pass_number)], quotient, 1e-5), k
+        assert nearly(tangents[k.tangent(pass_number)], quotient, 1e-5), k

@@ -110,8 +110,8 @@ def is_right(primitive, example, case: Case, due: tuple[int, ...], seed: int = 1
     b = [y if active else x for x, y, active in zip(a, b, case.mask, strict=True)]
 
     def at(combine) -> list[np.ndarray]:
-        found = compute(*[combine(x, y) if m else x for x, y, m in zip(a, b, case.mask, strict=True)])
-        return list(found) if len(case.results) > 1 else [found]
+        results = compute(*[combine(x, y) if m else x for x, y, m in zip(a, b, case.mask, strict=True)])
+        return list(results) if len(case.results) > 1 else [results]
 
     with np.errstate(all="ignore"):
         zero, both, of_a, of_b = at(lambda x, y: x * 0), at(lambda x, y: 2 * x - y), at(lambda x, y: x), at(lambda x, y: y)

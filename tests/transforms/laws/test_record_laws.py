@@ -36,11 +36,11 @@ def wrt(doc: Document) -> list[Key]:
 def derived(pair: Pair, *transforms: str) -> Pair:
     """Both graphs differentiated alike, by all inputs that carry tangents."""
     keys = [wrt(doc) for doc in pair]
-    found = list(pair)
+    docs = list(pair)
     for transform in transforms:
-        for n, doc in enumerate(found):
-            found[n] = linearize(doc, keys[n]) if transform == "linearize" else transpose(doc)
-    return found[0], found[1]
+        for n, doc in enumerate(docs):
+            docs[n] = linearize(doc, keys[n]) if transform == "linearize" else transpose(doc)
+    return docs[0], docs[1]
 
 
 def same(pair: Pair, seed: int, tolerance: float = 1e-11) -> None:
@@ -53,11 +53,11 @@ def same(pair: Pair, seed: int, tolerance: float = 1e-11) -> None:
     bools = {k: np.zeros(t.shape, bool) for k, t in due_types.items() if not moves(t) and k not in of_flat}
     assert list(of_flat) == [k for k in due_types if k not in bools]
     outputs = {o.key: o.type for o in with_records.head.outputs}
-    found = flattened(run(with_records, values), outputs)
+    arrays = flattened(run(with_records, values), outputs)
     due = run(flat, of_flat | bools)
     # Records have no place for the tangents of bools, which are null.
-    assert {o.key for o in flat.head.outputs if o.value is not None} <= found.keys()
-    for k, x in found.items():
+    assert {o.key for o in flat.head.outputs if o.value is not None} <= arrays.keys()
+    for k, x in arrays.items():
         assert nearly(np.asarray(x, float), np.asarray(due.get(k, np.zeros_like(x)), float), tolerance), k
 
 
@@ -85,9 +85,9 @@ def test_values(pair: Pair, seed: int) -> None:
 @settings(law, max_examples=examples(60, check=10))
 @given(record_graphs(), seeds)
 def test_derivatives_to_third_order(transforms: list[str], pair: Pair, seed: int) -> None:
-    found = derived(pair, *transforms)
-    same(found, seed)
-    same((materialize(found[0]), materialize(found[1])), seed)
+    both = derived(pair, *transforms)
+    same(both, seed)
+    same((materialize(both[0]), materialize(both[1])), seed)
 
 
 def blocks(doc: Document) -> list[Output]:

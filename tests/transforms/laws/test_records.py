@@ -23,12 +23,12 @@ sin, mul = op("sin"), op("mul")
 
 
 def declared(**types: str) -> dict[str, RecordType]:
-    found: dict[str, RecordType] = {}
+    records: dict[str, RecordType] = {}
     for name, text in types.items():
-        spelled = parse_value_type(text, found)
+        spelled = parse_value_type(text, records)
         assert isinstance(spelled, RecordType)
-        found[name] = RecordType(name, spelled.fields)
-    return found
+        records[name] = RecordType(name, spelled.fields)
+    return records
 
 
 SET = replace(
@@ -70,8 +70,8 @@ def test_a_record_has_a_record_of_tangents() -> None:
     linear = linearize(SEGMENT, [key("s")])
     (declared_input,) = linear.head.inputs
     assert str(declared_input.type) == "Segment{a: Point{x: f64[], y: f64[]}, b: Point{x: f64[], y: f64[]}}"
-    found = evaluate(linear, AT | {key("s@1"): ((1.0, 0.0), (0.0, 1.0))})
-    assert found[key("y@1")] == -6 + 8  # 2 dx (0 - 1) + 2 dy (1 - 0), for dx = 3 and dy = 4
+    tangents = evaluate(linear, AT | {key("s@1"): ((1.0, 0.0), (0.0, 1.0))})
+    assert tangents[key("y@1")] == -6 + 8  # 2 dx (0 - 1) + 2 dy (1 - 0), for dx = 3 and dy = 4
 
 
 def test_the_gradient_by_a_record_is_one_record() -> None:
@@ -122,8 +122,8 @@ def test_fields_without_tangents_are_left_out() -> None:
 
     gradient = transpose(linearize(graph({"m": "Mixed"}, body), [key("m")]))
     at = {key("m"): ([2, 3], True, [5.0, 7.0], 1.0), key("y@-1"): [1.0, 10.0], key("m@-1"): ([0.0, 0.5], [0.0, 0.0], 9.0)}
-    (found,) = evaluate(gradient, at).values()
-    assert [x.tolist() for x in found] == [[5.0, 70.5], [2.0, 30.0], 9.0]
+    (cotangent,) = evaluate(gradient, at).values()
+    assert [x.tolist() for x in cotangent] == [[5.0, 70.5], [2.0, 30.0], 9.0]
 
 
 def test_contributions_to_nested_fields_add_up_field_by_field() -> None:
@@ -170,8 +170,8 @@ def test_third_order_by_a_record() -> None:
         third = linearize(third, [key("p")])
     at = {key("p"): (x, y), key("p@1"): (1.0, 0.0), key("p@2"): (1.0, 0.0), key("p@3"): (0.0, 1.0)}
     due = -2 * y * np.sin(x * y) - x * y * y * np.cos(x * y)
-    for found in (third, materialize(third)):
-        assert evaluate(found, at)[key("y@1@2@3")] == pytest.approx(due, rel=1e-14)
+    for form in (third, materialize(third)):
+        assert evaluate(form, at)[key("y@1@2@3")] == pytest.approx(due, rel=1e-14)
     mixed = materialize(linearize(linearize(transpose(linearize(document, [key("p")])), [key("p")]), [key("p")]))
     at = {key("p"): (x, y), key("y@-1"): 1.0, key("p@2"): (1.0, 0.0), key("p@3"): (0.0, 1.0)}
     assert evaluate(mixed, at)[key("p@-1@2@3")][0] == pytest.approx(due, rel=1e-14)
@@ -198,9 +198,9 @@ def test_a_function_of_records_to_records(seed: int) -> None:
     for name, value in quotient.items():
         apart = inner(subtracted(jv[name.tangent(1)], value), subtracted(jv[name.tangent(1)], value))
         assert apart < 1e-18
-    found = evaluate(transpose(linear), at | {k.dual(): value for k, value in u.items()})
+    cotangents = evaluate(transpose(linear), at | {k.dual(): value for k, value in u.items()})
     left = sum(inner(u[k], jv[k]) for k in u)
-    right = sum(inner(found[k.dual()], v[k]) for k in v)
+    right = sum(inner(cotangents[k.dual()], v[k]) for k in v)
     assert left == pytest.approx(right, rel=1e-13)
 
 
@@ -235,8 +235,8 @@ class TestChosenTypes:
         linear = self.linear("Segment{a: Point{x: f32, y: f64}, b: {y: f32[]}}")
         assert str(linear.head.inputs[0].type) == "Segment{a: Point{x: f32[], y: f64[]}, b: Point{y: f32[]}}"
         assert evaluate(linear, AT | {key("s@1"): ((1.0, 0.5), (2.0,))})[key("y@1")] == -6 - 4 + 16
-        found = evaluate(transpose(linear), AT | {key("y@-1"): 1.0})[key("s@-1")]
-        assert found == ((-6.0, -8.0), (8.0,)) and found[0][0].dtype == np.float32
+        cotangent = evaluate(transpose(linear), AT | {key("y@-1"): 1.0})[key("s@-1")]
+        assert cotangent == ((-6.0, -8.0), (8.0,)) and cotangent[0][0].dtype == np.float32
 
     @pytest.mark.parametrize(
         ("text", "message"),

@@ -116,8 +116,8 @@ def test_what_is_no_nan_keeps_its_bits(case: tuple[str, str], seed: int) -> None
 
 def test_a_jacobian_with_them_is_by_rows_also_where_columns_are_cheaper() -> None:
     function = td.formula("where(x > 0, log(x) * ones(2), 0)", x="f64[]")
-    (found,) = values(td.jacobian(function, "x", strong_zeros=True), x=0.0)
-    assert found.tolist() == [0, 0]
+    (jacobian,) = values(td.jacobian(function, "x", strong_zeros=True), x=0.0)
+    assert jacobian.tolist() == [0, 0]
     by_rows, by_default = td.jacobian(function, "x", reverse=True), td.jacobian(function, "x")
     assert format_document(by_rows, "json") != format_document(by_default, "json")
 
@@ -134,8 +134,8 @@ def test_second_derivatives_agree_with_forward_mode(formula: str) -> None:
     singular = SINGULAR[formula]
     doc = td.formula(BRANCHES[0].format(f"x == {singular[0]}", formula), x="f64[]", w="f64[]")
     at, keys = {"x": singular[0], "w": 1.25}, ["x", "w"]
-    found = values(td.hessian(doc, keys, strong_zeros=True), **at)
-    assert found == [0.0, 1.0, 1.0, 0.0]  # of x w
+    hessian = values(td.hessian(doc, keys, strong_zeros=True), **at)
+    assert hessian == [0.0, 1.0, 1.0, 0.0]  # of x w
     twice = td.linearize(td.vjp(doc, keys, strong_zeros=True), keys)
     again = td.materialize(td.transpose(twice, strong_zeros=True))  # reverse over reverse
     seeds = {str(i.key): 1.0 for i in again.head.inputs if str(i.key) not in at}
@@ -171,11 +171,11 @@ def test_kernels_on_zeros_and_infinities(op: str) -> None:
         operands = [np.asarray(v).astype(numpy_dtype(np, dtype)) for v in (x, y)]
         with np.errstate(all="ignore"):
             plain = apply(make_case(op.removeprefix("strong_"), {}, map(type_of, operands)), operands)[0]
-            found = apply(make_case(op, {}, map(type_of, operands)), operands)[0]
+            array = apply(make_case(op, {}, map(type_of, operands)), operands)[0]
         masked = (strong == 0) & (plain != plain)
-        assert found.dtype == plain.dtype and masked.any() and np.isnan(plain).sum() > np.isnan(found).sum()
-        assert (found[masked] == 0).all()
-        assert found[~masked].tobytes() == plain[~masked].tobytes()
+        assert array.dtype == plain.dtype and masked.any() and np.isnan(plain).sum() > np.isnan(array).sum()
+        assert (array[masked] == 0).all()
+        assert array[~masked].tobytes() == plain[~masked].tobytes()
 
 
 ROOT = {

@@ -87,13 +87,13 @@ def test_fields_of_a_record_and_of_a_records_tangent_are_chosen_by_name(declared
     """Whether an input is a record or is itself declared as the tangent of one; shapes and the name may be left out."""
     records = {"P": parse_record("P", "{q: f64[2], at: datetime[ms]}")}
     primal = parse_value_type(declared, records)
-    found = chosen(primal, parse_value_type(text, records, open_shapes=True))
-    assert str(found) == f"{'P' if declared.startswith('P') else ''}{{q: {text[4:7]}[2]}}"
+    type_ = chosen(primal, parse_value_type(text, records, open_shapes=True))
+    assert str(type_) == f"{'P' if declared.startswith('P') else ''}{{q: {text[4:7]}[2]}}"
     sketch = Sketch({"p": primal}, primitives=with_records(BUILTIN, records, {}))
     (p,) = sketch.inputs
     doc = document(sketch.build("f", {"y": sketch.apply("reduce_sum", sketch.apply("field", p, name="q"), axes=(0,))}))
-    vjp = transpose(linearize(doc, [key("p")], tangent_types={key("p"): found}))
-    assert vjp.head.outputs[0].type == found
+    vjp = transpose(linearize(doc, [key("p")], tangent_types={key("p"): type_}))
+    assert vjp.head.outputs[0].type == type_
     assert [x.tolist() for x in evaluate(vjp, {key("y@-1"): 2.0})[key("p@-1")]] == [[2.0, 2.0]]
 
 

@@ -98,9 +98,9 @@ def test_the_vjp_of_a_composition_is_the_composition_of_vjps_reversed(pair: tupl
     expected = evaluate(vjp_f, at | between)
     expected |= {renaming.output_key(k): v for k, v in back_g.items() if k == key("x@-1")}
 
-    found = evaluate(whole, at | {renaming.input_key(k): v for k, v in at_g.items()} | cotangents)
-    assert set(found) == set(expected)
-    for k, value in found.items():
+    pulled = evaluate(whole, at | {renaming.input_key(k): v for k, v in at_g.items()} | cotangents)
+    assert set(pulled) == set(expected)
+    for k, value in pulled.items():
         assert nearly(value, expected[k], 1e-10), k
 
 
@@ -132,9 +132,9 @@ def test_the_vjps_of_the_parts_compose_as_documents(pair: tuple[Document, Docume
     rng = np.random.default_rng(seed)
     cotangents = {o.key.cotangent(1): random_value(o.type, rng) for o in g.head.outputs}
     given_ = at | {Renaming(inputs=renamed_x(f, g)).input_key(k): v for k, v in at_g.items()} | cotangents
-    found, expected = evaluate(parts, given_), evaluate(whole, given_)
-    assert list(found) == list(expected)
-    for k, value in found.items():
+    pulled, expected = evaluate(parts, given_), evaluate(whole, given_)
+    assert list(pulled) == list(expected)
+    for k, value in pulled.items():
         assert nearly(value, expected[k], 1e-10), k
 
 
@@ -163,9 +163,9 @@ def test_the_command_composes_vjps_in_reverse(curves: list[str], last: str, seed
         succeed("vjp", g, "--wrt", "u", "-o", vjp_g)
         values = ("--set", f"x={float(x)!r}", "--set", f"y@-1={float(cotangent)!r}")
         expected = succeed("eval", "-", *values, input=succeed("vjp", "-", "--wrt", "x", input=composed_by_command(f, g)))
-        found = succeed("eval", "-", *values, input=composed_by_command(f, vjp_g, vjp_f, "--share", "x", "--one-pass", 1))
-    assert found == expected
-    assert list(json.loads(found)) == ["x@-1"]
+        printed = succeed("eval", "-", *values, input=composed_by_command(f, vjp_g, vjp_f, "--share", "x", "--one-pass", 1))
+    assert printed == expected
+    assert list(json.loads(printed)) == ["x@-1"]
 
 
 def test_vjps_of_the_samples_compose_in_reverse() -> None:

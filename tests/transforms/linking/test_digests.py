@@ -80,12 +80,12 @@ def test_a_digest_by_hand() -> None:
 def test_tangents_and_cotangents_of_inputs() -> None:
     keys = [key(k) for k in ("x", "y", "x@1", "x@-1", "x@1@2", "x@2@1", "x@-1@2", "x@@1", "x@70000", "é")]
     doc = document(Sketch(dict.fromkeys(keys, "f64[]")).build("f", {}))
-    (found,) = digests(doc)
-    assert len(set(found)) == len(keys)
-    assert found[6] == sha(["input", "x", [-1, 2]])
-    assert found[7] == sha(["input", "x@1", []])
+    (hashes,) = digests(doc)
+    assert len(set(hashes)) == len(keys)
+    assert hashes[6] == sha(["input", "x", [-1, 2]])
+    assert hashes[7] == sha(["input", "x@1", []])
     # The type of an input is no part of its identity: one key is one input.
-    assert digests(document(Sketch({"x": "c64[3]"}).build("f", {})))[0][0] == found[0]
+    assert digests(document(Sketch({"x": "c64[3]"}).build("f", {})))[0][0] == hashes[0]
 
 
 def test_whatever_distinguishes_nodes_distinguishes_digests() -> None:
@@ -112,8 +112,8 @@ def test_whatever_distinguishes_nodes_distinguishes_digests() -> None:
         ("f64[1]", [0.0]), ("f64[2]", [1.0, 2.0]), ("f64[2]", [2.0, 1.0]), ("f64[2,0]", []), ("f64[0,2]", []),
     ):  # fmt: skip
         constant(type_, *numbers)
-    (found,) = digests(document(s.build("f", {})))
-    assert len(set(found)) == len(found)
+    (hashes,) = digests(document(s.build("f", {})))
+    assert len(set(hashes)) == len(hashes)
 
 
 def test_an_attr_at_its_default_is_an_attr_left_out() -> None:

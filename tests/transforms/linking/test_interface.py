@@ -93,13 +93,13 @@ def test_shorthands(document: Document, chosen: int) -> None:
     wrt = list(free_inputs(document))[: 1 + chosen % 2]
     twin = zero_twin(document)
     for name, derive in _derivatives(document, wrt):
-        found = derive(document).document
-        assert ports(found) == ports(derive(twin).document), name
+        derived = derive(document).document
+        assert ports(derived) == ports(derive(twin).document), name
 
 
 def _derivatives(document: Document, wrt: list[Key]) -> list[tuple[str, Callable[[Document], shorthands.Pipeline]]]:
     """The shorthands that suit a document, by inputs wrt."""
-    found: list[tuple[str, Callable[[Document], shorthands.Pipeline]]] = [
+    ways: list[tuple[str, Callable[[Document], shorthands.Pipeline]]] = [
         ("jvp", lambda d: shorthands.jvp(d, wrt, value=True)),
         ("vjp", lambda d: shorthands.vjp(d, wrt, value=True)),
         ("jacobian", lambda d: shorthands.jacobian(d, wrt)),
@@ -108,14 +108,14 @@ def _derivatives(document: Document, wrt: list[Key]) -> list[tuple[str, Callable
     ]
     numbers = [o.key for o in document.head.outputs if str(o.type) == "f64[]"][:1]
     if numbers:
-        found += [
+        ways += [
             ("grad", lambda d: shorthands.grad(d, wrt, numbers)),
             ("hvp", lambda d: shorthands.hvp(d, wrt, numbers)),
             ("hessian", lambda d: shorthands.hessian(d, wrt, numbers)),
         ]
     if str(free_inputs(document)[wrt[0]]) == "f64[]":
-        found.append(("derivative", lambda d: shorthands.derivative(d, wrt[:1], order=3)))
-    return found
+        ways.append(("derivative", lambda d: shorthands.derivative(d, wrt[:1], order=3)))
+    return ways
 
 
 @law
@@ -149,7 +149,7 @@ def test_second_derivatives_are_numbers_in_all_four_modes(way: str, body: Callab
     assert [str(i.key) for i in single.inputs[:2]] == ["x", "y"]
     given = {i.key: 1.0 for i in single.inputs}
     x2y = scalar(body).head.n_nodes == 2
-    (found,) = evaluate(single, given | {Y: 3.0}).values()
-    assert found == (6.0 if x2y else 0.0)
+    (value,) = evaluate(single, given | {Y: 3.0}).values()
+    assert value == (6.0 if x2y else 0.0)
     if not x2y:
         assert evaluate(single, {}) == {o.key: np.zeros(()) for o in single.outputs}

@@ -199,14 +199,14 @@ def test_passes_that_were_there_before_tell() -> None:
 @given(documents(makers=ANY), seeds)
 def test_an_identity_does_not_depend_on_how_a_document_is_written(doc: Document, seed: int) -> None:
     wrt = wrt_of(doc, seed)
-    found = linearize(doc, wrt)
+    linear = linearize(doc, wrt)
     for format_, listed in (("json", True), ("json", False), ("msgpack", False), ("msgpack", True)):
         again = parse_document(format_document(doc, format_, listed=listed), "again")[0]
         derived = linearize(again, wrt)
-        assert derived.passes == found.passes
-        assert parse_document(format_document(derived, format_, listed=listed), "it")[0].passes == found.passes
+        assert derived.passes == linear.passes
+        assert parse_document(format_document(derived, format_, listed=listed), "it")[0].passes == linear.passes
     with large_from(0, block=3):
-        assert linearize(doc, wrt).passes == found.passes
+        assert linearize(doc, wrt).passes == linear.passes
 
 
 @law
@@ -304,8 +304,8 @@ def test_graphs_are_renamed_with_their_pass() -> None:
     doc = linearize(transpose(linearize(f, [X])), [X])
     base = "f@1 of mine"  # in which no pass is named
     assert names(doc) == [base, f"{base}@1.residual", f"{base}@-1", f"{base}@-1@2.residual", f"{base}@-1@2"]
-    found = names(renumber(doc, {1: 12, 2: 1}))
-    assert found == [base, f"{base}@12.residual", f"{base}@-12", f"{base}@-12@1.residual", f"{base}@-12@1"]
+    renamed = names(renumber(doc, {1: 12, 2: 1}))
+    assert renamed == [base, f"{base}@12.residual", f"{base}@-12", f"{base}@-12@1.residual", f"{base}@-12@1"]
 
 
 def test_bound_tangents_are_renumbered_too() -> None:

@@ -20,19 +20,19 @@ def built() -> Document:
 
 def test_names_and_what_is_derived_of_them() -> None:
     vjp = api.transpose(api.linearize(built(), ["x"]))
-    found = api.rename(vjp, keys={"x": "a", "y": "b"}, graphs={"f": "g"})
-    assert [graph.name for graph in found.graphs] == [graph.name.replace("f", "g") for graph in vjp.graphs]
-    assert [str(i.key) for i in found.graphs[0].inputs] == ["a", "t"]
-    assert [str(o.key) for o in found.graphs[0].outputs] == ["b", "z"]
-    assert [str(i.key) for i in found.head.inputs] == ["b@-1", "z@-1"]
-    assert [str(o.key) for o in found.head.outputs] == ["a@-1"]
+    renamed = api.rename(vjp, keys={"x": "a", "y": "b"}, graphs={"f": "g"})
+    assert [graph.name for graph in renamed.graphs] == [graph.name.replace("f", "g") for graph in vjp.graphs]
+    assert [str(i.key) for i in renamed.graphs[0].inputs] == ["a", "t"]
+    assert [str(o.key) for o in renamed.graphs[0].outputs] == ["b", "z"]
+    assert [str(i.key) for i in renamed.head.inputs] == ["b@-1", "z@-1"]
+    assert [str(o.key) for o in renamed.head.outputs] == ["a@-1"]
     at = {"a": 3.0, "t": 2.0, "b@-1": 1.0, "z@-1": 0.0}
-    assert api.evaluate(found, at) == {"a@-1": 2.0}
+    assert api.evaluate(renamed, at) == {"a@-1": 2.0}
 
 
 def test_names_are_exchanged_at_once() -> None:
-    found = api.rename(built(), keys={"x": "t", "t": "x"})
-    assert [str(i.key) for i in found.head.inputs] == ["t", "x"]
+    renamed = api.rename(built(), keys={"x": "t", "t": "x"})
+    assert [str(i.key) for i in renamed.head.inputs] == ["t", "x"]
 
 
 @settings(max_examples=examples(2000, check=105))
