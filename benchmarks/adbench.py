@@ -139,15 +139,15 @@ def measure(problem: Problem) -> dict[str, float]:
     if importlib.util.find_spec("autograd"):
         contestants["autograd"] = by_autograd(problem)
     least = dict.fromkeys(contestants, float("inf"))
-    found = {}
+    results = {}
     for _ in range(ROUNDS):
         for name, call in contestants.items():
             start = time.process_time()
-            found[name] = call()
+            results[name] = call()
             least[name] = min(least[name], time.process_time() - start)
-    np.testing.assert_allclose(found["objective"]["y"], found["NumPy"], rtol=1e-12)
-    for key, theirs in zip(problem.wrt, found.get("autograd", ()), strict=False):
-        ours = found["gradient"][f"{key}@-1"]
+    np.testing.assert_allclose(results["objective"]["y"], results["NumPy"], rtol=1e-12)
+    for key, theirs in zip(problem.wrt, results.get("autograd", ()), strict=False):
+        ours = results["gradient"][f"{key}@-1"]
         assert np.linalg.norm(ours - theirs) <= 1e-9 * np.linalg.norm(theirs), key
     return least
 

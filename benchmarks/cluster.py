@@ -59,8 +59,8 @@ def alone(pipe: Connection, d: int, k: int, chunk: int) -> None:
 def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
     """How long a call takes, and what it gives."""
     begin = time.perf_counter()
-    found = function()
-    return time.perf_counter() - begin, found
+    result = function()
+    return time.perf_counter() - begin, result
 
 
 def scaling(client: Any, folder: Path, d: int, k: int, n: int, chunk: int, turns: int) -> None:
@@ -87,8 +87,8 @@ def scaling(client: Any, folder: Path, d: int, k: int, n: int, chunk: int, turns
     def with_cluster() -> Any:
         return program.map({**at(d, k), "x": folder / "x.npy"}, {"x": 0}, client, reduce="sum", chunk=chunk)
 
-    parts, found = without(), with_cluster()
-    for key, value in found.items():
+    parts, sums = without(), with_cluster()
+    for key, value in sums.items():
         np.testing.assert_allclose(value, sum(part[key] for part in parts), rtol=1e-9)
     times: list[list[float]] = [[], []]
     for _ in range(turns):

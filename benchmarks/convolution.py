@@ -123,9 +123,9 @@ def unpooled(g: Any, which: Any, shape: tuple[int, ...]) -> Any:
     n, c, h, w = g.shape
     fours = np.zeros((*g.shape, 4))
     np.put_along_axis(fours, which[..., None], g[..., None], -1)
-    found = np.zeros(shape)
-    found[:, :, : 2 * h, : 2 * w] = fours.reshape(n, c, h, w, 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(n, c, 2 * h, 2 * w)
-    return found
+    values = np.zeros(shape)
+    values[:, :, : 2 * h, : 2 * w] = fours.reshape(n, c, h, w, 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(n, c, 2 * h, 2 * w)
+    return values
 
 
 def gradient_by_hand(p: Arrays, images: Any, labels: Any) -> Arrays:
@@ -143,12 +143,12 @@ def gradient_by_hand(p: Arrays, images: Any, labels: Any) -> Arrays:
     g /= g.sum(1, keepdims=True)
     g[np.arange(len(images)), labels] -= 1
     g /= len(images)
-    found = {"w3": flat.T @ g, "b3": g.sum(0)}
+    gradient = {"w3": flat.T @ g, "b3": g.sum(0)}
     g = (g @ p["w3"].T).reshape(x.shape)
     for k, (shape, cols, y, which) in zip("21", reversed(kept), strict=True):
         g = unpooled(g, which, y.shape) * (y > 0)
         rows, w = g.transpose(0, 2, 3, 1).reshape(-1, g.shape[1]), p[f"w{k}"]
-        found |= {f"b{k}": g.sum((0, 2, 3)), f"w{k}": (rows.T @ cols).reshape(w.shape)}
+        gradient |= {f"b{k}": g.sum((0, 2, 3)), f"w{k}": (rows.T @ cols).reshape(w.shape)}
         if k == "2":
             # Each column back to where it was taken from, place by place of the window.
             back = (rows @ w.reshape(len(w), -1)).reshape(shape[0], *g.shape[2:], shape[1], 3, 3)
@@ -157,7 +157,7 @@ def gradient_by_hand(p: Arrays, images: Any, labels: Any) -> Arrays:
                 for j in range(3):
                     before[:, :, i : i + g.shape[2], j : j + g.shape[3]] += back[..., i, j].transpose(0, 3, 1, 2)
             g = before
-    return found
+    return gradient
 
 
 def networks() -> Iterator[Row]:
@@ -183,8 +183,8 @@ def networks() -> Iterator[Row]:
         at |= {parse_key("images"): images, parse_key("labels"): labels, parse_key("y@-1"): np.array(1.0)}
         given = {i.key: at[i.key] for i in compiled.inputs}
         expected = gradient_by_hand(params, images, labels)
-        for output, found in zip(compiled.outputs, compiled.run(given), strict=True):
-            np.testing.assert_allclose(found, expected[str(output.key).removeprefix("params.").removesuffix("@-1")], 1e-9, 1e-10)
+        for output, value in zip(compiled.outputs, compiled.run(given), strict=True):
+            np.testing.assert_allclose(value, expected[str(output.key).removeprefix("params.").removesuffix("@-1")], 1e-9, 1e-10)
         times = least([lambda c=compiled, g=given: c.run(g), lambda a=(params, images, labels): gradient_by_hand(*a)], 20)
         what = f"64 of {size} × {size}, {first} and {second} features"
         yield [what, *(f"{1e3 * t:.2f}" for t in times), f"{times[0] / times[1]:.2f}"]

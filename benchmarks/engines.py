@@ -75,19 +75,19 @@ def swing(steps: int, repeat: Callable[..., Any], xp: Any) -> Callable[[Any], An
 
 def problems() -> dict[str, Callable[[], tuple[Problem, Callable[..., Any] | None]]]:
     """Functions of arrays and loops, each with a function for autograd where it can have one."""
-    found: dict[str, Callable[[], Problem]] = {name: xla.PROBLEMS[name] for name in ("gmm-small", "gmm", "lstm-loop", "convnet")}
-    found["attention"] = lambda: Problem(
+    makers: dict[str, Callable[[], Problem]] = {name: xla.PROBLEMS[name] for name in ("gmm-small", "gmm", "lstm-loop", "convnet")}
+    makers["attention"] = lambda: Problem(
         "attention, 64 × 64", attention_by(jnp), [*[normal(64, 64) for _ in range(4)], normal(1, 64, 64)], 4, attention_by(np)
     )
-    found["kalman"] = lambda: Problem(
+    makers["kalman"] = lambda: Problem(
         "Kalman filter, 200 observations", kalman, [np.array([0.1, -0.7]), normal(200, 2)], 1,
         lambda theta, y: sample("kalman", "kalman").log_likelihood(theta, y),
     )  # fmt: skip
-    found["pendulum"] = lambda: Problem(
+    makers["pendulum"] = lambda: Problem(
         "pendulum, 10⁵ steps", swing(10**5, lax.scan, jnp), [np.array(0.5)], 1, lambda angle: swing(10**5, tidu.scan, np)(angle)
     )
     by_autograd = {"gmm-small": _mixture, "gmm": _mixture, "attention": lambda: attention_by(autograd_numpy)}
-    return {name: partial(lambda name, make: (make(), by_autograd.get(name, _none)()), name, make) for name, make in found.items()}
+    return {name: partial(lambda name, make: (make(), by_autograd.get(name, _none)()), name, make) for name, make in makers.items()}
 
 
 def _mixture() -> Callable[..., Any]:
@@ -161,14 +161,14 @@ WORK: dict[str, Callable[[], tuple[str, Any, Calls]]] = {
 
 def by_turns(calls: Calls) -> dict[str, list[float]]:
     """Seconds of each call."""
-    found: dict[str, list[float]] = {name: [] for name in calls}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
     first = sum(_timed(call) for call in calls.values())
     turn, order = list(calls.items()), random.Random(0)
     for _ in range(max(5, min(301, int(SECONDS / first)))):
         order.shuffle(turn)
         for name, call in turn:
-            found[name].append(_timed(call))
-    return found
+            seconds[name].append(_timed(call))
+    return seconds
 
 
 def _timed(call: Callable[[], Any]) -> float:
@@ -193,13 +193,13 @@ def row(name: str) -> list[str]:
 
 def require_same(calls: Calls) -> None:
     """Raises AssertionError unless the gradients agree, each as a whole."""
-    found = {name: _flat(call()) for name, call in calls.items()}
-    for name, x in found.items():
-        assert np.linalg.norm(x - found["numpy"]) <= 1e-9 * np.linalg.norm(found["numpy"]), name
+    gradients = {name: _flat(call()) for name, call in calls.items()}
+    for name, x in gradients.items():
+        assert np.linalg.norm(x - gradients["numpy"]) <= 1e-9 * np.linalg.norm(gradients["numpy"]), name
 
 
-def _flat(found: Any) -> Any:
-    return np.concatenate([np.ravel(x) for x in (found if isinstance(found, list | tuple) else [found])])
+def _flat(arrays: Any) -> Any:
+    return np.concatenate([np.ravel(x) for x in (arrays if isinstance(arrays, list | tuple) else [arrays])])
 
 
 HEADER = ("gradient of", *(f"{c}: ms" for c in (*ENGINES, *OTHERS)), "ours / theirs", "numpy / ours", "auto: once/often")

@@ -75,12 +75,12 @@ def in_python(step: Any, carry: Any, xs: Any, length: int | None = None) -> tupl
 def least(run: Callable[[], Any], repeat: int) -> float:
     """The least seconds of several runs, after one that is not counted."""
     run()
-    found = []
+    seconds = []
     for _ in range(repeat):
         start = time.perf_counter()
         run()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def row(name: str, made: Any, n: int, repeat: int) -> list[str]:

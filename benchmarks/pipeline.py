@@ -108,8 +108,8 @@ def _evaluate(gradient: Graph, clock: Stopwatch) -> None:
     program = clock("compile", lambda: compile_graph(gradient), lambda made: made.n_steps)
     values = np.random.default_rng(0).uniform(-1, 1, len(gradient.inputs))
     given = {i.key: np.asarray(x) for i, x in zip(gradient.inputs, values, strict=True)}
-    found = clock("eval", lambda: program.run(given))
-    if not np.isfinite(found).all():
+    derivatives = clock("eval", lambda: program.run(given))
+    if not np.isfinite(derivatives).all():
         raise ArithmeticError(f"graph '{gradient.name}': the gradient is not finite")
 
 

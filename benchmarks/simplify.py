@@ -34,9 +34,9 @@ Subject = tuple[str, Callable[[], tuple[Document, dict[str, Any]]]]
 
 def module(path: str) -> dict[str, Any]:
     """The names of a file of samples."""
-    found: dict[str, Any] = {"__name__": path}
-    exec((ROOT / "samples" / path).read_text(), found)
-    return found
+    names: dict[str, Any] = {"__name__": path}
+    exec((ROOT / "samples" / path).read_text(), names)
+    return names
 
 
 def of_problem(problem: Problem) -> tuple[Document, dict[str, Any]]:
@@ -146,10 +146,10 @@ def measured(make: Callable[[], tuple[Document, dict[str, Any]]]) -> Iterator[st
     assumed = tidu.materialize(before, simplify=True, assume=ASSUMPTIONS)
     documents = (before, after, assumed)
     programs = [tidu.compile(d) for d in documents]
-    least, found = [float("inf")] * 3, [p(at) for p in programs]
-    for key, value in found[0].items():
-        assert np.asarray(value).tobytes() == np.asarray(found[1][key]).tobytes(), key
-        np.testing.assert_allclose(found[2][key], value, rtol=1e-9, atol=1e-12)
+    least, results = [float("inf")] * 3, [p(at) for p in programs]
+    for key, value in results[0].items():
+        assert np.asarray(value).tobytes() == np.asarray(results[1][key]).tobytes(), key
+        np.testing.assert_allclose(results[2][key], value, rtol=1e-9, atol=1e-12)
     for _ in range(ROUNDS):
         for k, program in enumerate(programs):
             start = time.process_time()

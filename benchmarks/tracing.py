@@ -58,12 +58,12 @@ LOOPS = {"numbers": logistic, "arrays": waves, "elements": pendulum}
 
 def seconds(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
     """The least seconds of several runs, and what the last one gave."""
-    found, result = [], None
+    times, result = [], None
     for _ in range(repeat):
         start = time.perf_counter()
         result = run()
-        found.append(time.perf_counter() - start)
-    return min(found), result
+        times.append(time.perf_counter() - start)
+    return min(times), result
 
 
 def main() -> None:

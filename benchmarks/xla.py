@@ -245,18 +245,18 @@ def compiled(problem: Problem) -> dict[str, tuple[Any, Compiled]]:
     documents = {"from_jax": tidu.from_jax(problem.function, *args, names=[f"x{k}" for k in range(len(args))])}
     if problem.numpy is not None:
         documents["trace"] = tidu.trace(problem.numpy, *problem.args)
-    found: dict[str, tuple[Any, Compiled]] = {"jax.grad": (theirs, lambda: theirs(*args))}
+    contestants: dict[str, tuple[Any, Compiled]] = {"jax.grad": (theirs, lambda: theirs(*args))}
     for name, document in documents.items():
         gradient = tidu.grad(document, [i.key for i in document.head.inputs][: problem.n_wrt])
         ours = jax.jit(tidu.to_jax(gradient)).lower(*args).compile()
-        found[name] = ours, lambda ours=ours: ours(*args)
+        contestants[name] = ours, lambda ours=ours: ours(*args)
         values = ours(*args)
         require_same([values[str(o.key)] for o in gradient.head.outputs], expected)
         if name == "from_jax":
             module = of_file(gradient)
-            found["file"] = module, lambda module=module: run_file(module, args)
+            contestants["file"] = module, lambda module=module: run_file(module, args)
             require_same(run_file(module, args), expected)
-    return found
+    return contestants
 
 
 def of_file(gradient: Any) -> Any:
@@ -279,19 +279,19 @@ def require_same(ours: Sequence[Any], theirs: Sequence[Any]) -> None:
 
 def costs(program: Any) -> tuple[float, float]:
     """How many operations and how many bytes of memory XLA counts in a compiled program."""
-    found = program.cost_analysis()
-    return found["flops"], found["bytes accessed"]
+    counts = program.cost_analysis()
+    return counts["flops"], counts["bytes accessed"]
 
 
 def times(calls: dict[str, Compiled], rounds: int = ROUNDS) -> dict[str, list[float]]:
     """Seconds of each call, which take turns."""
-    found: dict[str, list[float]] = {name: [] for name in calls}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
             start = time.perf_counter()
             jax.block_until_ready(call())
-            found[name].append(time.perf_counter() - start)
-    return found
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
 
 
 HEADER = ("problem", "gradient by", "jax.grad: ms", "time", "operations", "bytes")
@@ -299,11 +299,11 @@ HEADER = ("problem", "gradient by", "jax.grad: ms", "time", "operations", "bytes
 
 def rows(problem: Problem) -> list[list[str]]:
     """Of each document the ratios of its gradient's costs to those of `jax.grad`."""
-    found = compiled(problem)
-    seconds = times({name: call for name, (_, call) in found.items()})
-    (theirs, _), flat = found.pop("jax.grad"), seconds.pop("jax.grad")
+    contestants = compiled(problem)
+    seconds = times({name: call for name, (_, call) in contestants.items()})
+    (theirs, _), flat = contestants.pop("jax.grad"), seconds.pop("jax.grad")
     table = []
-    for name, (ours, _) in found.items():
+    for name, (ours, _) in contestants.items():
         time_ratio = statistics.median(a / b for a, b in zip(seconds[name], flat, strict=True))
         ratios = [time_ratio, *[a / b for a, b in zip(costs(ours), costs(theirs), strict=True)]]
         table.append([problem.name, name, f"{1e3 * statistics.median(flat):.3f}", *[f"{r:.2f}" for r in ratios]])

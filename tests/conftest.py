@@ -170,5 +170,5 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _reason(report: Any) -> str:
-    found = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return found.removeprefix("Skipped: ")
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")

@@ -23,13 +23,13 @@ def imported_by(module: str) -> frozenset[str]:
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if not path.exists():  # a name that is imported from a module
         return frozenset()
-    found = set[str]()
+    modules = set[str]()
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(found)
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(modules)
 
 
 @cache

@@ -180,7 +180,7 @@ def test_no_folder_has_many_modules() -> None:
 @cache
 def imported_modules(path: Path) -> list[tuple[Path, int]]:
     """The modules that a module imports, wherever in it, with their lines: also those that only types are taken of."""
-    found = []
+    modules = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -193,9 +193,9 @@ def imported_modules(path: Path) -> list[tuple[Path, int]]:
         for name in names:
             place = ROOT.parent / name.replace(".", "/")
             file = next((f for f in (place.with_suffix(".py"), place / "__init__.py") if f.is_file()), None)
-            if name.startswith(f"{ROOT.name}.") and file is not None and (file, node.lineno) not in found:
-                found.append((file, node.lineno))
-    return found
+            if name.startswith(f"{ROOT.name}.") and file is not None and (file, node.lineno) not in modules:
+                modules.append((file, node.lineno))
+    return modules
 
 
 def named_modules(path: Path) -> Iterator[tuple[Path, str]]:

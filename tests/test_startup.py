@@ -120,16 +120,16 @@ LOADED = {
 @pytest.mark.parametrize("command", LOADED, ids=lambda command: command[0])
 def test_little_is_loaded(command: tuple[str, ...]) -> None:
     """Counted, and not timed: most of what a command does with a small file is to import what does it."""
-    found = loaded(*command)
-    assert found[0] <= LOADED[command][0] and found[1] <= LOADED[command][1], found
+    counts = loaded(*command)
+    assert counts[0] <= LOADED[command][0] and counts[1] <= LOADED[command][1], counts
 
 
 @needs("onnx")
 def test_little_is_loaded_for_a_model(tmp_path: Path) -> None:
     model = tmp_path / "f.onnx"
     run("convert", "samples/f.json", "-o", model)
-    found = loaded("grad", model, "--wrt", "x", "--format", "json")
-    assert found[0] <= 150 and found[1] <= 29_300, found
+    counts = loaded("grad", model, "--wrt", "x", "--format", "json")
+    assert counts[0] <= 150 and counts[1] <= 29_300, counts
 
 
 def loaded(*command: str | Path) -> tuple[int, int]:

@@ -21,10 +21,10 @@ OF_THE_CLOCK = re.compile(r"perf_counter|time\.monotonic\(\)|timeout=\d|\.wait\(
 
 def test_what_reads_the_clock() -> None:
     """Costs are CPU time (`waiting.cpu_seconds`), and waits have the one limit of `tests.waiting`."""
-    found = {}
+    readers = {}
     for path in sorted(TESTS.rglob("*.py")):
         name = path.relative_to(TESTS).as_posix()
         lines = [line.strip() for line in path.read_text().splitlines() if OF_THE_CLOCK.search(line)]
         if lines and name not in ITS_OWN:
-            found[name] = lines
-    assert found == {}
+            readers[name] = lines
+    assert readers == {}

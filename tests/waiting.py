@@ -15,10 +15,10 @@ LIMIT = 900.0
 def until(happened: Callable[[], T], what: str = "what was waited for") -> T:
     """Wait until a function gives something that is true, and give that. Raises AssertionError after LIMIT."""
     end = time.monotonic() + LIMIT
-    while not (found := happened()):
+    while not (value := happened()):
         assert time.monotonic() < end, f"{what} did not come in {LIMIT:.0f} s"
         time.sleep(0.02)
-    return found
+    return value
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:

@@ -35,13 +35,13 @@ def fail(*args) -> str:
 
 def reading_documents() -> list[str]:
     """The commands with an argument that is a document."""
-    found = []
+    names = []
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
         if name not in ("build", "ops") and any(isinstance(p, click.Argument) for p in command.params):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 @pytest.fixture
@@ -166,8 +166,8 @@ def test_what_an_argument_names(folder, argument, settings, kind):
     ],
 )
 def test_declarations(text, key, type_, constant):
-    found = declaration(text)
-    assert (found.key, found.type and str(found.type), found.constant) == (key, type_, constant)
+    declared = declaration(text)
+    assert (declared.key, declared.type and str(declared.type), declared.constant) == (key, type_, constant)
 
 
 @pytest.mark.parametrize("text", ["", ":f64[]", "=3", "x:", "x:f65[]", "x:3", "(x)", "x:f64[3"])

@@ -57,15 +57,15 @@ def records(tmp_path, monkeypatch):
 )
 def test_tangents_of_records(records, begun, expected):
     line = ["linearize", "r.json", "--tangent", begun]
-    found = [found.word for found in candidates(cli, line, 3)]
+    offered = [candidate.word for candidate in candidates(cli, line, 3)]
     key = begun.partition("=")[0] + "=" if begun else ""
-    assert found == [key + text for text in expected]
+    assert offered == [key + text for text in expected]
 
 
 def test_units_of_a_field(records):
     begun = "log={first: {at: d"
-    found = [found.word for found in candidates(cli, ["linearize", "r.json", "--tangent", begun], 3)]
-    assert found[0] == "log={first: {at: duration[D]" and {f"log={{first: {{at: {text}" for text in DAYS} <= set(found)
+    offered = [candidate.word for candidate in candidates(cli, ["linearize", "r.json", "--tangent", begun], 3)]
+    assert offered[0] == "log={first: {at: duration[D]" and {f"log={{first: {{at: {text}" for text in DAYS} <= set(offered)
 
 
 def test_records_are_differentiable_and_bools_are_not(records):
@@ -96,7 +96,7 @@ def folder(tmp_path, monkeypatch):
 def words(line, at=None):
     """The words offered at the end of a line, or for its word number `at`."""
     parts = [part.replace("_", " ") for part in line.split(" ")]
-    return [found.word for found in candidates(cli, parts, len(parts) - 1 if at is None else at)]
+    return [candidate.word for candidate in candidates(cli, parts, len(parts) - 1 if at is None else at)]
 
 
 @pytest.mark.parametrize(
@@ -260,15 +260,15 @@ def test_zsh(folder, line, at, prefix, expected):
 
 
 def test_words_of_a_line():
-    found = split(r"""tidu 'a b'"c\"d" e\ f  'open it""")
-    assert [word.text for word in found] == ["tidu", 'a bc"d', "e f", "open it"]
-    assert (found[-1].quote, found[-1].ended, found[0].ended) == ("'", False, True)
+    parts = split(r"""tidu 'a b'"c\"d" e\ f  'open it""")
+    assert [word.text for word in parts] == ["tidu", 'a bc"d', "e f", "open it"]
+    assert (parts[-1].quote, parts[-1].ended, parts[0].ended) == ("'", False, True)
 
 
 def test_every_command_is_offered():
-    found = candidates(cli, [""], 0)
-    assert tuple(candidate.word for candidate in found) == COMMANDS
-    assert all(candidate.help.endswith(".") for candidate in found), "each has a description"
+    offered = candidates(cli, [""], 0)
+    assert tuple(candidate.word for candidate in offered) == COMMANDS
+    assert all(candidate.help.endswith(".") for candidate in offered), "each has a description"
 
 
 def test_scripts_are_printed_and_broken_files_say_nothing(folder):

@@ -41,9 +41,9 @@ OWN = {
 
 
 def command(name: str) -> click.Command:
-    found = cli.get_command(click.Context(cli), name)
-    assert found is not None
-    return found
+    subcommand = cli.get_command(click.Context(cli), name)
+    assert subcommand is not None
+    return subcommand
 
 
 @pytest.mark.every
@@ -123,9 +123,9 @@ def test_a_model_is_checked_alike(tmp_path: Path) -> None:
 
     text = '<ir_version: 10, opset_import: ["": 18]> score (float[n] x) => (float y) { y = ReduceSumSquare <keepdims = 0> (x) }'
     save(parse_model(text), file := str(tmp_path / "score.onnx"))
-    found = json.loads(succeed("check", file, "--all", "--json", "--dim", "n=3"))
-    assert found == {file: json.loads(json.dumps(tidu.check(file, "all", dims={"n": 3})))}
-    assert found[file]["model"]["nodes"] == "1 ReduceSumSquare"
+    report = json.loads(succeed("check", file, "--all", "--json", "--dim", "n=3"))
+    assert report == {file: json.loads(json.dumps(tidu.check(file, "all", dims={"n": 3})))}
+    assert report[file]["model"]["nodes"] == "1 ReduceSumSquare"
     assert tidu.load(file, dims={"n": 3}).head.inputs == tidu.load_onnx(file, dims={"n": 3}).document.head.inputs
     with pytest.raises(ArgumentError, match="load has no argument 'dim'; did you mean 'dims'"):
         tidu.load(file, dim={"n": 3})
@@ -157,9 +157,9 @@ def test_what_check_does_not_take(document: Any, options: dict[str, Any], says: 
 def test_a_difference_is_told_alike() -> None:
     result = invoke("diff", F, CUBE, "--exact", "--json")
     assert result.exit_code == 1
-    found = json.loads(result.stdout)
-    assert found == json.loads(json.dumps(tidu.diff(DOCUMENT, tidu.load(CUBE), exact=True)))
-    assert not found["same"]
+    difference = json.loads(result.stdout)
+    assert difference == json.loads(json.dumps(tidu.diff(DOCUMENT, tidu.load(CUBE), exact=True)))
+    assert not difference["same"]
 
 
 DERIVED: dict[str, dict[str, object]] = {

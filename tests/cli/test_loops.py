@@ -56,8 +56,8 @@ DEEP = "graph 'f', node 0 (scan), body, node 0 (cond), branches[0], node 0 (scan
     ],
 )
 def test_readers_name_the_place_within(data, message):
-    found = invoke("check", input=data)
-    assert found.exit_code == 1 and message in found.stderr and found.stderr.count("\n") == 1
+    result = invoke("check", input=data)
+    assert result.exit_code == 1 and message in result.stderr and result.stderr.count("\n") == 1
 
 
 def nested(levels: int) -> bytes:
@@ -69,9 +69,9 @@ def nested(levels: int) -> bytes:
 
 def test_nesting_is_limited_and_what_nests_too_deeply_is_read_once():
     succeed("check", input=nested(64))
-    found = invoke("check", input=nested(100))
-    assert found.exit_code == 1
-    assert found.stderr.strip().endswith("graphs within graphs nest deeper than 64 levels")
+    result = invoke("check", input=nested(100))
+    assert result.exit_code == 1
+    assert result.stderr.strip().endswith("graphs within graphs nest deeper than 64 levels")
 
 
 @pytest.mark.parametrize("data", [SCAN, WHILE, NESTED])
@@ -120,10 +120,10 @@ def test_differences_within_are_named_by_place(tmp_path):
         return invoke("diff", tmp_path / "a.json", "-", "--exact", input=b).stdout
 
     other = changed(NESTED, *INNERMOST, "op", to="add")
-    found = told(NESTED, other)
+    text = told(NESTED, other)
     place = "body, node 0 (cond), branches[0], node 0 (scan), body, node 0 (mul) has op add in B"
-    assert f"output 'y', {place}:" in found
-    assert f"graph 0 'f': node 0 (scan), {place}" in found
+    assert f"output 'y', {place}:" in text
+    assert f"graph 0 'f': node 0 (scan), {place}" in text
     assert "values: 2 in both, 0 only in A, 0 only in B" in told(NESTED, changed(NESTED, *BODY, "inputs", 0, "key", to="b"))
 
 
@@ -134,7 +134,7 @@ def test_useless_parts_of_bodies_are_told():
             {"k": F64, "s": F64, "qs": "f64[3]"}, [node("scan", 0, 1, 2, length=3, num_consts=1, num_carry=1, body=body)], {"s": 3}
         )
     )
-    found = succeed("check", input=data).decode()
-    assert "graph 'f', node 0 (scan), body, node 0 (sin): no output depends on it" in found
-    assert "graph 'f', node 0 (scan), body: no output depends on input 'k'" in found
+    text = succeed("check", input=data).decode()
+    assert "graph 'f', node 0 (scan), body, node 0 (sin): no output depends on it" in text
+    assert "graph 'f', node 0 (scan), body: no output depends on input 'k'" in text
     assert "no output" not in succeed("check", input=NESTED).decode()

@@ -62,11 +62,11 @@ def test_a_table_is_replaced_by_a_table(tmp_path, type_, value):
     assert out.read_bytes() == succeed("eval", "x", "-i", f"x:{type_}", "--set", f"x={value}", "--format", "table")
 
 
-@pytest.mark.parametrize("found", [b"", PLAIN, gzip.compress(PLAIN), b"  \n" + PLAIN, b"digraph {}", b"\x81\xa4tidu\x01"])
+@pytest.mark.parametrize("content", [b"", PLAIN, gzip.compress(PLAIN), b"  \n" + PLAIN, b"digraph {}", b"\x81\xa4tidu\x01"])
 @pytest.mark.parametrize("name", ["result", "tmp.u7Gz3Kq"])
-def test_a_result_without_a_suffix_of_a_format_is_written_over(tmp_path, found, name):
+def test_a_result_without_a_suffix_of_a_format_is_written_over(tmp_path, content, name):
     out = tmp_path / name
-    out.write_bytes(found)
+    out.write_bytes(content)
     succeed("convert", F, "-o", out, "--format", "json")
     assert out.read_bytes() == PLAIN
 

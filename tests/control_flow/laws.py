@@ -60,11 +60,11 @@ def run(doc: Document, at: Values) -> dict[Key, Any]:
         return evaluate(doc, at)
 
 
-def assert_alike(found: Values, due: Values, tolerance: float) -> None:
+def assert_alike(values: Values, due: Values, tolerance: float) -> None:
     """Whether values are of the same types, and equal relative to the largest number of each."""
-    assert list(found) == list(due)
+    assert list(values) == list(due)
     for key, x in due.items():
-        tree(lambda a, b, key=key: _alike(np.asarray(a), np.asarray(b), tolerance, key), found[key], x)
+        tree(lambda a, b, key=key: _alike(np.asarray(a), np.asarray(b), tolerance, key), values[key], x)
 
 
 def _alike(a: Any, b: Any, tolerance: float, key: Key) -> None:

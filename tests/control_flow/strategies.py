@@ -53,14 +53,14 @@ class Nest(Pool):
 
     def operands(self, most: int, *, records: bool = True) -> list[Value]:
         """Up to so many values of any type, some put together as records."""
-        found = []
+        values = []
         for _ in range(self.draw(st.integers(0, most))):
             value = self.limited(self.pick(lambda t: True))
             if records and self.draw(st.integers(0, 9)) == 5:
                 other = self.limited(self.pick(lambda t: True))
                 value = self.record(type_of(f"{{a: {value.type}, b: {other.type}}}"), [value, other])
-            found.append(value)
-        return found
+            values.append(value)
+        return values
 
     def record(self, type_: Type, fields: Sequence[Value]) -> Value:
         return self.sketch.apply("record", *fields, type=type_, bound=max(f.bound for f in fields))
@@ -69,10 +69,10 @@ class Nest(Pool):
         """Some value of a type, within the bound of what is carried; a constant if there is none."""
         if isinstance(type_, RecordType):
             return self.record(type_, [self.like(t) for _, t in type_.fields])
-        found = self.pick(lambda t: t == type_) if self.draw(st.integers(0, 5)) else None
-        if found is None or (not type_.inexact and found.bound > COUNTS):
+        value = self.pick(lambda t: t == type_) if self.draw(st.integers(0, 5)) else None
+        if value is None or (not type_.inexact and value.bound > COUNTS):
             return self.constant(type_)
-        return self.limited(found)
+        return self.limited(value)
 
     def constant(self, type_: TensorType) -> Value:
         number = self.draw(st.sampled_from([0, 1] if type_.dtype == "bool" else [0, 1, 2] if not type_.inexact else [0, 1, 0.75]))
@@ -164,9 +164,9 @@ def _scan(pool: Nest) -> None:
 
 
 def _index(pool: Nest) -> Value:
-    found = pool.pick(lambda t: t in (I32, BOOL)) if pool.draw(st.booleans()) else None
-    if found is not None:
-        return found
+    index = pool.pick(lambda t: t in (I32, BOOL)) if pool.draw(st.booleans()) else None
+    if index is not None:
+        return index
     if (x := pool.pick(lambda t: t == TensorType("f64"))) is None or pool.draw(st.booleans()):
         return pool.sketch.full(pool.draw(st.integers(-1, 3)), I32)
     return (

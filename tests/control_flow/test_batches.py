@@ -27,11 +27,11 @@ def one_by_one(doc: Document, size: int, batched: list[Key], seed: int) -> None:
     items: list[Values] = [shared | {k: random_inputs(doc, seed + n + 1)[k] for k in batched} for n in range(size)]
     stacks = {k: np.stack([item[k] for item in items]) for k in batched}
     with np.errstate(all="ignore"):
-        found = evaluate(doc, {**shared, **stacks}, batch=dict.fromkeys(batched, 0))
+        together = evaluate(doc, {**shared, **stacks}, batch=dict.fromkeys(batched, 0))
     each = [run(doc, item) for item in items]
     for key in each[0]:
         due = np.stack([np.asarray(one[key]) for one in each])
-        y = np.asarray(found[str(key)])
+        y = np.asarray(together[str(key)])
         assert (y.shape, y.dtype) == (due.shape, due.dtype), key
         scale = 1 + np.max(np.abs(due), initial=0)
         assert np.all(np.abs(y.astype(complex) - due.astype(complex)) <= TOLERANCE * scale), key
@@ -62,14 +62,14 @@ def collatz() -> Document:
     sketch = Sketch({"n": "i32[]", "x": "f64[]"})
     zero, one = sketch.full(0, sketch.inputs[0].type), sketch.full(1, sketch.inputs[1].type)
     attrs = {"cond_consts": 0, "body_consts": 1, "condition": condition, "body": body}
-    found = sketch.apply_all("while", sketch.inputs[1], sketch.inputs[0], zero, one, **attrs)
-    return document(sketch.build("f", {"steps": found[1], "p": found[2]}))
+    results = sketch.apply_all("while", sketch.inputs[1], sketch.inputs[0], zero, one, **attrs)
+    return document(sketch.build("f", {"steps": results[1], "p": results[2]}))
 
 
 def test_each_item_runs_as_long_as_it_must() -> None:
     numbers, xs = np.array([1, 7, 2, 27, 6], np.int32), np.array([0.3, 0.9, -0.5, 1.1, 0.2])
-    found = evaluate(collatz(), n=numbers, x=xs, batch={"n": 0, "x": 0})
-    assert found["steps"].tolist() == [0, 16, 1, 111, 8]
+    values = evaluate(collatz(), n=numbers, x=xs, batch={"n": 0, "x": 0})
+    assert values["steps"].tolist() == [0, 16, 1, 111, 8]
     for doc, given in ((collatz(), {}), (linearize(collatz(), [Key("x")]), {"x@1": np.array([1.0, 2.0, -1.0, 0.5, 1.5])})):
         together = evaluate(doc, {"n": numbers, "x": xs, **given}, batch=dict.fromkeys(["n", "x", *given], 0))
         for k in range(5):
@@ -86,8 +86,8 @@ def test_items_that_are_done_are_held_where_to_go_on_would_give_no_number() -> N
     body = ClosedGraph.of(step.build("", {"x": x - 1, "y": y + step.apply("log", x)}))
     sketch = Sketch({"x": "f64[]"})
     attrs = {"cond_consts": 0, "body_consts": 0, "condition": condition, "body": body}
-    found = sketch.apply_all("while", sketch.inputs[0], sketch.full(0, sketch.inputs[0].type), **attrs)
-    doc = document(sketch.build("f", {"y": found[1]}))
+    results = sketch.apply_all("while", sketch.inputs[0], sketch.full(0, sketch.inputs[0].type), **attrs)
+    doc = document(sketch.build("f", {"y": results[1]}))
     xs = np.array([0.25, 4.0, 1.5, 2.0])
     values = evaluate(doc, x=xs, batch={"x": 0})["y"]
     assert np.allclose(values, [0, np.log(24), np.log(1.5), np.log(2)], rtol=1e-14, atol=1e-15)

@@ -156,5 +156,5 @@ def test_a_loop_in_a_loop_may_give_numbers_without_tangents() -> None:
         return x
 
     doc = api.trace(lambda x: api.while_loop(lambda s: s[1] < 2, body, (x, 0))[0], "f64[]")
-    (found,) = api.evaluate(api.derivative(doc, "x"), {"x": 0.3}).values()
-    np.testing.assert_allclose(found, plain(0.3 + 1e-30j).imag / 1e-30, rtol=1e-14)
+    (slope,) = api.evaluate(api.derivative(doc, "x"), {"x": 0.3}).values()
+    np.testing.assert_allclose(slope, plain(0.3 + 1e-30j).imag / 1e-30, rtol=1e-14)

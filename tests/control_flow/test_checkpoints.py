@@ -26,8 +26,8 @@ def gradient(length: int, *, reverse: bool) -> Document:
     step = _graph(["f64[]"] * 4, lambda k, x, v, u: (x + 0.01 * v, v - 0.01 * k * sin(x) + 0.01 * u, v * v - k * cos(x)))
 
     def loop(k, x, v, u):
-        found = k.trace.emit_all("scan", k, x, v, u, length=length, num_consts=1, num_carry=2, reverse=reverse, body=step)
-        return found[0] * found[1], found[2]
+        results = k.trace.emit_all("scan", k, x, v, u, length=length, num_consts=1, num_carry=2, reverse=reverse, body=step)
+        return results[0] * results[1], results[2]
 
     graph = _graph(["f64[]", "f64[]", "f64[]", f"f64[{length}]"], loop).graph
     document = Document((graph,), graph.cases)
@@ -44,8 +44,8 @@ def run(document: Document, length: int) -> dict[Key, np.ndarray]:
 @pytest.mark.parametrize(("length", "steps"), [(12, 3), (13, 3), (7, 5), (3, 2), (5, 1), (4, 4), (4, 9)])
 def test_segments_change_no_bit(length: int, steps: int, reverse: bool) -> None:
     document = gradient(length, reverse=reverse)
-    expected, found = run(materialize(document), length), run(recompute(document, Segments(steps)), length)
-    assert {k: v.tobytes() for k, v in found.items()} == {k: v.tobytes() for k, v in expected.items()}
+    expected, recomputed = run(materialize(document), length), run(recompute(document, Segments(steps)), length)
+    assert {k: v.tobytes() for k, v in recomputed.items()} == {k: v.tobytes() for k, v in expected.items()}
 
 
 def test_of_n_states_twice_the_root_is_held() -> None:
@@ -53,8 +53,8 @@ def test_of_n_states_twice_the_root_is_held() -> None:
     graph = _graph(["f64[]"] * 3, lambda k, x, v: (x + 0.01 * v, v - 0.01 * k * sin(x)))
 
     def loop(k, x, v):
-        found = k.trace.emit_all("scan", k, x, v, length=n, num_consts=1, num_carry=2, body=graph)
-        return [found[0] * found[1]]
+        results = k.trace.emit_all("scan", k, x, v, length=n, num_consts=1, num_carry=2, body=graph)
+        return [results[0] * results[1]]
 
     whole = _graph(["f64[]"] * 3, loop).graph
     document = transpose(linearize(Document((whole,), whole.cases), [i.key for i in whole.inputs]))

@@ -88,9 +88,9 @@ def claimed(op: str, operands: list[str], active: list[bool], attrs: dict[str, o
     }
     values |= {k: primal.full(0, Sketch({"z": operands[k]}).inputs[0].type) for k in zeros}
     values |= {int(key.name[1:]): v for key, v in zip(tangents, sketch.inputs, strict=True)}
-    found = sketch.apply_all(op, *[values[k] for k in range(len(operands))], mask=tuple(active), **attrs)
-    outputs = {Key(f"y{k}", (1,)): v for k, v in enumerate(found)}
-    first = primal.build("f", {f"y{k}": primal.full(0, v.type) for k, v in enumerate(found)})
+    results = sketch.apply_all(op, *[values[k] for k in range(len(operands))], mask=tuple(active), **attrs)
+    outputs = {Key(f"y{k}", (1,)): v for k, v in enumerate(results)}
+    first = primal.build("f", {f"y{k}": primal.full(0, v.type) for k, v in enumerate(results)})
     return format_document(document(first, sketch.build("f@1", outputs, linear=1)), "json")
 
 

@@ -95,8 +95,8 @@ def test_linearize_is_linear(times: int) -> None:
         u, v = ({i.key: random_inputs(linear, seed + n)[i.key] for i in linear.head.inputs} for n in (1, 2))
         ju, jv = run(linear, at | u), run(linear, at | v)
         inexact = [o.key for o in linear.head.outputs if o.type.inexact]
-        found = run(linear, at | {k: 2.5 * u[k] - 0.75 * v[k] for k in u})
-        assert_alike({k: found[k] for k in inexact}, {k: 2.5 * ju[k] - 0.75 * jv[k] for k in inexact}, 1e-11)
+        combined = run(linear, at | {k: 2.5 * u[k] - 0.75 * v[k] for k in u})
+        assert_alike({k: combined[k] for k in inexact}, {k: 2.5 * ju[k] - 0.75 * jv[k] for k in inexact}, 1e-11)
 
     hold(30 * times, law, looping(nested=COUNTED), seeds)
 
@@ -111,8 +111,8 @@ def test_what_is_carried_may_depend_on_tangents_only_after_some_steps(order: str
     sketch = Sketch({"a": "f64[]", "x": "f64[]"})
     a, x = sketch.inputs
     init = [sketch.full(0, n.type), sketch.full(1, x.type), sketch.full(2, x.type), x]
-    found = sketch.apply_all("while", a, *init, cond_consts=0, body_consts=1, condition=condition, body=body)
-    doc = document(sketch.build("f", {"p": found[1], "r": found[3]}))
+    results = sketch.apply_all("while", a, *init, cond_consts=0, body_consts=1, condition=condition, body=body)
+    doc = document(sketch.build("f", {"p": results[1], "r": results[3]}))
     compared(doc, unrolled(doc), order, 3)
     scans = counted_as_scans(doc.head)
     for each in ORDERS if order == "values" else [order]:

@@ -16,8 +16,8 @@ def unrolled(document: Document) -> Document:
     """A document of one graph without loops and branches; its whiles count from 0 to the integer in their condition."""
     graph = document.head
     sketch = Sketch({i.key: i.type for i in graph.inputs})
-    found = _emitted(sketch, graph, sketch.inputs)
-    made = sketch.build(graph.name, {o.key: v for o, v in zip(graph.outputs, found, strict=True)})
+    results = _emitted(sketch, graph, sketch.inputs)
+    made = sketch.build(graph.name, {o.key: v for o, v in zip(graph.outputs, results, strict=True)})
     return Document((made,), made.cases)
 
 
@@ -49,8 +49,8 @@ def _mapped(value: object) -> object:
 def steps_of(condition: ClosedGraph) -> int:
     """The integer that a counter is compared with."""
     literals = [c.attrs.value for c in condition.graph.cases.cases if c.op == "constant"]
-    (found,) = [literal_to_numbers(v)[0] for v in literals if v.type.dtype == "i32"]
-    return int(found)
+    (end,) = [literal_to_numbers(v)[0] for v in literals if v.type.dtype == "i32"]
+    return int(end)
 
 
 def _same(sketch: Sketch, case: object, operands: Sequence[Value]) -> list[Value]:
@@ -74,9 +74,9 @@ def _scan(sketch: Sketch, attrs: object, operands: Sequence[Value]) -> list[Valu
     consts, carry, xs = operands[:n], list(operands[n:end]), operands[end:]
     rows: list[list[Value]] = []
     for k in range(attrs.length)[:: -1 if attrs.reverse else 1]:
-        found = _emitted(sketch, attrs.body.graph, [*consts, *carry, *[_cut(x, k) for x in xs]])
-        carry = found[: attrs.num_carry]
-        rows.append(found[attrs.num_carry :])
+        results = _emitted(sketch, attrs.body.graph, [*consts, *carry, *[_cut(x, k) for x in xs]])
+        carry = results[: attrs.num_carry]
+        rows.append(results[attrs.num_carry :])
     rows = rows[:: -1 if attrs.reverse else 1]
     types = attrs.body.output_types[attrs.num_carry :]
     return [*carry, *[_stacked(sketch, t, [row[k] for row in rows]) for k, t in enumerate(types)]]

@@ -62,7 +62,7 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) >= len(PAGES)
     loads = r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(?:https?:)?//|<link\b[^>]*\bhref=["']?(?:https?:)?//"""
-    assert {page.name: found for page in pages if (found := re.findall(loads, page.read_text()))} == {}
+    assert {page.name: tags for page in pages if (tags := re.findall(loads, page.read_text()))} == {}
     styles = "".join(page.read_text() for page in site.rglob("*.css"))
     assert re.findall(r"""url\(["']?(?:https?:)?//[^)]*|@import[^;]*//[^;]*""", styles) == []
 

@@ -31,14 +31,14 @@ def test_pages(page: Path) -> None:
 
 def test_messages() -> None:
     """Text in the sources; docstrings only where they are the help of commands."""
-    found = []
+    faults = []
     for path in SOURCES:
         tree = ast.parse(path.read_text())
         alone = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr) and path.parent.name != "commands"}
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
-                found += [f"{path.relative_to(ROOT)}:{node.lineno}: {words}" for words in stumbles(node.value)]
-    assert found == []
+                faults += [f"{path.relative_to(ROOT)}:{node.lineno}: {words}" for words in stumbles(node.value)]
+    assert faults == []
 
 
 def test_the_lint_sees_them() -> None:

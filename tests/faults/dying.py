@@ -40,9 +40,9 @@ class _Steps:
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def stepping(*args: Any, **options: Any) -> Any:
             self.pass_one()
-            found = function(*args, **options)
+            result = function(*args, **options)
             self.pass_one()
-            return found
+            return result
 
         return stepping
 
@@ -87,7 +87,7 @@ def main(name: str, folder: str, *options: str) -> None:
     if "--named" in options:
         del os.O_TMPFILE
     target = Path(folder, NAME)
-    found = []
+    endings = []
     for at in count():
         if "--new" in options:
             target.unlink(missing_ok=True)
@@ -97,12 +97,12 @@ def main(name: str, folder: str, *options: str) -> None:
         data = target.read_bytes() if target.exists() else None
         holds = {None: "nothing", OLD: "old", b"".join(NEW): "new"}.get(data, "a part")
         beside = sorted(set(os.listdir(folder)) - {NAME})
-        found.append([status, holds, beside])
+        endings.append([status, holds, beside])
         for left in beside:
             os.unlink(Path(folder, left))
         if status == 0:
             break
-    print(json.dumps(found))
+    print(json.dumps(endings))
 
 
 if __name__ == "__main__":

@@ -26,12 +26,12 @@ def chain(n, name):
 def sources(tmp_path_factory):
     """Two documents, and what `convert` makes of each."""
     folder = tmp_path_factory.mktemp("sources")
-    found = []
+    pairs = []
     for name in ("one", "two"):
         source = folder / f"{name}.json"
         source.write_bytes(chain(3000, name))
-        found.append((source, process("convert", source).stdout))
-    return found
+        pairs.append((source, process("convert", source).stdout))
+    return pairs
 
 
 def started(*args, **options):
@@ -58,7 +58,7 @@ def signalled(child, number, seconds):
 
 def check_endings(folder, sources, number, n):
     """Let commands end by a signal, at n moments; give how many there were of each status, and of files left."""
-    target, found = folder / "out.json", Counter()
+    target, counts = folder / "out.json", Counter()
     (_, old), (source, new) = sources
     choose = random.Random(f"{number} {n}")
     start = time.monotonic()
@@ -76,10 +76,10 @@ def check_endings(folder, sources, number, n):
             os.utime(path, (0, 0))
         assert not left or number == signal.SIGKILL
         assert not re.search(rb"tidu_cli/(?!__)", err), "a traceback of what comes after tidu's first lines"
-        found.update([status, *(["left"] if left else []), *(["Python's traceback"] if err else [])])
+        counts.update([status, *(["left"] if left else []), *(["Python's traceback"] if err else [])])
     assert process("convert", source, "-o", target).returncode == 0
     assert os.listdir(folder) == [target.name]
-    return found
+    return counts
 
 
 @pytest.mark.check
@@ -91,9 +91,9 @@ def test_ends_at_a_few_moments(tmp_path, sources, number):
 @pytest.mark.campaign
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ends_at_500_moments(tmp_path, sources, number):
-    found = check_endings(tmp_path, sources, number, 500)
-    print(f"{number.name}: {dict(found)}")
-    assert found[-number] > 100, "too late to hit"
+    counts = check_endings(tmp_path, sources, number, 500)
+    print(f"{number.name}: {dict(counts)}")
+    assert counts[-number] > 100, "too late to hit"
 
 
 INTERRUPTED_AT = """

@@ -179,8 +179,8 @@ def test_permissions_and_owner_are_kept(target, system, mode):
     owner = (4321, 4322) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
     os.chown(target, *owner)
     write_pieces([b"new"], str(target))
-    found = target.stat()
-    assert (stat.S_IMODE(found.st_mode), (found.st_uid, found.st_gid), target.read_bytes()) == (mode, owner, b"new")
+    status = target.stat()
+    assert (stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid), target.read_bytes()) == (mode, owner, b"new")
 
 
 def test_an_owner_that_the_system_does_not_allow(target, monkeypatch):

@@ -213,11 +213,11 @@ def documents(draw, detached: bool = True) -> dict[str, object]:
 
 def _used_passes(graphs: list[dict[str, object]]) -> set[int]:
     """The pass numbers of keys and linear graphs, as JSON has them."""
-    found = {graph["linear"]["pass"] for graph in graphs if "linear" in graph}
+    passes = {graph["linear"]["pass"] for graph in graphs if "linear" in graph}
     keys = [port["key"] for graph in graphs for port in (*graph["inputs"], *graph["outputs"])]
     while keys:
         if isinstance(key := keys.pop(), dict):
             (step,) = key.values()
-            found.add(step["pass"])
+            passes.add(step["pass"])
             keys.append(step["of"])
-    return found
+    return passes

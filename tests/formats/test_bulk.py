@@ -99,16 +99,16 @@ def test_externals_as_they_are_written_need_no_loop() -> None:
     args = array("i", [-1, -2, 0, -1])
 
     def read(pairs: list[list[int]], args: array[int]) -> tuple[list[tuple[int, int]], array[int]] | None:
-        found = bulk.distinct_externals(Pairs.of(pairs), args, [4])
-        return found and (list(found[0]), found[1])
+        distinct = bulk.distinct_externals(Pairs.of(pairs), args, [4])
+        return distinct and (list(distinct[0]), distinct[1])
 
     assert read([[0, 2], [0, 1]], args) == ([(0, 2), (0, 1)], args)
     assert read([[0, 2], [0, 1], [0, 2]], array("i", [-1, 0, -2, -3])) == ([(0, 2), (0, 1)], array("i", [-1, 0, -2, -1]))
-    found = Externals(array("i", [0, 0]), array("i", [2, 1]))
-    assert bulk.is_in_order(args, found)
+    externals = Externals(array("i", [0, 0]), array("i", [2, 1]))
+    assert bulk.is_in_order(args, externals)
     for other in ([-2, -1, 0, 0], [-1, -1, 0, 0], [-1, -3, 0, 0], [0, 0, 0, 0]):
         assert read([[0, 2], [0, 1]], array("i", other)) is None
-        assert not bulk.is_in_order(array("i", other), found)
+        assert not bulk.is_in_order(array("i", other), externals)
     assert read([[0, 2], [0, 4]], args) is None
     assert not bulk.is_in_order(args, Externals(array("i", [0, 0]), array("i", [2, 2])))
     assert not bulk.is_in_order(args, Externals(array("i", [0, Externals.DETACHED]), array("i", [2, 0])))

@@ -159,8 +159,8 @@ def test_ops_of_several_results():
         "nodes": [{"op": "sin", "inputs": [0]}, {"op": "cos", "inputs": [0]}],
         "outputs": [{"key": "y", "value": 1}, {"key": "z", "value": 2}],
     }
-    found = [{"op": "both", "inputs": [0]}, {"op": "both", "inputs": [2]}, {"op": "add", "inputs": [4, 3]}] * 3
-    data = json.dumps(document(found, ops={"both": {**ports, "forward": forward}})).encode()
+    triples = [{"op": "both", "inputs": [0]}, {"op": "both", "inputs": [2]}, {"op": "add", "inputs": [4, 3]}] * 3
+    data = json.dumps(document(triples, ops={"both": {**ports, "forward": forward}})).encode()
     # The nodes of the definition must be a list: if they are as long as a piece, all is read as a whole.
     assert lists_in(data) == [False]
     assert lists_in(data, size=80) == [True]

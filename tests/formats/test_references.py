@@ -25,8 +25,8 @@ def test_each_detached_value_learns_its_own_type():
 
 
 def test_a_value_detached_twice_in_one_node():
-    found = read(document([{"op": "mul", "inputs": [A, A], "types": ["f32[3]"]}]))
-    assert [(d.digest, str(d.type)) for d in found.detached] == [(A, "f32[3]")]
+    parsed = read(document([{"op": "mul", "inputs": [A, A], "types": ["f32[3]"]}]))
+    assert [(d.digest, str(d.type)) for d in parsed.detached] == [(A, "f32[3]")]
 
 
 def test_what_one_graph_learns_the_next_one_knows():

@@ -18,8 +18,8 @@ def test_every_form_describes_the_same_document(data):
     document = read(data)
     expected = described(document), digests(document)
     for format, listed in FORMS:
-        again, found = parse_document(format_document(document, format, listed=listed), "again")
-        assert (described(again), digests(again), found) == (*expected, format)
+        again, kind = parse_document(format_document(document, format, listed=listed), "again")
+        assert (described(again), digests(again), kind) == (*expected, format)
 
 
 @settings(max_examples=examples(2000, check=45))

@@ -45,8 +45,8 @@ def test_a_table_reads_back_in_both_formats_in_its_order(table):
         again = read(data)
         assert list(vocabulary(again.cases).records.items()) == list(vocabulary(document.cases).records.items())
         assert format_document(again, format) == data
-    found = written(document)["types"]
-    assert list(found) == list(table) and {n: list(fields) for n, fields in found.items()} == {n: list(f) for n, f in table.items()}
+    types = written(document)["types"]
+    assert list(types) == list(table) and {n: list(fields) for n, fields in types.items()} == {n: list(f) for n, f in table.items()}
 
 
 @given(type_tables(), st.randoms())
@@ -264,8 +264,8 @@ def test_every_place_that_names_a_type_counts_as_use(place):
 
 def test_libraries_are_told_from_documents():
     data = json.dumps({"tidu": 1, "types": TABLE}).encode()
-    found, _ = parse_subject(data, "lib.json")
-    assert list(found.records) == ["Segment", "Point"] and found.origins == {"Segment": "lib.json", "Point": "lib.json"}
+    types, _ = parse_subject(data, "lib.json")
+    assert list(types.records) == ["Segment", "Point"] and types.origins == {"Segment": "lib.json", "Point": "lib.json"}
     with pytest.raises(DocumentError, match=r"it has types and no graphs: a library, for load\(file, ops=FILE\)"):
         parse_document(data, "lib.json")
 

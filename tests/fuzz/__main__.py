@@ -50,10 +50,10 @@ def guided(target: Target, seconds: int) -> None:
     atheris.instrument_all()
 
     def one(data: bytes) -> None:
-        found = guarded(target, data)
-        if isinstance(found, Finding):
-            sys.stderr.write(f"{found.story}\n{found.case!r}\n")
-            raise AssertionError(found.kind)
+        verdict = guarded(target, data)
+        if isinstance(verdict, Finding):
+            sys.stderr.write(f"{verdict.story}\n{verdict.case!r}\n")
+            raise AssertionError(verdict.kind)
 
     limit_memory()
     atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", "-max_len=400"], one)

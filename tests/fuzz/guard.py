@@ -45,18 +45,18 @@ class Outcome:
     findings: dict[str, tuple[bytes, Finding]] = field(default_factory=dict)
     seconds: float = 0.0
 
-    def add(self, choices: bytes, found: Finding | str) -> None:
+    def add(self, choices: bytes, verdict: Finding | str) -> None:
         """Count a case. Of findings of one kind the one of the fewest choices is kept."""
-        if isinstance(found, str):
-            self.verdicts[found] += 1
+        if isinstance(verdict, str):
+            self.verdicts[verdict] += 1
             return
         self.verdicts["failed"] += 1
-        self.keep(choices, found)
+        self.keep(choices, verdict)
 
-    def keep(self, choices: bytes, found: Finding) -> None:
+    def keep(self, choices: bytes, finding: Finding) -> None:
         """Keep a finding if none of its kind has fewer choices."""
-        if found.kind not in self.findings or len(choices) < len(self.findings[found.kind][0]):
-            self.findings[found.kind] = choices, found
+        if finding.kind not in self.findings or len(choices) < len(self.findings[finding.kind][0]):
+            self.findings[finding.kind] = choices, finding
 
     @property
     def told(self) -> str:
@@ -80,8 +80,8 @@ def run(target: Target, numbers: range, seed: int) -> Outcome:
         worker.start()
         there.close()
         done = 0
-        for found in _received(here, worker.pid):
-            outcome.add(choices_of(target, seed, numbers[done]), found)
+        for verdict in _received(here, worker.pid):
+            outcome.add(choices_of(target, seed, numbers[done]), verdict)
             done += 1
         worker.kill()
         worker.join()
@@ -99,12 +99,12 @@ def run(target: Target, numbers: range, seed: int) -> Outcome:
 def _received(connection: Connection, pid: int) -> Iterator[Finding | str]:
     while _answers(connection, pid):
         try:
-            found = connection.recv()
+            verdict = connection.recv()
         except EOFError:
             return
-        if found is None:
+        if verdict is None:
             return
-        yield found
+        yield verdict
 
 
 def _answers(connection: Connection, pid: int) -> bool:

@@ -19,11 +19,11 @@ def minimised(target: Target, choices: bytes, finding: Finding) -> Finding:
             tries += 1
             if tries > TRIES:
                 return best
-            found = guarded(target, candidate)
-            if isinstance(found, Finding) and found.kind == finding.kind:
+            verdict = guarded(target, candidate)
+            if isinstance(verdict, Finding) and verdict.kind == finding.kind:
                 choices, smaller = candidate, True
-                if len(found.case) < len(best.case):
-                    best = found
+                if len(verdict.case) < len(best.case):
+                    best = verdict
                 break
     return best
 

@@ -15,8 +15,8 @@ FOUND = sorted(file for file in CORPUS.rglob("*") if file.is_file())
 
 @pytest.mark.parametrize("file", FOUND, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_what_was_found(file):
-    found = guarded_case(TARGETS[file.parent.name], file.read_bytes())
-    assert not isinstance(found, Finding), found.story
+    verdict = guarded_case(TARGETS[file.parent.name], file.read_bytes())
+    assert not isinstance(verdict, Finding), verdict.story
 
 
 @pytest.mark.check
@@ -38,8 +38,8 @@ def test_what_was_found(file):
 def test_a_short_run(name, cases):
     target = TARGETS[name]
     outcome = run(target, range(cases), seed=0)  # in a process of its own, as engines import JAX
-    for _, found in outcome.findings.values():
-        raise AssertionError(f"{found.story}\n{found.case!r}")
+    for _, finding in outcome.findings.values():
+        raise AssertionError(f"{finding.story}\n{finding.case!r}")
     assert len(outcome.verdicts) > 1 or name == "loops"  # some are refused and some are not; loops are right by how they are made
 
 

@@ -27,15 +27,15 @@ def every_value(document: Document, given: Mapping[Key, Array], primitives: Prim
     """The local values of each graph. What depends on an input that is not given, or on a detached value, is None."""
     bound = {b.key: (b.graph, b.value) for b in document.bindings}
     kernels: dict[int, Any] = {}
-    found: list[list[Array | None]] = []
+    by_graph: list[list[Array | None]] = []
     for graph in document.graphs:
         values: list[Array | None] = []
         for i in graph.inputs:
             if i.key in bound:
-                values.append(found[bound[i.key][0]][bound[i.key][1]])
+                values.append(by_graph[bound[i.key][0]][bound[i.key][1]])
             else:
                 values.append(stored(i.type, given[i.key]) if i.key in given else None)
-        external = [None if g == Externals.DETACHED else found[g][v] for g, v in graph.external]
+        external = [None if g == Externals.DETACHED else by_graph[g][v] for g, v in graph.external]
         for node, code in enumerate(graph.code):
             case = graph.cases[code]
             if code not in kernels:
@@ -48,15 +48,15 @@ def every_value(document: Document, given: Mapping[Key, Array], primitives: Prim
             for x, type_ in zip([results] if len(case.results) == 1 else results, case.results, strict=True):
                 require_type(x, type_, graph.describe(node))
                 values.append(x if isinstance(type_, RecordType) else np.asarray(x))
-        found.append(values)
-    return found
+        by_graph.append(values)
+    return by_graph
 
 
 def evaluate(
     document: Document, given: Mapping[Key, Array], keys: Sequence[Key] = (), primitives: PrimitiveSet = BUILTIN
 ) -> Values:
     """The outputs of the head; or those of these keys, of the latest graph that has them. Null outputs are zeros."""
-    found = every_value(document, given, primitives)
+    by_graph = every_value(document, given, primitives)
     last = len(document.graphs) - 1
     places: dict[Key, tuple[int, Output]] = {o.key: (last, o) for o in document.head.outputs}
     if keys:
@@ -69,7 +69,7 @@ def evaluate(
             continue
         external = document.graphs[g].external
         a = output.value
-        value = found[g][a] if a >= 0 else found[external.graph[-1 - a]][external.value[-1 - a]]
+        value = by_graph[g][a] if a >= 0 else by_graph[external.graph[-1 - a]][external.value[-1 - a]]
         assert value is not None, f"output '{key}' depends on an input that is not given"
         require_type(value, output.type, f"output '{key}'")
         out[key] = filled(output.type, value)

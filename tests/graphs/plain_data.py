@@ -7,11 +7,11 @@ from typing import Any
 
 def places(data: Any) -> list[tuple[Any, Any]]:
     """All (container, step) of plain data: `container[step]` is a part of it. Always in the same order for the same data."""
-    found, pending = [], [data]
+    parts, pending = [], [data]
     while pending:
         value = pending.pop()
         steps = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
         for step in steps:
-            found.append((value, step))
+            parts.append((value, step))
             pending.append(value[step])
-    return found
+    return parts

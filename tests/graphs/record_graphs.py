@@ -98,10 +98,10 @@ def _record(pool: Pool) -> None:
     declared = pool.draw(st.sampled_from([*pool.with_records.primitives.records.values(), None]))
     fields: dict[str, Twins] = {}
     if declared is not None:
-        found = {name: pool.pick(lambda t, type_=type_: t == type_) for name, type_ in declared.fields}
-        if any(value is None for value in found.values()):
+        members = {name: pool.pick(lambda t, type_=type_: t == type_) for name, type_ in declared.fields}
+        if any(value is None for value in members.values()):
             return
-        type_, fields = declared, found
+        type_, fields = declared, members
     else:
         names = pool.draw(st.sampled_from([("a", "b"), ("0", "1"), ("0",), ("x", "a", "y")]))
         fields = {name: pool.draw(st.sampled_from(pool.values[-8:])) for name in names}

@@ -46,11 +46,11 @@ def jvp(case: Case, operands, tangents) -> list:
     """Tangents of the results; `tangents` has None where an operand is inactive."""
     cases = CaseTable()
     template = jvp_template(BUILTIN, cases, cases.intern(case), tuple(t is not None for t in tangents))
-    found = interpret(template, cases, [*operands, *apply(case, operands), *tangents])
-    for tangent, type_ in zip(found, case.results, strict=True):
+    out_tangents = interpret(template, cases, [*operands, *apply(case, operands), *tangents])
+    for tangent, type_ in zip(out_tangents, case.results, strict=True):
         if tangent is not None:
             require_type(tangent, tangent_type(type_), case)
-    return found
+    return out_tangents
 
 
 def transpose(case: Case, operands, cotangents) -> list:
@@ -58,11 +58,11 @@ def transpose(case: Case, operands, cotangents) -> list:
     cases = CaseTable()
     template = transpose_template(BUILTIN, cases, cases.intern(case), tuple(c is not None for c in cotangents))
     hidden = [None if a else x for x, a in zip(operands, case.mask, strict=True)]
-    found = interpret(template, cases, [*hidden, *cotangents])
-    for cotangent, type_ in zip(found, case.operands, strict=True):
+    in_cotangents = interpret(template, cases, [*hidden, *cotangents])
+    for cotangent, type_ in zip(in_cotangents, case.operands, strict=True):
         if cotangent is not None:
             require_type(cotangent, type_, case)
-    return found
+    return in_cotangents
 
 
 def batch(case: Case, operands, batched, size) -> list:

@@ -57,9 +57,9 @@ class Pair:
         for k, sketch in enumerate(self.sketches):
             operands = [sketch.inputs[2] if t == "i" else t[k] if isinstance(t, Twins) else t for t in twins]
             made.append(sketch.apply_all(name, *operands, **attrs))
-        found = [Twins(a, b, bound) for a, b in zip(*made, strict=True)]
-        self.twins += found
-        return found
+        results = [Twins(a, b, bound) for a, b in zip(*made, strict=True)]
+        self.twins += results
+        return results
 
 
 def _alike(pair: Pair) -> tuple[Twins, Twins]:

@@ -171,5 +171,5 @@ def site(draw: Callable[[Any], Any], key: tuple[str, str]) -> tuple[Sketch, list
     type_ = TensorType(draw(st.sampled_from(sorted(sites.dtypes))), draw(st.sampled_from(shapes)))
     flags = type_.with_dtype("bool")
     sketch = Sketch({"x": type_, "y": type_, "p": flags, "q": flags})
-    found = sites.make(Draw(draw, sketch, type_))
-    return sketch, [found] if isinstance(found, Value) else list(found or ())
+    results = sites.make(Draw(draw, sketch, type_))
+    return sketch, [results] if isinstance(results, Value) else list(results or ())

@@ -75,12 +75,12 @@ def test_values_stay_bit_for_bit_in_every_engine(times: int) -> None:
         at = random_inputs(doc, seed)
         for derived in (doc, forward(doc), gradient(doc)):
             single = materialize(derived)
-            found = simplify(single)
+            simplified = simplify(single)
             at = random_inputs(single, seed)
-            one, other = run(found, at), run(single, at)
+            one, other = run(simplified, at), run(single, at)
             assert list(one) == list(other)
             assert all(same(one[k], x) for k, x in other.items())
-            assert_plans_agree(found, at)
+            assert_plans_agree(simplified, at)
 
     hold(60 * times, law, documents(makers=NOISY, shapes=SHAPES, max_nodes=12), seeds)
 
@@ -90,10 +90,10 @@ def test_what_is_simplified_is_read_and_not_simplified_again(times: int) -> None
     def law(doc: Document) -> None:
         for derived, granted in product((doc, forward(doc), gradient(doc)), GRANTED):
             single = materialize(derived)
-            found = simplify(single, granted)
-            assert [(i.key, i.type) for i in found.head.inputs] == [(i.key, i.type) for i in single.head.inputs]
-            assert [(o.key, o.type) for o in found.head.outputs] == [(o.key, o.type) for o in single.head.outputs]
-            text = format_document(found, "json")
+            simplified = simplify(single, granted)
+            assert [(i.key, i.type) for i in simplified.head.inputs] == [(i.key, i.type) for i in single.head.inputs]
+            assert [(o.key, o.type) for o in simplified.head.outputs] == [(o.key, o.type) for o in single.head.outputs]
+            text = format_document(simplified, "json")
             read, _ = parse_document(text, "-")
             assert format_document(simplify(materialize(read), granted), "json") == text
             assert format_document(simplify(single, granted), "json") == text
@@ -134,10 +134,10 @@ def test_a_gradient_that_begins_with_a_constant_is_differentiated_again(times: i
 def test_loops_and_branches_keep_their_values(order: str, times: int) -> None:
     def law(doc: Document, seed: int) -> None:
         single = materialize(ORDERS[order](doc))
-        found, at = simplify(single), random_inputs(single, seed)
-        one, other = run(found, at), run(single, at)
+        simplified, at = simplify(single), random_inputs(single, seed)
+        one, other = run(simplified, at), run(single, at)
         assert all(same(one[k], x) for k, x in other.items())
-        text = format_document(found, "json")
+        text = format_document(simplified, "json")
         read, _ = parse_document(text, "-")
         assert format_document(simplify(materialize(read)), "json") == text
 

@@ -94,13 +94,13 @@ def test_layouts_are_those_of_numpy(times: int) -> None:
         layouts = [ROW_MAJOR] * len(graph.inputs)
         for case, args in graph.nodes():
             layouts += [layout(case, [layouts[a] for a in args])] * len(case.results)
-        for found, x in zip(layouts, values, strict=True):
+        for claimed, x in zip(layouts, values, strict=True):
             x = np.asarray(x)
-            if not x.size or found.order not in ("C", ""):
+            if not x.size or claimed.order not in ("C", ""):
                 continue
             strides = [step for step, n in zip(x.strides, x.shape, strict=True) if n > 1]
-            assert x.flags.c_contiguous or not found.dense
+            assert x.flags.c_contiguous or not claimed.dense
             assert strides == sorted(strides, reverse=True) or 0 in strides
-            assert found.order == "C" or not any(strides)
+            assert claimed.order == "C" or not any(strides)
 
     hold(100 * times, law, documents(makers=ANY, shapes=((), (3,), (2, 3)), max_nodes=12), seeds)

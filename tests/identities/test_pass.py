@@ -27,8 +27,8 @@ def test_chains_of_any_length_go_in_one_walk() -> None:
     x = s.inputs[0]
     for k in range(5001):
         x = -x if k % 2 else s.apply("reshape", x, new_sizes=(1, 3) if k % 4 else (3,))
-    found = simplify(materialize(document(s.build("f", {"y": x}))))
-    assert sorted(ops(found)) in (["reshape"], []), "an even number of negations, and a change of shape"
+    simplified = simplify(materialize(document(s.build("f", {"y": x}))))
+    assert sorted(ops(simplified)) in (["reshape"], []), "an even number of negations, and a change of shape"
 
 
 def test_what_has_another_purpose_than_its_value_stays() -> None:
@@ -71,9 +71,9 @@ def test_meta_stays_with_nodes_that_stay() -> None:
     y = s.apply("sin", s.apply("exp", s.inputs[0]) * 1)
     graph = s.build("f", {"y": y})
     noted = replace(graph, meta={"of": "graph"}, node_meta={node: {"op": case.op} for node, (case, _) in enumerate(graph.nodes())})
-    found = simplify(materialize(document(noted))).head
-    assert found.meta == {"of": "graph"}
-    assert [found.node_meta[node] for node in range(found.n_nodes)] == [{"op": case.op} for case, _ in found.nodes()]
+    simplified = simplify(materialize(document(noted))).head
+    assert simplified.meta == {"of": "graph"}
+    assert [simplified.node_meta[node] for node in range(simplified.n_nodes)] == [{"op": case.op} for case, _ in simplified.nodes()]
 
 
 def test_bodies_of_loops_are_simplified_and_keep_their_interface() -> None:

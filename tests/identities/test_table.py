@@ -45,8 +45,8 @@ def test_what_stands_for_a_node_has_its_bits(key: tuple[str, str], monkeypatch: 
 
     @settings(max_examples=examples(200, check=10) if full() else 5, deadline=None, suppress_health_check=list(HealthCheck))
     @given(site(key), st.integers(0, 2**32 - 1))
-    def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
-        sketch, results = found
+    def law(drawn: tuple[Sketch, list[Value]], seed: int) -> None:
+        sketch, results = drawn
         before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
         monkeypatch.setattr("tidu_cli.transforms.rewriting.identities", lambda assumptions: {identity.op: (identity,)})
         after = simplify(before, identity.assumes)
@@ -70,8 +70,8 @@ def test_what_stands_for_a_node_has_its_derivative(key: tuple[str, str], monkeyp
     identity = TABLE[key]
     monkeypatch.setattr("tidu_cli.transforms.rewriting.identities", lambda assumptions: {identity.op: (identity,)})
 
-    def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
-        sketch, results = found
+    def law(drawn: tuple[Sketch, list[Value]], seed: int) -> None:
+        sketch, results = drawn
         before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
         after = simplify(before, identity.assumes)
         x, y, *_ = before.head.inputs
@@ -92,10 +92,10 @@ def test_what_is_assumed_is_needed(key: tuple[str, str], assumed: str, monkeypat
     identity, differing = TABLE[key], []
     monkeypatch.setattr("tidu_cli.transforms.rewriting.identities", lambda assumptions: {identity.op: (identity,)})
 
-    def law(found: tuple[Sketch, list[Value]], seed: int) -> None:
+    def law(drawn: tuple[Sketch, list[Value]], seed: int) -> None:
         if any(differing):
             return  # one is enough
-        sketch, results = found
+        sketch, results = drawn
         before = materialize(document(sketch.build("f", {f"r{k}": r for k, r in enumerate(results)})))
         finite = "finite" in identity.assumes and assumed != "finite"
         at = {i.key: edgy(i.type, np.random.default_rng(seed), finite=finite) for i in before.head.inputs}
@@ -130,5 +130,5 @@ def test_counting_that_wraps_makes_no_unit_matrix(dtype: str, n: int, shrinks: b
     rows, columns = (s.apply("iota", dtype=dtype, shape=(n, n), dimension=k) for k in (0, 1))
     unit = s.apply("convert_element_type", s.apply("eq", rows, columns), new_dtype="f64")
     y = s.apply("dot_general", unit, s.inputs[0], dimension_numbers=[[[1], [0]], [[], []]])
-    found = simplify(document(s.build("f", {"y": y})), ASSUMPTIONS)
-    assert (found.head.n_nodes == 0) == shrinks
+    simplified = simplify(document(s.build("f", {"y": y})), ASSUMPTIONS)
+    assert (simplified.head.n_nodes == 0) == shrinks

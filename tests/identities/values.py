@@ -61,12 +61,12 @@ def _with_payloads(x: Any, payloads: Any, rng: np.random.Generator) -> Any:
     """Some NaNs with bits of their own, quiet and signalling."""
     bits = np.dtype(f"u{x.dtype.itemsize}")
     digits = {np.dtype("f2"): 10, np.dtype(ml_dtypes.bfloat16): 7, np.dtype("f4"): 23, np.dtype("f8"): 52}[x.dtype]
-    found = np.array(x)
-    raw = found.view(bits) if found.ndim else found.reshape(1).view(bits)
-    nan = np.asarray(np.isnan(found.astype(float))).reshape(raw.shape)
+    array = np.array(x)
+    raw = array.view(bits) if array.ndim else array.reshape(1).view(bits)
+    nan = np.asarray(np.isnan(array.astype(float))).reshape(raw.shape)
     mask = np.uint64(2**digits - 1)
     raw[nan] = raw[nan] | (payloads.reshape(raw.shape)[nan] & mask).astype(bits)
-    return found
+    return array
 
 
 def same(one: Any, other: Any, *, signed_zeros: bool = True) -> bool:

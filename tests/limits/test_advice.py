@@ -35,11 +35,11 @@ def options_of(name: str) -> set[str]:
 
 def advised(message: str) -> set[tuple[str | None, str]]:
     """The options that a message names, each with the command that it names before, if any."""
-    found = set()
+    options = set()
     for clause in re.split(r"[;:,] |\. ", message):
         named = re.search(r"tidu ([a-z]+)", clause)
-        found |= {(named[1] if named else None, option) for option in re.findall(r"(?<!\S)(--[a-z-]+)", clause)}
-    return found
+        options |= {(named[1] if named else None, option) for option in re.findall(r"(?<!\S)(--[a-z-]+)", clause)}
+    return options
 
 
 ONE = document(graph([("sin", 0)], outputs=[("y", 1)]))

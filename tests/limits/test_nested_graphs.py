@@ -33,10 +33,10 @@ DERIVATIVES: dict[str, Callable[[tidu_cli.Document], object]] = {
 
 def nested(depth: int) -> tidu_cli.Document:
     """sin(x) inside `depth` scans. No two levels are equal: equal ones would be derived only once."""
-    found: dict[str, Any] = graph({"c": F64}, [node("sin", 0), *[node("neg", k + 1) for k in range(depth)]], {"c": depth + 1})
+    nest: dict[str, Any] = graph({"c": F64}, [node("sin", 0), *[node("neg", k + 1) for k in range(depth)]], {"c": depth + 1})
     for _ in range(depth):
-        found = graph({"c": F64}, [node("scan", 0, length=2, num_consts=0, num_carry=1, body=found)], {"c": 1})
-    return parse_document(document(found), "here")[0]
+        nest = graph({"c": F64}, [node("scan", 0, length=2, num_consts=0, num_carry=1, body=nest)], {"c": 1})
+    return parse_document(document(nest), "here")[0]
 
 
 @pytest.mark.check
@@ -133,8 +133,8 @@ def test_graphs_around_a_while_are_derived_once_whatever_they_are(kinds):
         if times <= 2:
             n = 2 ** (times * sum(kind != "cond" for kind in kinds))
             plain = parse_document(document(graph({"c": F64}, [node("sin", k) for k in range(n)], {"c": n})), "here")[0]
-            (found,), (due,) = (
+            (value,), (due,) = (
                 tidu_cli.evaluate(d, {"c": 0.7}).values() for d in (derived, tidu_cli.derivative(plain, ["c"], order=2))
             )
-            np.testing.assert_allclose(found, due, rtol=1e-12)
+            np.testing.assert_allclose(value, due, rtol=1e-12)
     assert sizes[3] - sizes[2] == sizes[2] - sizes[1] > 0, "the nodes of the derivative"

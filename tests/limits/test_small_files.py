@@ -197,8 +197,8 @@ def test_the_case_that_is_taken_gets_the_cotangent(n, index):
     """Also where the selector is out of range."""
     loaded = parse_document(selection(n), "test")[0]
     wrt = [f"x{k}" for k in range(n)]
-    found = tidu_cli.evaluate(tidu_cli.grad(loaded, wrt), {"i": np.int32(index), "y@-1": 1.0})
-    assert {key: float(x) for key, x in found.items()} == {f"x{k}@-1": float(k == min(max(index, 0), n - 1)) for k in range(n)}
+    gradient = tidu_cli.evaluate(tidu_cli.grad(loaded, wrt), {"i": np.int32(index), "y@-1": 1.0})
+    assert {key: float(x) for key, x in gradient.items()} == {f"x{k}@-1": float(k == min(max(index, 0), n - 1)) for k in range(n)}
 
 
 @pytest.mark.check

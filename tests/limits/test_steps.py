@@ -95,8 +95,8 @@ def test_a_scan_as_long_as_one_likes_is_planned_at_once_and_refused_by_what_it_t
 def test_check_gives_no_verdict_on_a_loop_that_never_ends():
     condition, body = graph({"x": F64}, [node("eq", 0, 0)], {"go": 1}), graph({"x": F64}, [node("neg", 0)], {"x": 1})
     endless = node("while", 0, cond_consts=0, body_consts=0, condition=condition, body=body)
-    found = succeed("check", "-", "--numeric", input=document(graph({"x": F64}, [endless], {"x": 1}))).decode()
-    assert "no verdict" in found and "more than the limit of 1,000,000 steps" in found
+    text = succeed("check", "-", "--numeric", input=document(graph({"x": F64}, [endless], {"x": 1}))).decode()
+    assert "no verdict" in text and "more than the limit of 1,000,000 steps" in text
 
 
 def test_the_variable_sets_the_limit(monkeypatch):
@@ -166,8 +166,7 @@ def test_check_looks_for_inputs_at_which_loops_end(steps, monkeypatch):
 
 def test_laws_whose_loops_end_get_their_verdicts_where_others_run_on():
     # f takes 400 steps, f and its derivative 800, and what the second derivative needs as well more than 1,000.
-    found = succeed("check", "-", "--numeric", "--json", "--max-steps", "1000", input=long_scan(400))
-    said = json.loads(found)["stdin"]["numeric"]
+    said = json.loads(succeed("check", "-", "--numeric", "--json", "--max-steps", "1000", input=long_scan(400)))["stdin"]["numeric"]
     assert {law for law, v in said.items() if v["error"] is None} == {"second", "symmetry"}
     assert all("more than the limit of 1,000 steps" in said[law]["why"][0] for law in ("second", "symmetry"))
     assert all(v["ok"] and "why" not in v for law, v in said.items() if v["error"] is not None)

@@ -92,13 +92,13 @@ class Campaign:
         What is reached while modules are imported is noted without a test: the quickest test of each file stands for those.
         """
         seconds = {name: float(s) for s, name in _table(self.folder / f"times-{run}")}
-        found: dict[int, dict[str, float]] = {k: {} for k in self.mutants}
+        reached: dict[int, dict[str, float]] = {k: {} for k in self.mutants}
         by_file = {_file(name): name for name in sorted(seconds, key=lambda name: -seconds[name])}
         for path in (self.folder / f"notes-{run}").iterdir():
             for number, name in _table(path):
                 names = [name] if name else by_file.values()
-                found[int(number)] |= {one: seconds[one] for one in names if one in seconds}
-        return found
+                reached[int(number)] |= {one: seconds[one] for one in names if one in seconds}
+        return reached
 
     def judge(self, run: str) -> None:
         """Run the tests of a run with each mutant that has survived so far. The folder keeps what is known."""

@@ -51,7 +51,7 @@ class Mutant:
 def chosen(root: Path, n: int, seed: int) -> list[Mutant]:
     """A seeded choice of n mutants of a tree, as many in each room, and in a room of each kind, as there are."""
     draw = random.Random(seed)
-    found: list[Mutant] = []
+    mutants: list[Mutant] = []
     by_room: dict[str, list[Path]] = {room: [] for room in ROOMS}
     for path in sorted((root / "tidu_cli").rglob("*.py")):
         if room := room_of(path.relative_to(root / "tidu_cli")):
@@ -60,9 +60,9 @@ def chosen(root: Path, n: int, seed: int) -> list[Mutant]:
         room, first = ROOMS[number % len(ROOMS)], number // len(ROOMS)
         paths = draw.sample(by_room[room], len(by_room[room]))
         kinds = [KINDS[(first + k) % len(KINDS)] for k in range(len(KINDS))]
-        candidates = (_of_kind(root, path, kind, found, draw) for kind in kinds for path in paths)
-        found.append(next(mutant for mutant in candidates if mutant is not None))
-    return found
+        candidates = (_of_kind(root, path, kind, mutants, draw) for kind in kinds for path in paths)
+        mutants.append(next(mutant for mutant in candidates if mutant is not None))
+    return mutants
 
 
 def _of_kind(root: Path, path: Path, kind: str, taken: Sequence[Mutant], draw: random.Random) -> Mutant | None:

@@ -47,9 +47,9 @@ def mapped(change: Callable[[Any], Any], value: Any) -> Any:
 
 def leaves(value: Any) -> Iterator[Any]:
     """The leaves of a value, in the order of its fields."""
-    found: list[Any] = []
-    mapped(found.append, value)
-    return iter(found)
+    parts: list[Any] = []
+    mapped(parts.append, value)
+    return iter(parts)
 
 
 def moves(value: Any) -> bool:
@@ -59,7 +59,7 @@ def moves(value: Any) -> bool:
 
 def gradient_by_differences(function: Callable[[list[Any]], float], at: list[Any]) -> list[Any]:
     """Central differences of the eighth order: with these steps rounding and what is left out are below 1e-8 here."""
-    found = []
+    gradient = []
     for k, x in enumerate(at):
         x = np.asarray(x)
         slopes = np.zeros(x.shape)
@@ -72,8 +72,8 @@ def gradient_by_differences(function: Callable[[list[Any]], float], at: list[Any
                     moved[place] += sign * steps * h
                     total += sign * weight * function([*at[:k], moved, *at[k + 1 :]])
             slopes[place] = total / h
-        found.append(slopes)
-    return found
+        gradient.append(slopes)
+    return gradient
 
 
 def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -110,8 +110,7 @@ def vjp(document: Document, values: list[Any], weights: list[Any]) -> list[Any]:
     known = dict(zip(inputs, map(np.asarray, values), strict=True))
     cotangents = iter(weights)
     given = {i.key: known[i.key] if i.key in known else next(cotangents) for i in backward.head.inputs}
-    found = list(evaluate(backward.head, given).values())
-    return found[-len(inputs) :]
+    return list(evaluate(backward.head, given).values())[-len(inputs) :]
 
 
 def agrees(function: Callable[..., Any], document: Document, given: Mapping[str, Any]) -> None:

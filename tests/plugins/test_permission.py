@@ -135,8 +135,8 @@ def test_completion_imports_none(mark, shell, line, offered):
     words = [str(path) if word == "DOC" else word for word in line.split(" ")]
     environ = {**environment(mark.parent / "site", named="ann"), "_TIDU_COMPLETE": f"{shell}_complete"}
     done = process(str(len(words) - 1), *words, env=environ)
-    found = [field for row in done.stdout.decode().splitlines() for field in row.split("\t")[: 1 + (shell == "zsh")]]
-    assert offered in found and not mark.exists()
+    fields = [field for row in done.stdout.decode().splitlines() for field in row.split("\t")[: 1 + (shell == "zsh")]]
+    assert offered in fields and not mark.exists()
 
 
 @pytest.mark.check

@@ -75,8 +75,8 @@ def test_a_transpose_and_its_transpose_and_a_matrix(output):
     matrix = output("matrix", input=linear)
     tangent = json.loads(output("eval", *at_x("--set", "x@1=[1,2,3]"), input=output("materialize", input=twice)))
     columns = json.loads(output("eval", *at_x(), input=output("materialize", input=matrix)))
-    (found,) = tangent.values()
-    assert found == pytest.approx(gradient(X) @ [1, 2, 3], rel=1e-14)
+    (value,) = tangent.values()
+    assert value == pytest.approx(gradient(X) @ [1, 2, 3], rel=1e-14)
     assert columns["y/x"] == pytest.approx(gradient(X), rel=1e-14)
 
 

@@ -219,8 +219,8 @@ def test_a_package_s_kernel_is_given_the_shapes_that_it_was_told(tmp_path, kerne
     """Also where many scalars go through at once."""
     write(tmp_path, "ann", {"mine": "ann:P"}, GOOD.format(op="mine").replace("results: lambda x: x", f"results: {kernel}"))
     for more in ([], ["--chunk", "2"], ["--chunk", "1"]):
-        found = works(tmp_path, "eval", "--set", "x=1,2,3", "--batch", "x=0", *more, input=using("mine"))
-        assert json.loads(found) == {"y": [2, 3, 4]}
+        text = works(tmp_path, "eval", "--set", "x=1,2,3", "--batch", "x=0", *more, input=using("mine"))
+        assert json.loads(text) == {"y": [2, 3, 4]}
 
 
 def test_chunks_of_a_package_s_other_version_are_not_gone_on_from(tmp_path):

@@ -88,9 +88,9 @@ class Browser:
 
     def evaluate(self, expression: str) -> object:
         """The value of an expression of JavaScript in the page."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
 
     def press(self, key: str) -> None:
         """Press a key, where the focus is."""

@@ -21,23 +21,23 @@ STEPS = 164 if campaign() else 34
 SCREEN = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
 
 FAULTS = """(() => {
-  const box = (e) => e.getBoundingClientRect(), frame = box(view), found = [];
+  const box = (e) => e.getBoundingClientRect(), frame = box(view), faults = [];
   const drawn = [...svg.querySelectorAll('.node')].map((e) => [e.dataset.item ?? e.textContent.trim(), box(e)]);
   for (const [name, a] of drawn) {
     const apart = (b) => b.right < a.left + 1 || a.right < b.left + 1 || b.bottom < a.top + 1 || a.bottom < b.top + 1;
-    if (a.left < frame.left - 1 || a.right > frame.right + 1) found.push(`${name} is outside`);
-    if (!byId('panel').hidden && a.right > box(byId('panel')).left + 1) found.push(`${name} is under the panel`);
-    if (!byId('path').hidden && a.top < box(byId('path')).bottom - 1) found.push(`${name} is under the path`);
-    if (a.top < frame.top - 1 || a.bottom > frame.bottom + 1) found.push(`${name} is outside`);
-    for (const [other, b] of drawn) if (name < other && !apart(b)) found.push(`${name} and ${other} overlap`);
+    if (a.left < frame.left - 1 || a.right > frame.right + 1) faults.push(`${name} is outside`);
+    if (!byId('panel').hidden && a.right > box(byId('panel')).left + 1) faults.push(`${name} is under the panel`);
+    if (!byId('path').hidden && a.top < box(byId('path')).bottom - 1) faults.push(`${name} is under the path`);
+    if (a.top < frame.top - 1 || a.bottom > frame.bottom + 1) faults.push(`${name} is outside`);
+    for (const [other, b] of drawn) if (name < other && !apart(b)) faults.push(`${name} and ${other} overlap`);
   }
   for (const group of svg.querySelectorAll('.node')) for (const text of group.querySelectorAll('text')) {
     const a = box(text), b = box(group);
-    if (a.left < b.left - 2 || a.right > b.right + 2) found.push(`${text.textContent} is wider than its box`);
+    if (a.left < b.left - 2 || a.right > b.right + 2) faults.push(`${text.textContent} is wider than its box`);
   }
   const whole = document.documentElement;
-  if (whole.scrollWidth > innerWidth || whole.scrollHeight > innerHeight) found.push('the page scrolls');
-  return found;
+  if (whole.scrollWidth > innerWidth || whole.scrollHeight > innerHeight) faults.push('the page scrolls');
+  return faults;
 })()"""
 """What is wrong with the picture that is shown."""
 
@@ -49,9 +49,9 @@ PANEL = "byId('panel').hidden ? '' : byId('panel').innerText"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("profile")) as found:
-        found.call("Emulation.setDeviceMetricsOverride", **SCREEN)
-        yield found
+    with Browser(tmp_path_factory.mktemp("profile")) as running:
+        running.call("Emulation.setDeviceMetricsOverride", **SCREEN)
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -128,18 +128,18 @@ def test_a_value_is_told_with_its_numbers_and_neighbours(page):
 
 
 def test_search_finds_names_ops_types_and_lines(page):
-    def found(words):
+    def hits(words):
         page.evaluate(f"search.value = '{words}'; search.dispatchEvent(new Event('input'))")
         return page.evaluate("[...found.querySelectorAll('button')].map((b) => b.innerText)")
 
-    assert "Wq" not in str(found("nothing of this name")) and found("zzz") == []
-    assert found("softmax")[0].startswith("softmax")
-    assert any("exp" in hit for hit in found("exp"))
-    line = found("attention.py:2")
-    assert line and found("q@-1")[0].startswith("q@-1")
+    assert "Wq" not in str(hits("nothing of this name")) and hits("zzz") == []
+    assert hits("softmax")[0].startswith("softmax")
+    assert any("exp" in hit for hit in hits("exp"))
+    line = hits("attention.py:2")
+    assert line and hits("q@-1")[0].startswith("q@-1")
     page.press("/")
     assert page.evaluate("document.activeElement.id") == "search"
-    found("v@-1")
+    hits("v@-1")
     page.press("Enter")
     assert "output of layer" in page.evaluate(PANEL)
     assert page.evaluate("nodes.get(chosen).closest('.picture').dataset.of === here") is True
@@ -193,10 +193,10 @@ def test_a_page_opens_at_a_group(browser, attention):
     succeed("view", attention / "gradient.json", "--at", "attention", "-o", attention / "at.html")
     browser.open(attention / "at.html")
     assert browser.evaluate(HERE).endswith("attention")
-    found = invoke("view", attention / "gradient.json", "--at", "atention")
-    assert found.exit_code == 1 and "did you mean 'attention'?" in found.stderr
-    found = invoke("view", ROOT / "samples" / "f.json", "--at", "f")
-    assert found.exit_code == 1 and "without groups" in found.stderr
+    result = invoke("view", attention / "gradient.json", "--at", "atention")
+    assert result.exit_code == 1 and "did you mean 'attention'?" in result.stderr
+    result = invoke("view", ROOT / "samples" / "f.json", "--at", "f")
+    assert result.exit_code == 1 and "without groups" in result.stderr
 
 
 @pytest.mark.check

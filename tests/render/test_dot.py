@@ -31,8 +31,8 @@ def reverse():
 
 def line(text, name):
     """The line that draws an item."""
-    (found,) = [each.strip() for each in text.split("\n") if each.strip().startswith(f"{name} [")]
-    return found
+    (drawn,) = [each.strip() for each in text.split("\n") if each.strip().startswith(f"{name} [")]
+    return drawn
 
 
 def test_each_graph_says_what_it_is(reverse):
@@ -114,10 +114,10 @@ def test_collapse_draws_each_graph_but_the_head_as_one_node(reverse):
 def test_large_graphs_are_refused_with_what_to_do():
     nodes = [("neg", k) for k in range(600)]
     data = succeed("linearize", "--wrt", "x", input=document(graph(nodes, outputs=[("y", 600)])))
-    found = invoke("dot", "--format", "svg", "--expand", input=data)
-    assert found.exit_code == 1
-    assert "1204 inputs, nodes and outputs, more than 500; --collapse draws 6" in found.stderr
-    assert "--limit 1204 draws all;" in found.stderr
+    result = invoke("dot", "--format", "svg", "--expand", input=data)
+    assert result.exit_code == 1
+    assert "1204 inputs, nodes and outputs, more than 500; --collapse draws 6" in result.stderr
+    assert "--limit 1204 draws all;" in result.stderr
     assert succeed("dot", input=data).startswith(b"digraph")
     assert invoke("dot", "--limit", "1203", input=data).exit_code == 1
     assert succeed("dot", "--limit", "1204", input=data).startswith(b"digraph")
@@ -125,9 +125,9 @@ def test_large_graphs_are_refused_with_what_to_do():
 
 def test_groups_have_a_limit():
     data = document(graph([("neg", k) for k in range(100_001)], outputs=[("y", 100_001)]))
-    found = invoke("view", input=data)
-    assert found.exit_code == 1
-    assert "100,001 nodes are too many to be grouped, the most are 100,000; tidu dot -o FILE.svg groups more, and" in found.stderr
+    result = invoke("view", input=data)
+    assert result.exit_code == 1
+    assert "100,001 nodes are too many to be grouped, the most are 100,000; tidu dot -o FILE.svg groups more, and" in result.stderr
 
 
 def test_only_what_helps_is_advised():

@@ -46,20 +46,20 @@ def random_graphs(draw):
 @settings(max_examples=examples(2000, check=100))
 @given(random_graphs())
 def test_groups_are_stretches_of_nodes_and_few_on_each_level(made):
-    found = grouped(made)
-    for group in groups_of(found.graphs):
-        assert len(group.parts) <= MOST + 2 * (group in found.graphs)  # with the input and the output
+    trees = grouped(made)
+    for group in groups_of(trees.graphs):
+        assert len(group.parts) <= MOST + 2 * (group in trees.graphs)  # with the input and the output
         items = [item for part in group.parts for item in (part.items if isinstance(part, Group) else [part])]
         assert items == list(group.items)
-        assert group in found.graphs or [item.index for item in items] == list(range(items[0].index, items[-1].index + 1))
-    assert len(found.groups) == len(list(groups_of(found.graphs)))  # their ids are all different
+        assert group in trees.graphs or [item.index for item in items] == list(range(items[0].index, items[-1].index + 1))
+    assert len(trees.groups) == len(list(groups_of(trees.graphs)))  # their ids are all different
 
 
 @settings(max_examples=examples(2000, check=60))
 @given(random_graphs())
 def test_boxes_have_no_cycles(made):
-    found = grouped(made)
-    for scene in found.insides().values():
+    trees = grouped(made)
+    for scene in trees.insides().values():
         assert all(
             link.source < link.target
             for link in scene.links.values()
@@ -70,32 +70,32 @@ def test_boxes_have_no_cycles(made):
 @settings(max_examples=examples(2000, check=45))
 @given(random_graphs())
 def test_every_edge_is_drawn_wherever_its_ends_are_apart(made):
-    found = grouped(made)
-    everything = found.overview(set(found.groups))
+    trees = grouped(made)
+    everything = trees.overview(set(trees.groups))
     shown = {(scene_box.part.id) for scene_box in everything.boxes}
-    assert shown == {item.id for item in found.shown.items}
+    assert shown == {item.id for item in trees.shown.items}
     edges = {(everything.boxes[a].part.id, everything.boxes[b].part.id) for a, b in everything.links}
-    assert edges == {(edge.source, edge.target) for edge in found.shown.edges}
+    assert edges == {(edge.source, edge.target) for edge in trees.shown.edges}
 
 
 def test_functions_and_lines_are_groups():
-    found = grouped(attention_gradient())
-    (whole,) = found.graphs
+    trees = grouped(attention_gradient())
+    (whole,) = trees.graphs
     names = outline(whole.parts, 3)
     assert list(names) == ["8 inputs", "values", "cotangents", "7 outputs"]
-    told = {group.name for group in found.groups.values()}
+    told = {group.name for group in trees.groups.values()}
     assert {"attention", "norm", "softmax", "head"} <= told
-    places = {group.place.partition(":")[0] for group in found.groups.values() if group.name == "attention"}
+    places = {group.place.partition(":")[0] for group in trees.groups.values() if group.name == "attention"}
     assert places == {"samples/attention/attention.py"}
 
 
 @pytest.mark.check
 def test_steps_of_a_loop_are_groups():
     for source in (True, False):
-        found = grouped(kinetics_gradient(40, source))
-        steps = [group for group in found.groups.values() if group.name.startswith("step ")]
+        trees = grouped(kinetics_gradient(40, source))
+        steps = [group for group in trees.groups.values() if group.name.startswith("step ")]
         assert len(steps) >= 60
-        assert any(group.name.endswith(" steps") for group in found.groups.values())
+        assert any(group.name.endswith(" steps") for group in trees.groups.values())
 
 
 def test_names_of_models_are_groups():
@@ -117,11 +117,11 @@ def test_many_inputs_are_one_box_that_opens():
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=9), st.integers(3, 20), st.integers(0, 5))
 def test_repetition_is_found(piece, times, before):
     sequence = [9 + k for k in range(min(before, len(piece)))] + piece * times
-    found = repeat(sequence, lambda k: 0)
-    assert found is not None and found.start >= 0 and found.start + found.period * found.times <= len(sequence)
-    pieces = [sequence[at : at + found.period] for at in range(found.start, found.start + found.period * found.times, found.period)]
+    run = repeat(sequence, lambda k: 0)
+    assert run is not None and run.start >= 0 and run.start + run.period * run.times <= len(sequence)
+    pieces = [sequence[at : at + run.period] for at in range(run.start, run.start + run.period * run.times, run.period)]
     assert all(each == pieces[0] for each in pieces)
-    assert 2 * found.period * found.times >= len(sequence)
+    assert 2 * run.period * run.times >= len(sequence)
 
 
 def test_pieces_begin_where_least_goes_on():
@@ -168,11 +168,11 @@ def test_constants_that_groups_read_are_not_drawn():
             x = np.sin(x) + np.arange(3.0) * 2.0
         return x
 
-    found = grouped(trace(shifted, x="f64[3]"))
-    scene = found.overview({found.graphs[0].id})
+    trees = grouped(trace(shifted, x="f64[3]"))
+    scene = trees.overview({trees.graphs[0].id})
     for (source, target), link in scene.links.items():
         read = scene.boxes[source].part
-        assert not (found.is_constant(read) and isinstance(scene.boxes[target].part, Group)), link.edge
+        assert not (trees.is_constant(read) and isinstance(scene.boxes[target].part, Group)), link.edge
     assert any(isinstance(box.part, Group) for box in scene.boxes)
 
 

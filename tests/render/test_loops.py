@@ -62,7 +62,7 @@ def test_tangents_have_their_colour_within_loops():
 @needs("dot")
 def test_the_page_has_a_picture_of_what_is_inside():
     data = data_of(succeed("view", input=NESTED))
-    assert {of: (found["name"], found["parent"]) for of, found in data["inside"].items()} == {
+    assert {of: (picture["name"], picture["parent"]) for of, picture in data["inside"].items()} == {
         "g0n0": ("scan, node 0", ""),
         "g1n0": ("cond, node 0", "g0n0"),
         "g2n0": ("scan, node 0", "g1n0"),

@@ -69,7 +69,7 @@ CHAIN = own([("sin", 0), ("softplus", 1), ("scaled", 2, 0), ("flip", 3)], 4)
 @pytest.fixture(scope="module")
 def orders():
     """The document and its derivatives: forward, reverse, forward over reverse, and the third order in reverse."""
-    found = [CHAIN]
+    documents = [CHAIN]
     for command in (
         ["linearize", "--wrt", "a"],
         ["transpose"],
@@ -77,8 +77,8 @@ def orders():
         ["linearize", "--wrt", "a"],
         ["transpose"],
     ):
-        found.append(succeed(*command, input=found[-1]))
-    return [*found, succeed("materialize", input=found[-1])]
+        documents.append(succeed(*command, input=documents[-1]))
+    return [*documents, succeed("materialize", input=documents[-1])]
 
 
 def captions(data):
@@ -146,8 +146,8 @@ def test_conversion_difference_and_summary_of_all_orders(orders, tmp_path):
         assert json.loads(succeed("info", text, "--json"))["evaluation"]["nodes_of_unknown_flops"] == 0
     other = json.loads(CHAIN)
     other["ops"]["softplus"]["forward"]["nodes"][0]["op"] = "exp2"
-    found = invoke("diff", "--json", tmp_path / "0.json", "-", input=json.dumps(other).encode())
-    assert found.exit_code == 1 and json.loads(found.stdout)["computed_differently"] == ["z"]
+    result = invoke("diff", "--json", tmp_path / "0.json", "-", input=json.dumps(other).encode())
+    assert result.exit_code == 1 and json.loads(result.stdout)["computed_differently"] == ["z"]
 
 
 def test_flops_are_those_of_the_forward_graph(orders):

@@ -40,9 +40,9 @@ def require_what_it_says(sample):
     case = sample.case
     formula = phrase(case, "abc"[: len(case.operands)], BUILTIN).formula
     if WRITTEN.fullmatch(formula):
-        found = computed(formula, sample.operands)
+        value = computed(formula, sample.operands)
         kernel = BUILTIN[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)
-        np.testing.assert_allclose(found, kernel(*sample.operands), rtol=1e-12)
+        np.testing.assert_allclose(value, kernel(*sample.operands), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def require_what_it_says(sample):
     ],
 )
 def test_words(op, operands, attrs, formula, what):
-    found = phrase(case_of(op, operands, **attrs), "abc"[: len(operands)], BUILTIN)
-    assert (found.formula, found.what) == (formula, what)
+    said = phrase(case_of(op, operands, **attrs), "abc"[: len(operands)], BUILTIN)
+    assert (said.formula, said.what) == (formula, what)
 
 
 ROWS = {"collapsed_slice_dims": [0], "offset_dims": [1], "start_index_map": [0]}

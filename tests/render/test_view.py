@@ -19,9 +19,9 @@ needs_chromium = needs("chromium")
 
 def data_of(page: bytes) -> dict:
     """The data within a page."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.decode(), flags=re.S)
-    assert found is not None
-    return json.loads(found[1])
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.decode(), flags=re.S)
+    assert match is not None
+    return json.loads(match[1])
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def test_values_are_given_as_to_eval(reverse, tmp_path):
     values.write_text('{"x": 3, "y@-1": 1, "more": 2}')
     page = succeed("view", "--inputs", values, input=reverse)
     assert data_of(page) == data_of(succeed("view", "--set", "x=3", "--set", "y@-1=1", input=reverse))
-    found = invoke("view", "--set", "x=3", input=reverse)
-    assert found.exit_code == 1 and "missing inputs: y@-1: f64[]" in found.stderr
+    result = invoke("view", "--set", "x=3", input=reverse)
+    assert result.exit_code == 1 and "missing inputs: y@-1: f64[]" in result.stderr
     assert invoke("view", "--set", "z=3", input=reverse).exit_code == 1
     assert invoke("view", "--set", "z", input=reverse).exit_code == 2
 
@@ -87,8 +87,8 @@ def test_opening_needs_a_file_and_asks_the_browser(reverse, tmp_path, monkeypatc
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("profile")) as found:
-        yield found
+    with Browser(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 @pytest.fixture
@@ -203,8 +203,8 @@ def test_print_has_the_picture_and_the_words_and_no_controls(page, tmp_path):
 @needs_chromium
 def test_tab_reaches_the_picture_its_parts_and_the_controls_in_order(page):
     order = "[...document.querySelectorAll('[tabindex], button:not(:disabled), input')].map((e) => e.id || e.dataset.item)"
-    found = page.evaluate(order)
-    assert found[:2] == ["search", "view"] and found[-5:] == ["in", "out", "fit", "next", "slider"]
+    controls = page.evaluate(order)
+    assert controls[:2] == ["search", "view"] and controls[-5:] == ["in", "out", "fit", "next", "slider"]
     assert page.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"])').length") == 0
     page.evaluate("show(4)")
     assert page.evaluate("slider.getAttribute('aria-valuetext')").startswith("c3 = c2 + c1")

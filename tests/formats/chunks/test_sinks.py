@@ -36,10 +36,10 @@ def write(path, k):
 
 
 def require_whole(path):
-    found = sources_of(path)
-    assert sorted(found) == ["x@-1", "y"]
-    np.testing.assert_array_equal(found["y"].read(0, N), Y)
-    np.testing.assert_array_equal(found["x@-1"].read(0, N), X)
+    sources = sources_of(path)
+    assert sorted(sources) == ["x@-1", "y"]
+    np.testing.assert_array_equal(sources["y"].read(0, N), Y)
+    np.testing.assert_array_equal(sources["x@-1"].read(0, N), X)
     assert not os.path.exists(f"{path}.partial")
 
 

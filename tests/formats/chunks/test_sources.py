@@ -63,9 +63,9 @@ def test_several_arrays_of_a_directory_and_of_its_chunks(tmp_path):
     np.save(tmp_path / "w.npy", np.arange(3.0))
     for k in (1, 2):
         np.savez(tmp_path / f"{k}.npz", a=np.full(k, k), b=np.full((k, 2), 0.5))
-    found = sources_of(str(tmp_path))
-    assert {name: source.shape for name, source in found.items()} == {"w": (3,), "a": (3,), "b": (3, 2)}
-    assert found["a"].read(0, 3).tolist() == [1, 2, 2]
+    sources = sources_of(str(tmp_path))
+    assert {name: source.shape for name, source in sources.items()} == {"w": (3,), "a": (3,), "b": (3, 2)}
+    assert sources["a"].read(0, 3).tolist() == [1, 2, 2]
 
 
 def refused(path) -> str:

@@ -45,8 +45,8 @@ def test_what_is_read_is_what_was_written_however_it_is_read(kind, parts, sizes)
     whole = b"".join(parts)
     source = Source(b"".join(packed(parts, kind)), unpacked=True)
     assert source.head(7) == whole[:7]
-    found = [source.read(n) for n in sizes]
-    assert b"".join([*found, source.read()]) == whole
+    pieces = [source.read(n) for n in sizes]
+    assert b"".join([*pieces, source.read()]) == whole
     assert source.n_read == len(whole) and source.read() == source.read(5) == b""
 
 

@@ -55,14 +55,14 @@ def programs(draw: st.DrawFn) -> Graph:
     steps = draw(st.lists(st.tuples(st.sampled_from(ops), *[st.integers(1, 5)] * 3), min_size=3, max_size=20))
 
     def program(x: Term) -> list[Term]:
-        emit, found = x.trace.emit, [x]
+        emit, terms = x.trace.emit, [x]
         for op, *places in steps:
-            a, b, c = (found[-min(n, len(found))] for n in places)
+            a, b, c = (terms[-min(n, len(terms))] for n in places)
             if op == "select_n":
-                found.append(emit(op, emit("eq", emit("sign", a), emit("square", a)), b, c))
+                terms.append(emit(op, emit("eq", emit("sign", a), emit("square", a)), b, c))
             else:
-                found.append(emit(op, *[a, b][: 1 + (op in BINARY)]))
-        return [found[-1], found[len(found) // 2]]
+                terms.append(emit(op, *[a, b][: 1 + (op in BINARY)]))
+        return [terms[-1], terms[len(terms) // 2]]
 
     return recorded(program, TensorType(dtype, VECTOR.shape))
 
@@ -76,9 +76,9 @@ def test_values_keep_their_bits_and_no_derivative_gets_worse(graph: Graph) -> No
     safe, plain = document(guarded(graph, KNOWN)), document(graph)
     for y, expected in zip(values(safe, x0=x), values(plain, x0=x), strict=True):
         assert y.tobytes() == expected.tobytes()
-    found, expected = (values(tidu_cli.vjp(d, "x0", "y0"), x0=x, **{"y0@-1": ONES.astype(dtype)})[0] for d in (safe, plain))
+    slopes, expected = (values(tidu_cli.vjp(d, "x0", "y0"), x0=x, **{"y0@-1": ONES.astype(dtype)})[0] for d in (safe, plain))
     finite = np.isfinite(expected)
-    np.testing.assert_array_equal(found[finite], expected[finite])
+    np.testing.assert_array_equal(slopes[finite], expected[finite])
 
 
 SELECTS, LIMITS = st.sampled_from(["lt", "gt"]), st.sampled_from([-0.5, 0.0, 0.5, 1.0])
@@ -119,9 +119,9 @@ def test_reverse_mode_is_right_where_forward_mode_is(tree: Any) -> None:
     forward, reverse = tidu_cli.jvp(f, "x0"), tidu_cli.vjp(f, "x0")
     twice = [of(first, "x0") for of in (tidu_cli.jvp, tidu_cli.vjp) for first in (forward, reverse)]
     for order in ([forward, reverse], twice):
-        expected, *found = (values(d, **{str(i.key): ONES for i in d.head.inputs} | {"x0": VALUES})[0] for d in order)
+        expected, *derivatives = (values(d, **{str(i.key): ONES for i in d.head.inputs} | {"x0": VALUES})[0] for d in order)
         finite = np.isfinite(expected) & np.isfinite(VALUES)  # inputs count as finite
-        for derivative in found:
+        for derivative in derivatives:
             np.testing.assert_allclose(derivative[finite], expected[finite], rtol=1e-9, atol=1e-9)
 
 
@@ -138,8 +138,8 @@ def test_harmless_operands_are_harmless() -> None:
             given_ = {str(i.key): np.array(HARMLESS.get(case.op, 0.5), numpy_dtype(np, dtype)) for i in graph.inputs}
             first_only = ["x1"] if case.op in ("polygamma", "zeta") else list(given_)  # the other is an order
             jvp = tidu_cli.jvp(document(graph), first_only, value=True)
-            found = values(jvp, **given_, **{f"{key}@1": np.ones_like(given_[key]) for key in first_only})
-            assert np.isfinite(found).all(), case
+            results = values(jvp, **given_, **{f"{key}@1": np.ones_like(given_[key]) for key in first_only})
+            assert np.isfinite(results).all(), case
             tried.add(case.op)
     assert len(tried) > 35
 

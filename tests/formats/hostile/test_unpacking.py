@@ -83,10 +83,10 @@ def agrees(data: bytes, step: int = 7) -> object:
     whole = at_once(data)
     for file in (data, io.BufferedReader(Dripping(data, step), 16)):
         try:
-            found = in_full(unpacked(Source(file)))
+            value = in_full(unpacked(Source(file)))
         except DocumentError:
-            found = None
-        assert repr(found) == repr(whole)  # which tells 1 from True
+            value = None
+        assert repr(value) == repr(whole)  # which tells 1 from True
     return whole
 
 

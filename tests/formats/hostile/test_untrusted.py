@@ -35,8 +35,8 @@ def array_of_objects(mark) -> bytes:
 
 def archive(data: bytes) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as found:
-        found.writestr("x.npy", data)
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("x.npy", data)
     return file.getvalue()
 
 

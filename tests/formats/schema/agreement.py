@@ -109,8 +109,7 @@ def _require_reference(value: Any) -> None:
 
 def disagreement(plain: Any) -> str | None:
     """Where readers and the schema differ on plain data that has a version, and should not; None where they agree."""
-    found = refusal(plain)
-    if found is None:
+    if refusal(plain) is None:
         return None if stock().is_valid(plain) else f"read, and the schema says: {next(stock().iter_errors(plain)).message[:300]}"
     if not isinstance(plain, dict) or type(plain.get("tidu")) is not int or not exact().is_valid(plain):
         return None

@@ -39,9 +39,9 @@ def parsed(path):
 
 @pytest.mark.parametrize("path", VALID)
 def test_valid(path):
-    document, found = parsed(path)
+    document, form = parsed(path)
     name = VALID[path]["document"]
-    assert found == path.rpartition(".")[2]
+    assert form == path.rpartition(".")[2]
     assert described(document) == described(parsed(f"valid/{name}.json")[0])
     assert format_document(document, "json") == (HERE / f"valid/{name}.json").read_bytes()
     assert [[digest_text(d) for d in values] for values in digests(document)] == list(INDEX["documents"][name]["digests"].values())

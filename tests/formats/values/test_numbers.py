@@ -41,10 +41,10 @@ def rounded(exact: Fraction, dtype: str) -> Fraction | None:
     whole = math.floor(magnitude / unit)
     rest = magnitude / unit - whole
     whole += rest > Fraction(1, 2) or (rest == Fraction(1, 2) and whole % 2)
-    found = whole * unit
-    if found >= Fraction(2) ** past:
+    nearest = whole * unit
+    if nearest >= Fraction(2) ** past:
         return None
-    return found if exact > 0 else -found
+    return nearest if exact > 0 else -nearest
 
 
 def halfway(dtype: str) -> st.SearchStrategy[Fraction]:
@@ -88,8 +88,8 @@ def check(text: str, dtype: str, given_value: object) -> None:
         with pytest.raises(EvaluationError, match=r"out of (its )?range"):
             input_value("input x", type_, given_value)
         return
-    found = float(input_value("input x", type_, given_value))
-    assert Fraction(found) == expected and (found or math.copysign(1, found) == math.copysign(1, float(text)))
+    number = float(input_value("input x", type_, given_value))
+    assert Fraction(number) == expected and (number or math.copysign(1, number) == math.copysign(1, float(text)))
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
@@ -228,5 +228,5 @@ def test_doubles_are_read_without_looking_at_their_text(monkeypatch):
 
 def test_literals_from_python_are_rounded_once():
     wide = 2**60 + 2**36 + 1  # as a double, halfway between two f32
-    (found,) = literal_to_numbers(literal_from_numbers(TensorType("f32"), [wide]))
-    assert found == 2.0**60 + 2.0**37 and numpy_dtype(np, "f32").type(float(wide)) == 2.0**60
+    (number,) = literal_to_numbers(literal_from_numbers(TensorType("f32"), [wide]))
+    assert number == 2.0**60 + 2.0**37 and numpy_dtype(np, "f32").type(float(wide)) == 2.0**60

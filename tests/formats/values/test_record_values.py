@@ -89,10 +89,10 @@ def test_what_is_written_reads_back(format, drawn):
     of, values = drawn
     data = write_values(values, format, of)
     assert data == write_values({key: outside(of[key], value) for key, value in values.items()}, format, of)
-    found = read_values(data, "v", of)
-    assert list(found) == list(of)
+    again = read_values(data, "v", of)
+    assert list(again) == list(of)
     for key, type_ in of.items():
-        assert same(type_, input_value(f"input {key}", type_, found[key]), values[key])
+        assert same(type_, input_value(f"input {key}", type_, again[key]), values[key])
 
 
 @pytest.mark.parametrize("format", ["json", "npz", "msgpack"])
@@ -132,9 +132,9 @@ def test_npz_is_what_numpy_reads():
 
 
 def test_msgpack_types_every_tensor():
-    found = msgpack.unpackb(write_values({P: VALUE}, "msgpack", {P: POINT}))["p"]
-    assert found["at"] == {"type": "datetime[ms][2]", "data": np.array([0, 1769860800000], "<i8").tobytes()}
-    assert found["d"][0]["type"] == "duration[h][]" and found["d"][1]["type"] == "c64[]"
+    record = msgpack.unpackb(write_values({P: VALUE}, "msgpack", {P: POINT}))["p"]
+    assert record["at"] == {"type": "datetime[ms][2]", "data": np.array([0, 1769860800000], "<i8").tobytes()}
+    assert record["d"][0]["type"] == "duration[h][]" and record["d"][1]["type"] == "c64[]"
 
 
 def npz(**arrays: object) -> bytes:
@@ -147,8 +147,8 @@ def test_members_of_npz_go_to_the_record_of_the_longest_name():
     inner = parse_value_type("{x: f64[], y: {x: f64[]}}")
     data = npz(**{"p.x": 1.0, "p.y.x": 2.0, "p.q.x": 3.0, "r.x": 4.0, "s@2.x": 5.0, "s@2.y.z": 6.0})
     of = {P: inner, Key("p.q"): inner, Key("r.x"): TensorType("f64"), Key("r"): inner}
-    found = read_values(data, "v", of)
-    assert found == {P: {"x": 1.0, "y": {"x": 2.0}}, Key("p.q"): {"x": 3.0}, Key("r.x"): 4.0}
+    values = read_values(data, "v", of)
+    assert values == {P: {"x": 1.0, "y": {"x": 2.0}}, Key("p.q"): {"x": 3.0}, Key("r.x"): 4.0}
 
 
 def test_an_input_of_that_name_comes_first():
@@ -183,9 +183,9 @@ def test_two_values_of_one_name_in_npz_are_refused():
 def test_objects_are_what_the_type_says():
     of = {P: parse_value_type("{re: f64[], im: {type: f64[], data: (f64[],)}}"), Key("z"): TensorType("c128")}
     text = b'{"p": {"re": 1, "im": {"type": 2, "data": [{"type": "f64[]", "data": [3]}]}}, "z": {"re": 1, "im": 2}}'
-    found = read_values(text, "v", of)
-    assert found[P]["re"] == 1 and found[P]["im"]["type"] == 2 and str(found[P]["im"]["data"][0].type) == "f64[]"
-    assert found[Key("z")] == 1 + 2j
+    values = read_values(text, "v", of)
+    assert values[P]["re"] == 1 and values[P]["im"]["type"] == 2 and str(values[P]["im"]["data"][0].type) == "f64[]"
+    assert values[Key("z")] == 1 + 2j
     with pytest.raises(DocumentError, match=r"v: p\.im\.data\.0: unknown type"):
         read_values(b'{"p": {"im": {"data": [{"type": "f99[]", "data": []}]}}}', "v", of)
     with pytest.raises(DocumentError, match=r"v: z: an object is a complex number"):

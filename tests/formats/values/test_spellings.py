@@ -33,8 +33,8 @@ def value(text: str, type_: str = "f64[]"):
     ],
 )
 def test_spellings(text, due):
-    found = value(text)
-    assert found == due and str(found) == str(due)
+    number = value(text)
+    assert number == due and str(number) == str(due)
 
 
 @settings(max_examples=examples(2000, check=70))
@@ -52,8 +52,8 @@ def test_json_stays_what_it_is(data):
 @given(st.floats(allow_nan=False))
 def test_every_float_of_python_is_that_number(x):
     for text in (repr(x), f"{x:+}", f"{x:.0f}." if abs(x) < 1e300 else repr(x)):
-        found = value(text)
-        assert float(found) == float(text) and math.copysign(1, float(found)) == math.copysign(1, float(text))
+        number = value(text)
+        assert float(number) == float(text) and math.copysign(1, float(number)) == math.copysign(1, float(text))
 
 
 @given(st.complex_numbers())

@@ -81,8 +81,8 @@ def test_what_has_no_place_is_told_with_what_has():
 
 def test_npy_is_what_numpy_reads():
     for array in (np.arange(6.0).reshape(2, 3).T, np.array(1j), np.zeros((0, 3), np.int8)):
-        found = np.load(io.BytesIO(write_values({Key("a"): array}, "npy")))
-        assert found.dtype == array.dtype and found.shape == array.shape and found.tolist() == array.tolist()
+        again = np.load(io.BytesIO(write_values({Key("a"): array}, "npy")))
+        assert again.dtype == array.dtype and again.shape == array.shape and again.tolist() == array.tolist()
     times = np.load(io.BytesIO(write_values({Key("t"): np.array([5])}, "npy", {Key("t"): TensorType("datetime[s]", (1,))})))
     assert times.dtype == "M8[s]" and times.astype(int).tolist() == [5]
 
@@ -125,8 +125,8 @@ def test_commands_that_print_values_write_each(format_, tmp_path):
         if format_ == "csv":
             assert out.read_text() == f"{key}\n{value}.0\n"
         if format_ in ("json", "npz", "msgpack"):
-            (found,) = read_values(out.read_bytes(), "v")
-            assert str(found) == key
+            (name,) = read_values(out.read_bytes(), "v")
+            assert str(name) == key
 
 
 def test_without_values_there_is_nothing_to_write_as_these():

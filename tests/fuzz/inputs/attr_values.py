@@ -78,8 +78,8 @@ def drawn(seed: int, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _dtypes(primitive: Primitive) -> list[str]:
     # f64 first, and i8, whose range is small: rules for other dtypes are theirs.
-    found = [d for d in ("f64", "i8", "c64", "bool", "u32", "bf16", "datetime[ms]", "duration[h]") if d in primitive.domain.dtypes]
-    return found or [d for d in DTYPES if d in primitive.domain.dtypes]
+    dtypes = [d for d in ("f64", "i8", "c64", "bool", "u32", "bf16", "datetime[ms]", "duration[h]") if d in primitive.domain.dtypes]
+    return dtypes or [d for d in DTYPES if d in primitive.domain.dtypes]
 
 
 def _instance(example: Example, dtype: str) -> tuple[dict[str, Any], list[str]]:

@@ -76,8 +76,8 @@ def options(name: str) -> tuple[tuple[str, bool], ...]:
     """All options of a command, and whether a word belongs to each."""
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
-    found = [p for p in command.params if isinstance(p, click.Option)]
-    return tuple((o, not p.is_flag and not p.count) for p in found for o in (*p.opts, *p.secondary_opts))
+    params = [p for p in command.params if isinstance(p, click.Option)]
+    return tuple((o, not p.is_flag and not p.count) for p in params for o in (*p.opts, *p.secondary_opts))
 
 
 def make(choices: Choices) -> bytes:

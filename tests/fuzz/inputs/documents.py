@@ -36,17 +36,17 @@ def sources() -> list[bytes]:
     """Valid documents in all forms: samples, and derivatives of them."""
     texts = [f.read_bytes() for f in sorted(SAMPLES.glob("*.json"))]
     texts += [f.read_bytes() for f in sorted((SAMPLES / "conformance" / "valid").iterdir()) if f.is_file()]
-    found = [text for text in texts if len(text) < 6000]
-    for text in list(found):
+    documents = [text for text in texts if len(text) < 6000]
+    for text in list(documents):
         document = parse_document(text, "sample")[0]
-        found.append(format_document(document, "msgpack"))
-        found.append(format_document(document, "json", listed=False))
+        documents.append(format_document(document, "msgpack"))
+        documents.append(format_document(document, "json", listed=False))
         for derive in (api.vjp, api.jvp, lambda d, wrt: api.linearize(d, wrt, detach=True)):
             try:
-                found.append(format_document(derive(document, [str(i.key) for i in document.head.inputs]), "json"))
+                documents.append(format_document(derive(document, [str(i.key) for i in document.head.inputs]), "json"))
             except TiduError:
                 continue  # an input without tangents, say: there are others
-    return found
+    return documents
 
 
 @cache

@@ -72,8 +72,8 @@ def block(choices: Choices, depth: int) -> tuple[Block, Block]:
 
 def _plain(ops: list[tuple[str, int, int]], flow: Flow, a: int, b: int) -> Pair:
     for op, n, to in ops:
-        found = flow.add(op, *(a, b)[:n] if n == 2 or to else (b,))
-        a, b = (found, b) if to else (a, found)
+        result = flow.add(op, *(a, b)[:n] if n == 2 or to else (b,))
+        a, b = (result, b) if to else (a, result)
     return a, b
 
 
@@ -83,23 +83,23 @@ def _looped(kind: str, n: int, one: Block, two: Block, flow: Flow, a: int, b: in
         other = Flow()
         branches = [other.closed(*two(other, 0, 1)), inner.closed(*one(inner, 0, 1))]
         chosen = flow.add("lt", flow.add("sub", a, flow.constant(F64, 1.0)), a)  # it is, and nobody knows before
-        found = flow.add("cond", chosen, a, b, results=2, branches=branches)
-        return found, found + 1
+        first = flow.add("cond", chosen, a, b, results=2, branches=branches)
+        return first, first + 1
     if kind == "while":
         counted, zero = inner.add("add", 0, inner.constant(I32, 1)), flow.constant(I32, 0)
         out_a, out_b = two(inner, *one(inner, 1, 2))
         inputs = {"k": I32, "a": F64, "b": F64}
         body = graph(inputs, inner.nodes, {"k": counted, "a": out_a, "b": out_b})
         test = graph(inputs, [node("constant", value={"type": I32, "data": [n]}), node("lt", 0, 3)], {"go": 4})
-        found = flow.add("while", zero, a, b, results=3, cond_consts=0, body_consts=0, condition=test, body=body)
-        return found + 1, found + 2
+        first = flow.add("while", zero, a, b, results=3, cond_consts=0, body_consts=0, condition=test, body=body)
+        return first + 1, first + 2
     body = inner.closed(*two(inner, *one(inner, 0, 1)))
     if kind == "scan":
-        found = flow.add("scan", a, b, results=2, length=n, num_consts=0, num_carry=2, body=body)
-        return found, found + 1
+        first = flow.add("scan", a, b, results=2, length=n, num_consts=0, num_carry=2, body=body)
+        return first, first + 1
     xs = flow.add("broadcast_in_dim", b, shape=[n], broadcast_dimensions=[])
-    found = flow.add("scan", a, xs, results=2, length=n, num_consts=0, num_carry=1, reverse=True, body=body)
-    return found, flow.add("reduce_sum", found + 1, axes=[0])
+    first = flow.add("scan", a, xs, results=2, length=n, num_consts=0, num_carry=1, reverse=True, body=body)
+    return first, flow.add("reduce_sum", first + 1, axes=[0])
 
 
 def make(choices: Choices) -> bytes:
@@ -116,9 +116,9 @@ def judge(case: bytes) -> str:
     rng = np.random.default_rng(zlib.crc32(case))
     at = {Key(name): np.asarray(rng.uniform(0.1, 0.9)) for name in "ab"}
     for order in (0, 1, 2):
-        found, due = (_outputs(data, order, at) for data in (looped, plain))
+        outputs, due = (_outputs(data, order, at) for data in (looped, plain))
         for key, value in due.items():
-            np.testing.assert_allclose(found[key], value, rtol=1e-9, atol=1e-9, err_msg=f"{key} is another written out")
+            np.testing.assert_allclose(outputs[key], value, rtol=1e-9, atol=1e-9, err_msg=f"{key} is another written out")
     return verdict
 
 

@@ -97,8 +97,8 @@ def _as_onnx_has_it(model: ModelProto, at: dict[str, Any]) -> str:
     with np.errstate(all="ignore"):
         (expected,) = ReferenceEvaluator(model).run(None, at)
         for each in (document, again):
-            found = evaluate(each, at)[name]
-            assert np.allclose(found, expected, TOLERANCE, TOLERANCE, equal_nan=True), f"{found} where {expected} is due"
+            value = evaluate(each, at)[name]
+            assert np.allclose(value, expected, TOLERANCE, TOLERANCE, equal_nan=True), f"{value} where {expected} is due"
         if not np.isfinite(expected).all() or np.abs(expected).max() > 1e3:
             return "onnx agrees, too large for differences"
         try:
@@ -128,10 +128,10 @@ def _as_jax_has_it(nodes: list[Any], x: Any, y: Any) -> str:
         return values[-1]
 
     with np.errstate(all="ignore"):
-        found = compared(function, x, y)
-    if not all(map(np.isfinite, found.values())):
+        distances = compared(function, x, y)
+    if not all(map(np.isfinite, distances.values())):
         return "jax, not finite"
-    assert max(found.values()) <= TOLERANCE, f"tidu and JAX are apart: {found}"
+    assert max(distances.values()) <= TOLERANCE, f"tidu and JAX are apart: {distances}"
     return "jax agrees"
 
 

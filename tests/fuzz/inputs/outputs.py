@@ -113,8 +113,8 @@ def _gives_document(words: list[str]) -> bool:
 
 
 def _require_whole(data: bytes, words: list[str]) -> None:
-    found = json.loads(data)
-    assert isinstance(found, dict) and found and (not _gives_document(words) or "graphs" in found), f"not whole: {data[:80]!r}"
+    plain = json.loads(data)
+    assert isinstance(plain, dict) and plain and (not _gives_document(words) or "graphs" in plain), f"not whole: {data[:80]!r}"
 
 
 OUTPUTS = Target("outputs", ".output", make, judge)

@@ -49,9 +49,9 @@ PLAIN = ELEMENTWISE | {"dot_general", "reduce_sum", "reduce_max", "reduce_min", 
 @cache
 def cases() -> tuple[tuple[Case, ...], ...]:
     """The examples of all primitives in all dtypes; those in double precision, for difference quotients; and plain ones."""
-    found = tuple(case for p in BUILTIN for _, case in example_cases(BUILTIN, p))
-    double = tuple(c for c in found if not _dtypes(c) & (INEXACT - {"f64", "c128"}))
-    return found, double, tuple(c for c in found if c.op in PLAIN)
+    every = tuple(case for p in BUILTIN for _, case in example_cases(BUILTIN, p))
+    double = tuple(c for c in every if not _dtypes(c) & (INEXACT - {"f64", "c128"}))
+    return every, double, tuple(c for c in every if c.op in PLAIN)
 
 
 @cache
@@ -60,7 +60,7 @@ def _by_operand(some: int) -> dict[Type, tuple[Case, ...]]:
     for case in cases()[some]:
         for type_ in {t for t in case.operands if t is not None}:
             index[type_].append(case)
-    return {type_: tuple(found) for type_, found in index.items()}
+    return {type_: tuple(of_type) for type_, of_type in index.items()}
 
 
 def _dtypes(case: Case) -> set[str]:
@@ -195,8 +195,8 @@ def by_every_engine(document: Document, at: Values, expected: Values | None = No
     for plan in (plain_program, compile_graph, grouped_program):
         program = plan(document.head)
         if program is not None:
-            found = dict(zip((o.key for o in program.outputs), program.run(at), strict=True))
-            assert same_bits(found, expected), f"{plan.__name__} gives other bits"
+            values = dict(zip((o.key for o in program.outputs), program.run(at), strict=True))
+            assert same_bits(values, expected), f"{plan.__name__} gives other bits"
 
 
 def merged_alike(document: Document, at: Values, rng: np.random.Generator) -> None:
@@ -216,8 +216,8 @@ def merged_alike(document: Document, at: Values, rng: np.random.Generator) -> No
 
 def same_bits(one: Values, other: Values) -> bool:
     """Whether two evaluations gave the same, but for which NaN."""
-    found, expected = (bits([x for value in values.values() for x in parts(value)]) for values in (one, other))
-    return found == expected
+    ours, expected = (bits([x for value in values.values() for x in parts(value)]) for values in (one, other))
+    return ours == expected
 
 
 def in_batches(document: Document, at: Values, rng: np.random.Generator) -> None:
@@ -233,7 +233,7 @@ def in_batches(document: Document, at: Values, rng: np.random.Generator) -> None
     together = {**at, **{k: np.stack([item[k] for item in items]) for k in chosen}}
     axes = dict.fromkeys(chosen, 0)
     try:
-        found, _ = evaluate_batch(document.head, _outward(document, together, axes), axes, vectorized)
+        batch, _ = evaluate_batch(document.head, _outward(document, together, axes), axes, vectorized)
     except MissingRuleError as error:
         require_message(error)
         return
@@ -245,7 +245,7 @@ def in_batches(document: Document, at: Values, rng: np.random.Generator) -> None
             continue
         one_by_one, nudged = np.stack([a[k] for a in alone]), np.stack([m[k] for m in moved])
         room = tolerance * (1 + np.abs(one_by_one)) + ROUNDINGS * np.abs(nudged - one_by_one)
-        off = ~((np.abs(found[o.key] - one_by_one) <= room) | (np.isnan(room) | np.isinf(room)))
+        off = ~((np.abs(batch[o.key] - one_by_one) <= room) | (np.isnan(room) | np.isinf(room)))
         assert not off.any(), "a batch gives other values than its items"
 
 
@@ -310,12 +310,12 @@ def against_differences(document: Document, at: Values, v: Values, pushed: Value
         if not isinstance(o.type, TensorType) or not o.type.inexact:
             continue
         middle, radius = difference_interval(lambda x, key=o.key: evaluate(document, x, [key])[key], at, v, decided)
-        found = np.asarray(pushed[o.key.tangent(1)])
-        scale = np.abs(middle) + np.abs(found)
+        slope = np.asarray(pushed[o.key.tangent(1)])
+        scale = np.abs(middle) + np.abs(slope)
         if not np.isfinite(radius).all() or (radius > 1e-4 * (1e-3 + scale)).any():
             return "agrees, quotients do not converge"
         rounding = ROUNDINGS * EPSILON["f64"]  # of tangents that cancel, where differences may be exactly 0
-        assert (np.abs(found - middle) <= radius + 1e-9 * scale + rounding).all(), "the derivative is not that of the values"
+        assert (np.abs(slope - middle) <= radius + 1e-9 * scale + rounding).all(), "the derivative is not that of the values"
     return "agrees, with difference quotients"
 
 

@@ -48,10 +48,10 @@ def sources() -> list[bytes]:
 @cache
 def plain_sources() -> list[Any]:
     """Those in JSON as plain data, and as typed data."""
-    found = [json.loads(data) for data in sources() if data[:1] == b"{"]
+    values = [json.loads(data) for data in sources() if data[:1] == b"{"]
     tensors = [i for i in identity().head.inputs if str(i.type) in TYPES]
-    found.append({str(i.key): {"type": str(i.type), "data": [0] * (i.type.size * (2 if i.type.complex else 1))} for i in tensors})
-    return found
+    values.append({str(i.key): {"type": str(i.type), "data": [0] * (i.type.size * (2 if i.type.complex else 1))} for i in tensors})
+    return values
 
 
 def make(choices: Choices) -> bytes:
@@ -109,11 +109,11 @@ def judge(case: bytes) -> str:
     rng = np.random.default_rng(0)
     given = {key: random_value(type_, rng) for key, type_ in declared.items()} | given
     try:
-        found = api.evaluate(document, given, max_memory=FEW_BYTES * 16)
+        outputs = api.evaluate(document, given, max_memory=FEW_BYTES * 16)
     except TiduError as error:
         require_message(error)
         return "read"
-    results = {o.key: (found[str(o.key)], o.type) for o in document.head.outputs}
+    results = {o.key: (outputs[str(o.key)], o.type) for o in document.head.outputs}
     for format_ in ("npz", "msgpack"):
         written = write_values({k: v for k, (v, _) in results.items()}, format_, {k: t for k, (_, t) in results.items()})
         again = read_values(written, "again", {k: t for k, (_, t) in results.items()})
