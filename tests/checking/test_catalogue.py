@@ -31,11 +31,11 @@ def test_long_texts_are_cut_short() -> None:
 
 @pytest.mark.parametrize("primitive", list(BUILTIN), ids=lambda primitive: primitive.name)
 def test_every_primitive_says_what_it_is(primitive: Primitive) -> None:
-    found = entry(primitive)
+    description = entry(primitive)
     assert primitive.catalogue.formula and primitive.catalogue.summary and primitive.catalogue.examples
     assert not primitive.catalogue.summary.endswith(".")
-    assert all(f"`{name}`" in found.attrs_text for name in found.attrs), "the docstring of its attrs explains each"
-    assert set(found.emits.jvp) | set(found.emits.transpose) <= set(BUILTIN.primitives)
+    assert all(f"`{name}`" in description.attrs_text for name in description.attrs), "the docstring of its attrs explains each"
+    assert set(description.emits.jvp) | set(description.emits.transpose) <= set(BUILTIN.primitives)
     rules = primitive.rules
-    assert ("jvp" in found.rules, "transpose" in found.rules) == (rules.jvp is not None, rules.transpose is not None)
-    assert found.to_data()["op"] == primitive.name
+    assert ("jvp" in description.rules, "transpose" in description.rules) == (rules.jvp is not None, rules.transpose is not None)
+    assert description.to_data()["op"] == primitive.name

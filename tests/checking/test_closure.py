@@ -21,9 +21,9 @@ from tidu_cli.transforms.transpose import transpose
 
 @pytest.mark.check
 def test_the_built_in_set_is_closed() -> None:
-    found = cases_closure((case for p in BUILTIN for _, case in few(example_cases(BUILTIN, p), 4)), BUILTIN)
-    assert found.missing == []
-    assert found.reached > (10 if campaign() else 4) * len(BUILTIN.primitives)
+    closure = cases_closure((case for p in BUILTIN for _, case in few(example_cases(BUILTIN, p), 4)), BUILTIN)
+    assert closure.missing == []
+    assert closure.reached > (10 if campaign() else 4) * len(BUILTIN.primitives)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
@@ -44,8 +44,8 @@ def test_a_primitive_that_a_rule_emits_and_the_set_lacks() -> None:
 
 
 def missing_of(type_: str, missing: list[str]) -> str:
-    (found,) = [text for text in missing if f"({type_})" in text]
-    return found
+    (line,) = [text for text in missing if f"({type_})" in text]
+    return line
 
 
 def test_a_missing_transpose_rule_and_the_chain_that_needs_it() -> None:

@@ -117,9 +117,9 @@ def test_a_single_change_is_found(what: str, doc: Document, at: int) -> None:
     changed = mutated(doc, at, what)
     assume(changed is not None)
     for a, b in ((doc, changed), (changed, doc)):
-        found = compare(a, b)
-        assert not found.same
-        require_sound(found, a, b)
+        comparison = compare(a, b)
+        assert not comparison.same
+        require_sound(comparison, a, b)
     assert any(structural_differences(doc, changed))
 
 
@@ -173,14 +173,14 @@ def mutated(doc: Document, at: int, what: str) -> Document | None:
 
 def changes(doc: Document, g: int, n: int, what: str) -> list[tuple[int, list[int]]]:
     """Other codes and arguments for a node, with the same types."""
-    graph, found = doc.graphs[g], digests(doc)
+    graph, digest_of = doc.graphs[g], digests(doc)
     case, arguments = graph.case(n), list(graph.operands(n))
     if what == "operand":
         known = [v for v in range(graph.firsts[n]) if graph.type_of(v) in case.operands]
 
         def digest(a: int) -> bytes:
             h, v = doc.graphs[g].place(g, a)
-            return found[h][v]
+            return digest_of[h][v]
 
         return [
             (graph.code[n], [*arguments[:k], v, *arguments[k + 1 :]])
@@ -210,12 +210,12 @@ def with_graph(doc: Document, g: int, graph: Graph) -> Document:
     return replace(doc, graphs=(*doc.graphs[:g], graph, *doc.graphs[g + 1 :]))
 
 
-def require_sound(found: Comparison, a: Document, b: Document) -> None:
+def require_sound(comparison: Comparison, a: Document, b: Document) -> None:
     """Places are where both sides differ, and one more step down there is nothing that tells it better."""
-    assert bool(found.computed) == bool(found.places) == bool(found.n_places)
-    assert len(found.places) == min(found.n_places, PLACES)
+    assert bool(comparison.computed) == bool(comparison.places) == bool(comparison.n_places)
+    assert len(comparison.places) == min(comparison.n_places, PLACES)
     sides = [(Definitions(d), digests(d)) for d in (a, b)]
-    for place in found.places:
+    for place in comparison.places:
         if place.a is None or place.b is None:
             assert place.a != place.b
             continue
@@ -271,8 +271,8 @@ def test_the_smallest_parts_that_differ_are_told(one, other, place) -> None:
 
 
 def test_a_value_may_differ_from_several() -> None:
-    found = told(f(lambda x: sin(x) * sin(x), x="f64[]"), f(lambda x: cos(x) * exp(x), x="f64[]"))
-    assert found == [("y", "sin(x)", "cos(x)", ""), ("y", "sin(x)", "exp(x)", "")]
+    places = told(f(lambda x: sin(x) * sin(x), x="f64[]"), f(lambda x: cos(x) * exp(x), x="f64[]"))
+    assert places == [("y", "sin(x)", "cos(x)", ""), ("y", "sin(x)", "exp(x)", "")]
 
 
 def test_a_long_difference_is_cut_short() -> None:
@@ -299,8 +299,8 @@ def test_the_walk_takes_no_more_steps_than_there_are_values() -> None:
 
         return f(body, x="f64[]")
 
-    found = compare(levels(3000, sin), levels(3001, cos))
-    assert not found.same and 1 <= found.n_places <= 4 * 3001
+    comparison = compare(levels(3000, sin), levels(3001, cos))
+    assert not comparison.same and 1 <= comparison.n_places <= 4 * 3001
 
 
 def test_a_zero_differs_from_a_value() -> None:
@@ -313,19 +313,19 @@ def test_a_zero_differs_from_a_value() -> None:
 def test_inputs_outputs_and_their_types() -> None:
     a = f(lambda x: {"y": x, "u": x}, x="f64[2]")
     b = f(lambda x, z: {"y": x, "v": x}, x="f64[3]", z="f64[]")
-    found = compare(a, b)
-    assert found.inputs_only == ((), (key("z"),)) and found.outputs_only == ((key("u"),), (key("v"),))
-    assert [(str(d.of), str(d.a), str(d.b)) for d in (*found.input_types, *found.output_types)] == [
+    comparison = compare(a, b)
+    assert comparison.inputs_only == ((), (key("z"),)) and comparison.outputs_only == ((key("u"),), (key("v"),))
+    assert [(str(d.of), str(d.a), str(d.b)) for d in (*comparison.input_types, *comparison.output_types)] == [
         ("x", "f64[2]", "f64[3]"),
         ("y", "f64[2]", "f64[3]"),
     ]
-    assert found.computed == ()
+    assert comparison.computed == ()
 
 
 def test_values_are_counted_by_op_and_once_each() -> None:
-    found = compare(f(lambda x, z: sin(x) * sin(x) + cos(z)), f(lambda x, z: sin(x) + cos(z)))
-    assert found.shared == 2
-    assert found.values_only == ({"add": 1, "mul": 1}, {"add": 1})
+    comparison = compare(f(lambda x, z: sin(x) * sin(x) + cos(z)), f(lambda x, z: sin(x) + cos(z)))
+    assert comparison.shared == 2
+    assert comparison.values_only == ({"add": 1, "mul": 1}, {"add": 1})
 
 
 def test_a_bound_input_is_its_value() -> None:
@@ -342,9 +342,9 @@ def test_detached_values_compare_by_digest() -> None:
     cut = detach(doc, 1)
     assert compare(cut, cut).same
     rest = replace(doc, graphs=doc.graphs[1:])
-    found = compare(cut, doc)
-    assert found.inputs_only == ((), (key("x"),)) and found.outputs_only == ((), (key("y"),)) and rest.graphs
-    assert found.computed == () and not found.value_types
+    comparison = compare(cut, doc)
+    assert comparison.inputs_only == ((), (key("x"),)) and comparison.outputs_only == ((), (key("y"),)) and rest.graphs
+    assert comparison.computed == () and not comparison.value_types
     other = replace(cut, detached=tuple(Detached("sha256:" + "7" * 64, d.type) for d in cut.detached[:1]) + cut.detached[1:])
     assert [a for _, a, _, _ in told(cut, other)] != [] and not compare(cut, other).same
 
@@ -366,8 +366,8 @@ def test_outputs_of_one_key_are_matched_from_the_latest() -> None:
     second = Sketch({"x": "f64[]"}, cases=first.cases, number=1)
     both = document(first.head, second.build("g", {"y": cos(second.inputs[0])}))
     assert compare(both, both).same
-    found = compare(both, function("g", {"x": "f64[]"}, cos))
-    assert (found.computed, found.outputs_only) == ((), ((key("y"),), ()))
+    comparison = compare(both, function("g", {"x": "f64[]"}, cos))
+    assert (comparison.computed, comparison.outputs_only) == ((), ((key("y"),), ()))
 
 
 def test_structure_to_the_letter() -> None:

@@ -34,16 +34,16 @@ def types_of(sample: Sample) -> tuple[TensorType, ...]:
 @pytest.mark.parametrize("op", OPS)
 def test_every_dtype(op: str) -> None:
     # The cases that select_n chooses among are its operands from 1 on.
-    found = {types_of(sample)[op == "select_n"].dtype for sample in by_op()[op]}
-    assert found == (ALL if op == "select_n" else BUILTIN[op].domain.dtypes & ALL)
+    dtypes = {types_of(sample)[op == "select_n"].dtype for sample in by_op()[op]}
+    assert dtypes == (ALL if op == "select_n" else BUILTIN[op].domain.dtypes & ALL)
 
 
 @pytest.mark.parametrize("op", OPS)
 def test_every_rank(op: str) -> None:
-    found = {t.rank for sample in by_op()[op] for t in types_of(sample)}
+    ranks = {t.rank for sample in by_op()[op] for t in types_of(sample)}
     least = 2 if op in NEEDS_MATRICES or op == "conv_general_dilated" else 1 if op in NEEDS_AN_AXIS else 0
-    assert found >= set(range(least, 5))
-    assert min(found) == least
+    assert ranks >= set(range(least, 5))
+    assert min(ranks) == least
 
 
 @pytest.mark.parametrize("op", OPS)
@@ -97,6 +97,6 @@ EDGES: dict[str, tuple[str, Callable[[Sample], bool]]] = {
 @pytest.mark.parametrize("edge", EDGES)
 def test_edges_of_attrs(edge: str) -> None:
     op, is_edge = EDGES[edge]
-    found = [sample for sample in by_op()[op] if is_edge(sample)]
-    assert found
-    assert len(found) < len(by_op()[op])  # it tells edges from the rest
+    edges = [sample for sample in by_op()[op] if is_edge(sample)]
+    assert edges
+    assert len(edges) < len(by_op()[op])  # it tells edges from the rest

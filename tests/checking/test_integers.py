@@ -19,8 +19,8 @@ TWO = {"n": "i64[]", "m": "i64[]"}
 
 def law(body: object, inputs: dict[str, str] = TWO, primitives: PrimitiveSet = BUILTIN, **given: int) -> object:
     doc = function("f", inputs, body)
-    found = check_numerically(doc, primitives, given={key(k): np.asarray(v) for k, v in given.items()} or None)
-    return next((v for v in found if v.law == "integers"), None)
+    verdicts = check_numerically(doc, primitives, given={key(k): np.asarray(v) for k, v in given.items()} or None)
+    return next((v for v in verdicts if v.law == "integers"), None)
 
 
 def test_the_twin_computes_with_floats_what_integers_are_numbers_in() -> None:
@@ -47,8 +47,8 @@ def test_indices_stay_integers() -> None:
 
 @pytest.mark.parametrize("name", ["add", "mul", "max", "rem"])
 def test_right_rules_pass(name: str) -> None:
-    found = law(op(name), n=7, m=3)
-    assert found.ok and found.error is not None
+    verdict = law(op(name), n=7, m=3)
+    assert verdict.ok and verdict.error is not None
 
 
 def test_where_integers_wrap_there_is_no_verdict() -> None:
@@ -63,5 +63,5 @@ def test_a_wrong_rule_for_integers_is_found() -> None:
     wrong = elementwise(
         "neg", 1, NUMERIC, jvp, kernel=arithmetic.numpy_function("negative"), integers="exact", formula="", summary=""
     )
-    found = law(op("neg"), {"n": "i64[]"}, PrimitiveSet({**BUILTIN.primitives, "neg": wrong}), n=2)
-    assert not found.ok and found.at is not None
+    verdict = law(op("neg"), {"n": "i64[]"}, PrimitiveSet({**BUILTIN.primitives, "neg": wrong}), n=2)
+    assert not verdict.ok and verdict.at is not None

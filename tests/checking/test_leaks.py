@@ -35,8 +35,8 @@ def run(document: Document, **values: float) -> list[float | None]:
     program = compile_graph(materialize(document).head, BUILTIN)
     given = {i.key: np.asarray(values[name_of(i.key)]) for i in program.inputs}
     with np.errstate(all="ignore"):
-        found = program.run(given)
-    return [None if o.value is None else float(v) for o, v in zip(outputs, found, strict=True)]
+        results = program.run(given)
+    return [None if o.value is None else float(v) for o, v in zip(outputs, results, strict=True)]
 
 
 def name_of(key: Key) -> str:
@@ -83,28 +83,28 @@ def test_a_branch_whose_input_is_masked_gives_zeros(name: str) -> None:
     branch, points = MASKED[name]
     for point in points:
         # Where x is not positive the function is 7.
-        found = derivatives(lambda v: select_n(gt(v, 0.0), v.sketch.full(7.0, v.type), branch(v)), x=point)
-        assert found.pop("value") == [7.0]
-        assert found == {order: [0.0] for order in (*FIRST, *SECOND)}, point
+        by_order = derivatives(lambda v: select_n(gt(v, 0.0), v.sketch.full(7.0, v.type), branch(v)), x=point)
+        assert by_order.pop("value") == [7.0]
+        assert by_order == {order: [0.0] for order in (*FIRST, *SECOND)}, point
 
 
 @pytest.mark.parametrize("name", MASKED)
 def test_a_branch_that_is_taken_has_its_derivatives(name: str) -> None:
     branch, _ = MASKED[name]
-    found = derivatives(lambda v: select_n(gt(v, 0.0), v.sketch.full(7.0, v.type), branch(v)), x=0.002)
+    by_order = derivatives(lambda v: select_n(gt(v, 0.0), v.sketch.full(7.0, v.type), branch(v)), x=0.002)
     alone = derivatives(branch, x=0.002)
-    assert found == alone
+    assert by_order == alone
     assert all(value and math.isfinite(value) for order in (*FIRST, *SECOND) for value in alone[order])
 
 
 @pytest.mark.parametrize(("name", "branch"), [("sqrt", sqrt), ("log", log)])
 def test_a_branch_that_is_not_taken_keeps_its_nan_out_of_values_and_tangents(name: str, branch: Callable[[Value], Value]) -> None:
     """Only the result is masked: forward mode selects, so NaN stays where it is; and where nothing is infinite, so does reverse."""
-    found = derivatives(lambda v: select_n(gt(v, 0.0), v.sketch.full(7.0, v.type), branch(v)), x=-1.0)
-    assert found["value"] == [7.0]
-    assert found["forward"] == [0.0] and found["forward over forward"] == [0.0]
+    by_order = derivatives(lambda v: select_n(gt(v, 0.0), v.sketch.full(7.0, v.type), branch(v)), x=-1.0)
+    assert by_order["value"] == [7.0]
+    assert by_order["forward"] == [0.0] and by_order["forward over forward"] == [0.0]
     # log has the finite derivative 1/x there, which the cotangent 0 makes 0; sqrt has NaN, and 0 · NaN is NaN, as in JAX.
-    assert found["reverse"] == ([0.0] if name == "log" else [pytest.approx(math.nan, nan_ok=True)])
+    assert by_order["reverse"] == ([0.0] if name == "log" else [pytest.approx(math.nan, nan_ok=True)])
 
 
 @pytest.mark.parametrize(
@@ -112,27 +112,27 @@ def test_a_branch_that_is_not_taken_keeps_its_nan_out_of_values_and_tangents(nam
 )
 def test_a_pole_that_no_tangent_reaches(function_of_pole: Callable[[Value], Value]) -> None:
     """The derivative by x of g(y) x at a pole of g's derivative: no tangent goes to y, so that its rule is not even run."""
-    found = derivatives(lambda u, v: u * v.sketch.full(2.0, v.type) + stop_gradient(function_of_pole(v)), x=3.0, y=0.0)
-    assert {order: found[order] for order in FIRST} == {"forward": [2.0], "reverse": [2.0]}
-    assert {order: found[order] for order in SECOND} == {order: [None] for order in SECOND}
+    by_order = derivatives(lambda u, v: u * v.sketch.full(2.0, v.type) + stop_gradient(function_of_pole(v)), x=3.0, y=0.0)
+    assert {order: by_order[order] for order in FIRST} == {"forward": [2.0], "reverse": [2.0]}
+    assert {order: by_order[order] for order in SECOND} == {order: [None] for order in SECOND}
     with_y = derivatives(lambda u, v: u * u + function_of_pole(v), x=3.0, y=0.0)
     assert [with_y[order] for order in (*FIRST, *SECOND)] == [[6.0], [6.0], [2.0], [2.0]]
 
 
 def test_a_pole_that_a_tangent_reaches_does_show() -> None:
-    found = derivatives(lambda u, v: u * u + sqrt(v), wrt=[x, y], x=3.0, y=0.0)
-    assert found["forward"] == [math.inf]
-    assert found["reverse"] == [6.0, math.inf]
+    by_order = derivatives(lambda u, v: u * u + sqrt(v), wrt=[x, y], x=3.0, y=0.0)
+    assert by_order["forward"] == [math.inf]
+    assert by_order["reverse"] == [6.0, math.inf]
 
 
 def test_a_zero_that_a_rule_gives_is_structural_further_on() -> None:
     """The tangent of sign(x) is zero, so that the pole of sqrt at 0 is never multiplied by it."""
-    found = derivatives(lambda v: sqrt(op("floor")(v)) + v, x=0.25)
-    assert [found[order] for order in FIRST] == [[1.0], [1.0]]
-    assert [found[order] for order in SECOND] == [[None], [None]]
+    by_order = derivatives(lambda v: sqrt(op("floor")(v)) + v, x=0.25)
+    assert [by_order[order] for order in FIRST] == [[1.0], [1.0]]
+    assert [by_order[order] for order in SECOND] == [[None], [None]]
 
 
 def test_max_does_not_leak_from_the_operand_that_loses() -> None:
-    found = derivatives(lambda v: maximum(v, op("min")(sqrt(safe(v)), v.sketch.full(-5.0, v.type))), x=0.0)
-    assert [found[order] for order in FIRST] == [[1.0], [1.0]]
-    assert all(value in ([0.0], [None]) for value in (found[order] for order in SECOND))
+    by_order = derivatives(lambda v: maximum(v, op("min")(sqrt(safe(v)), v.sketch.full(-5.0, v.type))), x=0.0)
+    assert [by_order[order] for order in FIRST] == [[1.0], [1.0]]
+    assert all(value in ([0.0], [None]) for value in (by_order[order] for order in SECOND))

@@ -130,22 +130,22 @@ def verdicts_of(document: Document, **rest: object) -> dict[str, float | None]:
 def test_no_verdict_where_the_derivative_is_by_intention_not_that_of_the_values() -> None:
     x = Key("x")
     stopped = function("f", {"x": "f64[]"}, lambda x: op("stop_gradient")(x) * x)
-    found = verdicts_of(stopped, given={x: np.array(1.5)})
-    assert found["jvp"] is None and found["second"] is None
-    assert all(found[law] is not None for law in ("adjoint", "linear", "symmetry"))
+    verdicts = verdicts_of(stopped, given={x: np.array(1.5)})
+    assert verdicts["jvp"] is None and verdicts["second"] is None
+    assert all(verdicts[law] is not None for law in ("adjoint", "linear", "symmetry"))
     # What is not derived from it is not excused.
     assert verdicts_of(applied("exp", "f64[]"))["jvp"] is not None
 
 
 def test_no_verdict_at_a_jump() -> None:
-    found = verdicts_of(applied("floor", "f64[]"), given={Key("x0"): np.array(2.0)})
-    assert found["jvp"] is None
+    verdicts = verdicts_of(applied("floor", "f64[]"), given={Key("x0"): np.array(2.0)})
+    assert verdicts["jvp"] is None
     assert verdicts_of(applied("floor", "f64[]"), given={Key("x0"): np.array(2.5)})["jvp"] == 0
 
 
 def test_no_verdict_where_there_is_no_finite_value() -> None:
-    found = verdicts_of(applied("log", "f64[]"), given={Key("x0"): np.array(-1.0)})
-    assert set(found.values()) == {None}
+    verdicts = verdicts_of(applied("log", "f64[]"), given={Key("x0"): np.array(-1.0)})
+    assert set(verdicts.values()) == {None}
 
 
 def test_nothing_to_differentiate() -> None:
@@ -173,9 +173,9 @@ def test_the_seed_decides_where_and_the_same_seed_decides_the_same() -> None:
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("f64", 1e-8), ("f32", 2e-2), ("c64", 2e-2), ("c128", 1e-8)])
 def test_the_tolerance_is_that_of_the_least_precise_value(dtype: str, tolerance: float) -> None:
-    found = check_numerically(applied("convert_element_type", f"{dtype}[]", new_dtype="c128"), BUILTIN)
-    assert {v.law: v.tolerance for v in found}["jvp"] == tolerance
-    assert broken(found) == set()
+    verdicts = check_numerically(applied("convert_element_type", f"{dtype}[]", new_dtype="c128"), BUILTIN)
+    assert {v.law: v.tolerance for v in verdicts}["jvp"] == tolerance
+    assert broken(verdicts) == set()
 
 
 def test_a_primitive_is_tried_in_the_dtypes_asked_for() -> None:
@@ -196,7 +196,7 @@ def double_precision(primitives: PrimitiveSet, primitive: Primitive) -> list[tup
         used = {leaf.dtype for t in (*case.operands, *case.results) for _, leaf in leaves(t)} & {*INEXACT}
         if used <= kinds.keys():
             kinds["c128" if "c128" in used else "f64" if used else ""].append((example, case))
-    return [found for kind in kinds.values() for found in few(kind, 1)]
+    return [pair for kind in kinds.values() for pair in few(kind, 1)]
 
 
 @pytest.mark.parametrize("name", [p.name for p in BUILTIN])

@@ -33,12 +33,12 @@ sin, sub = op("sin"), op("sub")
 
 
 def declaring(primitives: PrimitiveSet, **types: str) -> PrimitiveSet:
-    found: dict[str, RecordType] = {}
+    records: dict[str, RecordType] = {}
     for name, text in types.items():
-        spelled = parse_value_type(text, found)
+        spelled = parse_value_type(text, records)
         assert isinstance(spelled, RecordType)
-        found[name] = RecordType(name, spelled.fields)
-    return replace(primitives, records=found)
+        records[name] = RecordType(name, spelled.fields)
+    return replace(primitives, records=records)
 
 
 def field(record: Value, name: str) -> Value:
@@ -53,9 +53,9 @@ def verdicts(body: Callable[..., Any], inputs: dict[str, str], primitives: Primi
     return {v.law: v for v in check_numerically(function("f", inputs, body, primitives=primitives), primitives, **rest)}
 
 
-def broken(found: dict[str, Any]) -> set[str]:
-    assert all(v.error is not None for v in found.values())
-    return {law for law, v in found.items() if not v.ok}
+def broken(by_law: dict[str, Any]) -> set[str]:
+    assert all(v.error is not None for v in by_law.values())
+    return {law for law, v in by_law.items() if not v.ok}
 
 
 @settings(max_examples=examples(40, check=23), suppress_health_check=list(HealthCheck))
@@ -73,8 +73,8 @@ def _squared(p: Value) -> Value:
 
 
 def test_all_laws_of_records() -> None:
-    found = verdicts(_squared, {"p": "{x: f64[3], y: f64[3]}"})
-    assert list(found) == LAWS and broken(found) == set()
+    by_law = verdicts(_squared, {"p": "{x: f64[3], y: f64[3]}"})
+    assert list(by_law) == LAWS and broken(by_law) == set()
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -88,10 +88,10 @@ def test_a_wrong_rule_is_found_and_the_array_named(nested: bool) -> None:
     wrong = changed("field", jvp=off)
     inner = "{x: f64[3], y: f64[3]}"
     body = (lambda p: _squared(field(p, "0"))) if nested else _squared
-    found = verdicts(body, {"p": f"({inner},)" if nested else inner}, wrong)
-    assert "jvp" in broken(found)
-    assert list(map(str, found["jvp"].by)) == ["p.0.y" if nested else "p.y"]
-    assert set(map(str, found["jvp"].at)) == ({"p.0.x", "p.0.y"} if nested else {"p.x", "p.y"})
+    by_law = verdicts(body, {"p": f"({inner},)" if nested else inner}, wrong)
+    assert "jvp" in broken(by_law)
+    assert list(map(str, by_law["jvp"].by)) == ["p.0.y" if nested else "p.y"]
+    assert set(map(str, by_law["jvp"].at)) == ({"p.0.x", "p.0.y"} if nested else {"p.x", "p.y"})
 
 
 def test_a_wrong_transpose_of_record_breaks_adjointness() -> None:
@@ -105,8 +105,8 @@ def test_a_wrong_transpose_of_record_breaks_adjointness() -> None:
 
 
 def test_integers_in_records_are_judged_by_floats() -> None:
-    found = verdicts(lambda p: sin(number(field(p, "n"))) * field(p, "w"), {"p": "{n: i64[2], w: f64[2], on: bool[]}"})
-    assert list(found) == [*LAWS, "integers"] and broken(found) == set()
+    by_law = verdicts(lambda p: sin(number(field(p, "n"))) * field(p, "w"), {"p": "{n: i64[2], w: f64[2], on: bool[]}"})
+    assert list(by_law) == [*LAWS, "integers"] and broken(by_law) == set()
 
 
 TIMES = {"t": "datetime[ms][2]", "u": "datetime[ms][2]"}
@@ -117,8 +117,8 @@ def _lateness(t: Value, u: Value) -> Value:
 
 
 def test_all_laws_of_times() -> None:
-    found = verdicts(_lateness, TIMES)
-    assert list(found) == LAWS and broken(found) == set()
+    by_law = verdicts(_lateness, TIMES)
+    assert list(by_law) == LAWS and broken(by_law) == set()
 
 
 @pytest.mark.parametrize("name", ["sub", "convert_element_type", "difference"])
@@ -142,8 +142,8 @@ def test_a_wrong_rule_of_times_is_found(name: str) -> None:
     assert broken(verdicts(body, TIMES, wrong)) == {"jvp"}
     # Far from 1970 there are no digits left for difference quotients, but the same graph of durations is there to compare with.
     far = {key("t"): np.array([3 * 10**17, 10**17]), key("u"): np.array([10**17, 2 * 10**17])}
-    found = verdicts(body, TIMES, wrong, given=far)
-    assert found["jvp"].error is None and not found["integers"].ok
+    by_law = verdicts(body, TIMES, wrong, given=far)
+    assert by_law["jvp"].error is None and not by_law["integers"].ok
     assert verdicts(body, TIMES, given=far)["integers"].error is not None
 
 
@@ -154,17 +154,17 @@ def test_what_rounds_is_held_at_its_value() -> None:
         start = sub(t.sketch.apply("retract", t, d), t)
         return sin(number(start))
 
-    found = verdicts(body, {"t": "datetime[ms][2]", "d": "duration[us][2]"})
-    assert broken(found) == set()
-    found = verdicts(lambda n, d: sin(number(n.sketch.apply("retract", n, d))), {"n": "i64[2]", "d": "f64[2]"})
-    assert broken(found) == set() and list(found) == [*LAWS, "integers"]
+    by_law = verdicts(body, {"t": "datetime[ms][2]", "d": "duration[us][2]"})
+    assert broken(by_law) == set()
+    by_law = verdicts(lambda n, d: sin(number(n.sketch.apply("retract", n, d))), {"n": "i64[2]", "d": "f64[2]"})
+    assert broken(by_law) == set() and list(by_law) == [*LAWS, "integers"]
 
 
 def test_conversions_to_a_longer_unit_are_steps() -> None:
-    found = verdicts(
+    by_law = verdicts(
         lambda t, w: number(sub(number(t, "datetime[s]"), number(t, "datetime[s]"))) + w, {"t": "datetime[ms][]", "w": "f64[]"}
     )
-    assert broken(found) == set()
+    assert broken(by_law) == set()
 
 
 def test_twins_of_records_hold_durations_and_floats() -> None:
@@ -173,9 +173,9 @@ def test_twins_of_records_hold_durations_and_floats() -> None:
         {"e": "{at: datetime[ms][2], n: i32[], on: bool[]}", "t": "datetime[ms][2]"},
         lambda e, t: {"y": sub(field(e, "at"), t), "on": field(e, "on"), "e": e},
     )
-    found = float_twin(document, BUILTIN)
-    assert found is not None
-    twin, keys = found
+    pair = float_twin(document, BUILTIN)
+    assert pair is not None
+    twin, keys = pair
     assert [str(i.type) for i in twin.head.inputs[2:]] == ["{at: duration[ms][2], n: f64[], on: bool[]}", "duration[ms][2]"]
     assert set(keys) == {key("e"), key("t")}
     assert [str(o.type) for o in twin.head.outputs] == ["duration[ms][2]", "bool[]", "{at: duration[ms][2], n: f64[]}"]
@@ -185,9 +185,9 @@ def test_twins_of_records_hold_durations_and_floats() -> None:
 def test_points_are_told_as_dates() -> None:
     off = changed("sub", jvp=lambda node: [next(t for t in node.tangents if t)])
     document = function("f", {"e": "{at: datetime[s][]}", "t": "datetime[s][]"}, lambda e, t: number(sub(field(e, "at"), t)))
-    found = {v.law: v for v in check_numerically(document, off)}
-    assert found["jvp"].at[Leaf(key("t"))].dtype == np.dtype("datetime64[s]")
-    assert list(map(str, found["jvp"].by)) == ["t"]
+    by_law = {v.law: v for v in check_numerically(document, off)}
+    assert by_law["jvp"].at[Leaf(key("t"))].dtype == np.dtype("datetime64[s]")
+    assert list(map(str, by_law["jvp"].by)) == ["t"]
     report = check_document(document, off, ["numeric"], given={key("e"): (np.array(5),), key("t"): np.array(2)})
     assert any("jvp has relative error" in failure for failure in report.failures)
 
@@ -195,8 +195,8 @@ def test_points_are_told_as_dates() -> None:
 @pytest.mark.parametrize("name", ["record", "field", "add", "difference", "retract", "sub", "convert_element_type", "reshape"])
 def test_primitives_of_records_and_times_are_tried(name: str) -> None:
     assert not examples_closure([BUILTIN[name]], BUILTIN).missing
-    found = check_primitive_numerically(BUILTIN[name], BUILTIN, ["f64", "c128"])
-    assert found and all(v.ok and v.error is not None for v in found)
+    results = check_primitive_numerically(BUILTIN[name], BUILTIN, ["f64", "c128"])
+    assert results and all(v.ok and v.error is not None for v in results)
 
 
 def test_a_missing_rule_of_records_is_found() -> None:

@@ -108,9 +108,9 @@ def test_notes_are_no_errors() -> None:
 
 
 def test_primitives_are_checked_in_every_way_by_default() -> None:
-    found = data_of("check", "--ops", "mul", "floor")
-    assert list(found) == ["mul", "floor"]
-    assert set(found["mul"]) == {"ok", "static", "closure", "numeric"}
+    by_op = data_of("check", "--ops", "mul", "floor")
+    assert list(by_op) == ["mul", "floor"]
+    assert set(by_op["mul"]) == {"ok", "static", "closure", "numeric"}
     assert set(data_of("check", "--ops", "mul", "--static")["mul"]) == {"ok", "static"}
     assert invoke("check", "--ops", "mull").exit_code == 1
 
@@ -118,10 +118,10 @@ def test_primitives_are_checked_in_every_way_by_default() -> None:
 @pytest.mark.campaign
 def test_the_whole_set_passes() -> None:
     """The numeric part of each primitive is looked at where that part is tested."""
-    found = data_of("check", "--ops", "--static", "--closure")
-    assert list(found) == [primitive.name for primitive in BUILTIN]
-    assert all(part["ok"] for part in found.values())
-    assert all(part["closure"]["reached"] > 0 and part["static"] == [] for part in found.values())
+    by_op = data_of("check", "--ops", "--static", "--closure")
+    assert list(by_op) == [primitive.name for primitive in BUILTIN]
+    assert all(part["ok"] for part in by_op.values())
+    assert all(part["closure"]["reached"] > 0 and part["static"] == [] for part in by_op.values())
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "c64", "c128"])

@@ -49,10 +49,10 @@ def values(n, seed=0):
     return {"x": rng.normal(size=(n, 3)), "y": rng.normal(size=n)}
 
 
-def same(found, due):
+def same(results, due):
     """Whether two results are the same bit for bit."""
-    assert list(found) == list(due)
-    return all(bits(found[key]) == bits(due[key]) for key in due)
+    assert list(results) == list(due)
+    return all(bits(results[key]) == bits(due[key]) for key in due)
 
 
 def bits(value):

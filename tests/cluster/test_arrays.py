@@ -30,21 +30,21 @@ def da():
 @pytest.fixture
 def runs(monkeypatch):
     """The chunks that were run in this process, as they are run."""
-    found = []
+    spans = []
     run = arrays.run_chunk
 
     def counted(name, index, start, stop, given):
-        found.append((start, stop))
+        spans.append((start, stop))
         return run(name, index, start, stop, given)
 
     monkeypatch.setattr(arrays, "run_chunk", counted)
-    return found
+    return spans
 
 
-def computed(found):
+def computed(lazy):
     import dask
 
-    return dask.compute(found)[0]
+    return dask.compute(lazy)[0]
 
 
 def test_nothing_is_computed_before_it_is_wanted(da, runs):
@@ -58,24 +58,24 @@ def test_nothing_is_computed_before_it_is_wanted(da, runs):
 
     delayed = dask.delayed(block)
     x = da.concatenate([da.from_delayed(delayed(k), (5, 3), "f8") for k in range(4)])
-    found = tidu.compile(elementwise()).map({"x": x, "y": at["y"]}, AXES)
-    assert {key: (type(a), a.shape, a.dtype, a.chunks) for key, a in found.items()} == {
+    lazy = tidu.compile(elementwise()).map({"x": x, "y": at["y"]}, AXES)
+    assert {key: (type(a), a.shape, a.dtype, a.chunks) for key, a in lazy.items()} == {
         key: (da.Array, (20, 3), np.dtype("f8"), ((5, 5, 5, 5), (3,))) for key in "ab"
     }
     assert not made and not runs
-    first = found["a"][:7].compute()
+    first = lazy["a"][:7].compute()
     assert sorted(made) == [0, 1] and sorted(runs) == [(0, 5), (5, 10)], "and only the blocks that are"
     due = tidu.evaluate(elementwise(), at, batch=AXES)
     assert bits(first) == bits(due["a"][:7])
-    assert same(computed(found), due)
+    assert same(computed(lazy), due)
 
 
 @pytest.mark.parametrize("blocks", [1, 4, (1, 6, 13), 20, 50])
 def test_blocks_of_any_size(blocks, da):
     at = values(20)
     given = {"x": da.from_array(at["x"], chunks=(blocks, 2)), "y": da.from_array(at["y"], chunks=7)}
-    found = tidu.compile(elementwise()).map(given, AXES)
-    assert same(computed(found), tidu.evaluate(elementwise(), at, batch=AXES))
+    lazy = tidu.compile(elementwise()).map(given, AXES)
+    assert same(computed(lazy), tidu.evaluate(elementwise(), at, batch=AXES))
 
 
 @pytest.mark.parametrize("reduce", [None, "sum", "mean"])
@@ -84,13 +84,13 @@ def test_sums_axes_and_complex_numbers(reduce, da):
     at = {"x": rng.normal(size=(4, 3, 60)), "z": rng.normal(size=(3, 60)) + 1j * rng.normal(size=(3, 60))}
     program, axes = tidu.compile(products()), {"x": 2, "z": -1}
     lazy = {"x": da.from_array(at["x"], chunks=(2, 3, 7)), "z": at["z"]}
-    found = computed(program.map(lazy, axes, reduce=reduce))
+    results = computed(program.map(lazy, axes, reduce=reduce))
     due = program.map(at, axes, reduce=reduce, chunk=7)
     if reduce is None:
-        assert same(found, due)
+        assert same(results, due)
     for key in due:
-        assert (found[key].dtype, found[key].shape) == (due[key].dtype, due[key].shape)
-        np.testing.assert_allclose(found[key], due[key], rtol=1e-13)
+        assert (results[key].dtype, results[key].shape) == (due[key].dtype, due[key].shape)
+        np.testing.assert_allclose(results[key], due[key], rtol=1e-13)
 
 
 @pytest.mark.parametrize("reduce", [None, "sum", "mean"])
@@ -107,10 +107,10 @@ def test_files_beside_arrays(reduce, da, tmp_path):
     np.save(tmp_path / "y.npy", at["y"])
     np.save(tmp_path / "one.npy", at["y"][0])
     program, x = tidu.compile(elementwise()), da.from_array(at["x"], chunks=(7, 3))
-    found = computed(program.map({"x": x, "y": tmp_path / "y.npy"}, AXES, reduce=reduce))
-    assert same(found, program.map(at, AXES, reduce=reduce, chunk=7))
-    found = computed(program.map({"x": x, "y": tmp_path / "one.npy"}, {"x": 0}, reduce=reduce))
-    assert same(found, program.map(at | {"y": at["y"][0]}, {"x": 0}, reduce=reduce, chunk=7))
+    results = computed(program.map({"x": x, "y": tmp_path / "y.npy"}, AXES, reduce=reduce))
+    assert same(results, program.map(at, AXES, reduce=reduce, chunk=7))
+    results = computed(program.map({"x": x, "y": tmp_path / "one.npy"}, {"x": 0}, reduce=reduce))
+    assert same(results, program.map(at | {"y": at["y"][0]}, {"x": 0}, reduce=reduce, chunk=7))
     with pytest.raises(EvaluationError, match="batches differ in size: y has 20, and others 7"):
         program.map({"x": x[:7], "y": tmp_path / "y.npy"}, AXES)
 
@@ -130,8 +130,8 @@ def test_arrays_that_no_output_depends_on(da):
 def test_on_a_cluster_where_the_blocks_lie(da, client):
     at = values(20)
     x = client.persist(da.from_array(at["x"], chunks=(4, 3)))
-    found = tidu.compile(elementwise()).map({"x": x, "y": at["y"]}, AXES)
-    computed_there = dict(zip(found, client.gather(client.compute(list(found.values()))), strict=True))
+    lazy = tidu.compile(elementwise()).map({"x": x, "y": at["y"]}, AXES)
+    computed_there = dict(zip(lazy, client.gather(client.compute(list(lazy.values()))), strict=True))
     assert same(computed_there, tidu.evaluate(elementwise(), at, batch=AXES))
 
 
@@ -190,8 +190,8 @@ def test_records_among_the_outputs_are_refused(da, tmp_path):
 def test_a_wrong_dtype_is_refused_before_anything_is_computed(da, runs):
     x = da.zeros((6, 3), chunks=2, dtype="c16")
     assert refusal(EvaluationError, {"x": x, "y": np.zeros(6)}).startswith("input x: expected f64[3], got c128[3]")
-    found = tidu.compile(elementwise()).map({"x": da.ones((6, 3), chunks=2, dtype="i4"), "y": np.zeros(6)}, AXES)
-    assert computed(found)["b"].tolist() == [[1, 1, 1]] * 6
+    lazy = tidu.compile(elementwise()).map({"x": da.ones((6, 3), chunks=2, dtype="i4"), "y": np.zeros(6)}, AXES)
+    assert computed(lazy)["b"].tolist() == [[1, 1, 1]] * 6
 
 
 def test_a_chunk_that_fails_is_named(da):

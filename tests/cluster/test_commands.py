@@ -48,7 +48,7 @@ def chunks(out):
 
 def of_session(number):
     """The processes of a session that are alive, with what they are called."""
-    found = {}
+    processes = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/stat") as file:
@@ -57,8 +57,8 @@ def of_session(number):
             continue
         state, _, _, session = rest.split()[:4]
         if int(session) == number and state != "Z":
-            found[int(pid)] = name
-    return found
+            processes[int(pid)] = name
+    return processes
 
 
 @pytest.mark.check
@@ -148,12 +148,12 @@ def test_a_wrong_dtype_in_chunk_500(many, tmp_path):
     """It is seen before anything runs."""
     right = np.load(many / "500.npy")
     np.save(many / "500.npy", right.astype("f4"))
-    found = evaluated(many, tmp_path / "y.npz", "--chunk", "100")
+    result = evaluated(many, tmp_path / "y.npz", "--chunk", "100")
     np.save(many / "500.npy", right)
-    assert found.exit_code == 1
+    assert result.exit_code == 1
     assert re.fullmatch(
         r"tidu eval: error: .*x/500.npy: <f4\[2\] does not continue 0.npy, <f8\[2\]; chunks differ in their first axis alone\n",
-        found.stderr,
+        result.stderr,
     )
     assert not list(tmp_path.iterdir())
 
@@ -185,12 +185,12 @@ def test_a_chunk_that_is_damaged_in_mid_run(scheduler, damage, why, many, tmp_pa
 
     how = ("--scheduler", client.scheduler.address) if scheduler else ()
     monkeypatch.setattr(run, "results", damaged)
-    found = evaluated(many, out, "--chunk", "10", *how)
+    reply = evaluated(many, out, "--chunk", "10", *how)
     monkeypatch.undo()
     bad.write_bytes(right)
-    assert found.exit_code == 1, found.output
-    assert re.fullmatch(rf"tidu eval: error: chunk 100 \(items 1000 to 1009\): .*500.npy.*({why}).*\n", found.stderr), found.stderr
-    assert found.stderr.endswith("; what is done is kept, go on with --resume\n")
+    assert reply.exit_code == 1, reply.output
+    assert re.fullmatch(rf"tidu eval: error: chunk 100 \(items 1000 to 1009\): .*500.npy.*({why}).*\n", reply.stderr), reply.stderr
+    assert reply.stderr.endswith("; what is done is kept, go on with --resume\n")
     assert not out.exists() and 1 <= len(chunks(out)) < 120
     again = evaluated(many, out, "--chunk", "10", "--resume", *how)
     assert (again.exit_code, again.stderr) == (0, "")
@@ -200,10 +200,10 @@ def test_a_chunk_that_is_damaged_in_mid_run(scheduler, damage, why, many, tmp_pa
 
 @needs_dask
 def test_a_scheduler_that_is_not_there():
-    found = invoke("eval", F, "--set", "x=[1,2]", "--batch", "x=0", "--scheduler", "tcp://127.0.0.1:9")
-    assert found.exit_code == 1
-    assert found.stderr.startswith("tidu eval: error: no scheduler answers at tcp://127.0.0.1:9 (")
-    assert found.stderr.count("\n") == 1
+    result = invoke("eval", F, "--set", "x=[1,2]", "--batch", "x=0", "--scheduler", "tcp://127.0.0.1:9")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("tidu eval: error: no scheduler answers at tcp://127.0.0.1:9 (")
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -216,13 +216,13 @@ def test_a_scheduler_that_is_not_there():
     ],
 )
 def test_misuse(given, status, told):
-    found = invoke("eval", F, "--set", "x=[1,2]", *given)
-    assert (found.exit_code, found.stdout) == (status, "")
-    assert told in " ".join(found.stderr.split())
+    result = invoke("eval", F, "--set", "x=[1,2]", *given)
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert told in " ".join(result.stderr.split())
 
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr("tidu_cli.adapters.dask.scheduler.find_spec", lambda name: None)
-    found = invoke("eval", F, "--set", "x=[1,2]", "--batch", "x=0", "--scheduler", "local")
-    assert found.exit_code == 1
-    assert found.stderr == "tidu eval: error: clusters need the packages dask and distributed: pip install 'tidu[dask]'\n"
+    result = invoke("eval", F, "--set", "x=[1,2]", "--batch", "x=0", "--scheduler", "local")
+    assert result.exit_code == 1
+    assert result.stderr == "tidu eval: error: clusters need the packages dask and distributed: pip install 'tidu[dask]'\n"

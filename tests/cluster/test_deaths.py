@@ -46,28 +46,28 @@ def kill(client, n=1):
 @pytest.mark.check
 @pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.campaign), 2])
 def test_workers_killed_in_mid_run(n, slowly):
-    made, found = batch(), []
+    made, taken = batch(), []
     for k, part in parts(made, slowly):
-        found.append((k, part))
-        if len(found) == 10:
+        taken.append((k, part))
+        if len(taken) == 10:
             kill(slowly, n)
-    assert sorted(k for k, _ in found) == list(range(60)), "each chunk is there, and once"
+    assert sorted(k for k, _ in taken) == list(range(60)), "each chunk is there, and once"
     due = batch()
-    assert same(put_together(made, iter(found)), put_together(due, parts(due, None)))
+    assert same(put_together(made, iter(taken)), put_together(due, parts(due, None)))
 
 
 @pytest.mark.check
 def test_results_that_die_with_their_workers_before_they_are_taken(slowly):
     """Those who take them are slow: what is under way is done meanwhile, and is computed again."""
-    made, found = batch(), []
+    made, taken = batch(), []
     for k, part in parts(made, slowly):
-        found.append((k, part))
-        if len(found) == 5:
+        taken.append((k, part))
+        if len(taken) == 5:
             time.sleep(0.6)
             kill(slowly, 2)
             time.sleep(0.2)
     due = batch()
-    assert same(put_together(made, iter(found)), put_together(due, parts(due, None)))
+    assert same(put_together(made, iter(taken)), put_together(due, parts(due, None)))
 
 
 def test_results_that_are_cancelled_as_they_are_fetched(client, monkeypatch):
@@ -103,11 +103,11 @@ def test_a_worker_killed_while_sums_are_on_it(slowly):
     thread = threading.Timer(0.5, kill, [slowly])
     thread.start()
     began = time.monotonic()
-    found = put_together(made, parts(made, slowly))
+    sums = put_together(made, parts(made, slowly))
     assert time.monotonic() > began + 0.5, "it was in mid-run"
     thread.join()
     due = batch(reduction="sum", chunk=1)
-    assert same(found, put_together(due, parts(due, None)))
+    assert same(sums, put_together(due, parts(due, None)))
 
 
 def unregistered(client, plugin):
@@ -144,10 +144,10 @@ def test_a_chunk_that_kills_its_workers_is_named(reduce, client):
 
 def test_nothing_is_left_of_what_is_given_up(slowly, cluster):
     """Whoever stops taking results, or fails, cancels what is under way."""
-    found = parts(batch(), slowly)
-    next(found)
+    iterator = parts(batch(), slowly)
+    next(iterator)
     assert any("-chunk-" in key for key in cluster.scheduler.tasks)
-    found.close()
+    iterator.close()
     until(lambda: not any("-chunk-" in key for key in list(cluster.scheduler.tasks)))
     assert not [key for key in cluster.scheduler.tasks if key.startswith("tidu-")]
     assert same(put_together(batch(), parts(batch(), slowly)), put_together(batch(), parts(batch(), None)))
@@ -173,5 +173,5 @@ def test_sums_that_are_a_tenth_of_what_a_worker_holds():
     from distributed import Client
 
     with started(2, "400MB") as cluster, Client(cluster, set_as_default=False) as client:
-        found = wave.map(inputs, {"k": 0}, client, reduce="sum", chunk=1)
-    assert same(found, wave.map(inputs, {"k": 0}, reduce="sum", chunk=1))
+        sums = wave.map(inputs, {"k": 0}, client, reduce="sum", chunk=1)
+    assert same(sums, wave.map(inputs, {"k": 0}, reduce="sum", chunk=1))

@@ -48,8 +48,8 @@ def in_files(folder: Path, kind: str, x: np.ndarray) -> Path:
 def test_results_are_those_of_arrays(tmp_path_factory, kind, axis, chunk, reduce):
     x, w, how = np.moveaxis(X, 0, axis), np.arange(3.0), {"chunk": chunk, "reduce": reduce}
     place = in_files(tmp_path_factory.mktemp("x"), kind, np.ascontiguousarray(x))
-    found = F.map({"x": place, "w": w}, {"x": axis}, **how)["y"]
-    assert found.tobytes() == F.map({"x": x, "w": w}, {"x": axis}, **how)["y"].tobytes()
+    array = F.map({"x": place, "w": w}, {"x": axis}, **how)["y"]
+    assert array.tobytes() == F.map({"x": x, "w": w}, {"x": axis}, **how)["y"].tobytes()
 
 
 def test_the_command_takes_directories_and_files(tmp_path):
@@ -83,8 +83,8 @@ def test_fields_of_records(tmp_path):
     np.save(tmp_path / "p.a.npy", X[:, :, 0])
     zarr.create_array(tmp_path / "c.zarr", shape=(N,), dtype="f8")[...] = X[:, 0, 0]
     f = tidu.compile(of_record, engine="numpy")
-    found = f.map({"p": {"a": tmp_path / "p.a.npy", "b": {"c": tmp_path / "c.zarr"}}}, {"p": 0}, chunk=4)
-    assert found["y"].tolist() == (X[:, 0, 0] ** 2).tolist() and found["z"].tolist() == X[:, :, 0].tolist()
+    results = f.map({"p": {"a": tmp_path / "p.a.npy", "b": {"c": tmp_path / "c.zarr"}}}, {"p": 0}, chunk=4)
+    assert results["y"].tolist() == (X[:, 0, 0] ** 2).tolist() and results["z"].tolist() == X[:, :, 0].tolist()
     with pytest.raises(TiduError, match="input p: some of its fields lie in files of which parts are read, and others do not"):
         f.map({"p": {"a": tmp_path / "p.a.npy", "b": {"c": X[:, 0, 0]}}}, {"p": 0})
     folder = tmp_path / "data"
@@ -93,7 +93,7 @@ def test_fields_of_records(tmp_path):
     np.save(folder / "p.b.c.npy", X[:, 0, 0])
     (tmp_path / "f.msgpack").write_bytes(format_document(of_record, "msgpack"))
     out = json.loads(succeed("eval", tmp_path / "f.msgpack", "--batch", "p=0", "--inputs", folder, "--chunk", "4"))
-    assert out == {key: value.tolist() for key, value in found.items()}
+    assert out == {key: value.tolist() for key, value in results.items()}
 
 
 def refusal(place, axis=0, **how):

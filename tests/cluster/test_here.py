@@ -49,10 +49,10 @@ def drawn(document, draw, seed):
 def test_of_elementwise_arithmetic_to_the_bit(document, draw, seed):
     at, axes, chunk = drawn(document, draw, seed)
     batch = batch_of(document.head, at, axes, chunk=chunk)
-    found = put_together(batch, parts(batch, None))
+    results = put_together(batch, parts(batch, None))
     due, types = evaluate_batch(document.head, at, axes, vectorized)
     assert batch.types == types
-    assert same(found, due)
+    assert same(results, due)
 
 
 @law
@@ -60,10 +60,10 @@ def test_of_elementwise_arithmetic_to_the_bit(document, draw, seed):
 def test_of_anything_up_to_the_order_of_sums(document, draw, seed):
     at, axes, chunk = drawn(document, draw, seed)
     batch = batch_of(document.head, at, axes, chunk=chunk)
-    found = put_together(batch, parts(batch, None))
+    results = put_together(batch, parts(batch, None))
     due, _ = evaluate_batch(document.head, at, axes, vectorized)
     for key in due:
-        np.testing.assert_allclose(found[key], due[key], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(results[key], due[key], rtol=1e-9, atol=1e-9)
 
 
 @settings(max_examples=examples(40, check=14))
@@ -71,22 +71,22 @@ def test_of_anything_up_to_the_order_of_sums(document, draw, seed):
 def test_sums_within_the_bound_of_pairwise_summation(n, chunk, seed):
     """The exact sum is that of the numbers that come out one by one; a tree adds no more than its levels."""
     program, at, axes = tidu.compile(elementwise()), values(n, seed), {"x": 0, "y": 0}
-    found, each = program.map(at, axes, reduce="sum", chunk=chunk), program.map(at, axes)
+    sums, each = program.map(at, axes, reduce="sum", chunk=chunk), program.map(at, axes)
     mean = program.map(at, axes, reduce="mean", chunk=chunk)
     depth = 4 + 2 * math.ceil(math.log2(n + 1))
-    for key in found:
+    for key in sums:
         for k in range(3):
             addends = each[key][:, k]
-            assert abs(math.fsum([found[key][k], *-addends])) <= 2.0**-53 * depth * math.fsum(map(abs, addends))
-        assert bits(mean[key]) == bits(found[key] / n)
+            assert abs(math.fsum([sums[key][k], *-addends])) <= 2.0**-53 * depth * math.fsum(map(abs, addends))
+        assert bits(mean[key]) == bits(sums[key] / n)
 
 
 def test_a_result_put_together_in_any_order():
     at = {Key(k): x for k, x in values(200).items()}
     batch = batch_of(elementwise().head, at, {Key("x"): 0, Key("y"): 0}, chunk=3)
-    found = list(parts(batch, None))
-    assert [k for k, _ in found] == list(range(67))
-    assert same(put_together(batch, reversed(found)), put_together(batch, found))
+    chunks = list(parts(batch, None))
+    assert [k for k, _ in chunks] == list(range(67))
+    assert same(put_together(batch, reversed(chunks)), put_together(batch, chunks))
     sums = batch_of(elementwise().head, at, {Key("x"): 0, Key("y"): 0}, chunk=1, reduction="sum")
     groups = list(parts(sums, None))
     assert len(groups) == 4
@@ -97,8 +97,8 @@ def test_results_of_many_groups():
     """More chunks than a group has, whose sums come home."""
     n = 300
     document = tidu.trace(lambda k: {"y": k * k}, k="i64[]")
-    found = tidu.compile(document).map({"k": np.arange(n)}, {"k": 0}, reduce="sum", chunk=1)
-    assert int(found["y"]) == (n - 1) * n * (2 * n - 1) // 6
+    sums = tidu.compile(document).map({"k": np.arange(n)}, {"k": 0}, reduce="sum", chunk=1)
+    assert int(sums["y"]) == (n - 1) * n * (2 * n - 1) // 6
 
 
 @pytest.mark.parametrize("chunk", [1, 4, 100])

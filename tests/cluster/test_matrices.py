@@ -23,8 +23,8 @@ def save(document, folder):
 def blocks(*words, out):
     """The blocks that a command writes, by key."""
     succeed(*words, "-o", out)
-    with np.load(out) as found:
-        return {key: found[key] for key in found}
+    with np.load(out) as archive:
+        return {key: archive[key] for key in archive}
 
 
 def assert_spread(command, client, folder, inputs, *words):
@@ -51,10 +51,10 @@ def test_jacobians(mode, client, tmp_path):
     save(document, tmp_path)
     rng = np.random.default_rng(0)
     at = {"x": rng.normal(size=(2, 3)), "w": rng.normal(size=3)}
-    found = assert_spread("jacobian", client, tmp_path, at, "--wrt", "x", "--wrt", "w", mode)
-    np.testing.assert_allclose(found["b/x"], 2 * at["x"], rtol=1e-15)
-    np.testing.assert_array_equal(found["c/w"], 2 * np.eye(3))
-    assert not found["c/x"].any() and found["c/x"].shape == (3, 2, 3)
+    matrices = assert_spread("jacobian", client, tmp_path, at, "--wrt", "x", "--wrt", "w", mode)
+    np.testing.assert_allclose(matrices["b/x"], 2 * at["x"], rtol=1e-15)
+    np.testing.assert_array_equal(matrices["c/w"], 2 * np.eye(3))
+    assert not matrices["c/x"].any() and matrices["c/x"].shape == (3, 2, 3)
 
 
 @pytest.mark.parametrize("mode", ["--forward", "--reverse"])
@@ -62,25 +62,25 @@ def test_complex_jacobians(mode, client, tmp_path):
     document = tidu.trace(lambda z: {"y": z * z[::-1] + np.exp(1j * z)}, z="c128[4]")
     save(document, tmp_path)
     z = np.array([1 + 2j, 0.5 - 1j, -1j, 0.25])
-    found = assert_spread("jacobian", client, tmp_path, {"z": z}, "--wrt", "z", "--holomorphic", mode)
+    matrices = assert_spread("jacobian", client, tmp_path, {"z": z}, "--wrt", "z", "--holomorphic", mode)
     due = np.diag(z[::-1]) + np.diag(z)[:, ::-1] + np.diag(1j * np.exp(1j * z))
-    np.testing.assert_allclose(found["y/z"], due, rtol=1e-14)
+    np.testing.assert_allclose(matrices["y/z"], due, rtol=1e-14)
 
 
 def test_complex_numbers_of_real_ones(client, tmp_path):
     document = tidu.trace(lambda x: {"y": x * np.array([1 + 2j, 3j]) + x[0] * 1j}, x="f64[2]")
     save(document, tmp_path)
-    found = assert_spread("jacobian", client, tmp_path, {"x": np.array([1.0, 2.0])}, "--wrt", "x")
-    np.testing.assert_array_equal(found["y/x"], [[1 + 3j, 0], [1j, 3j]])
+    matrices = assert_spread("jacobian", client, tmp_path, {"x": np.array([1.0, 2.0])}, "--wrt", "x")
+    np.testing.assert_array_equal(matrices["y/x"], [[1 + 3j, 0], [1j, 3j]])
 
 
 def test_hessians(client, tmp_path):
     document = tidu.trace(lambda x, y: {"f": (x**3).sum() * y + y**2}, x="f64[5]", y="f64[]")
     save(document, tmp_path)
     x = np.arange(1.0, 6)
-    found = assert_spread("hessian", client, tmp_path, {"x": x, "y": np.array(2.0)}, "--wrt", "x", "--wrt", "y")
-    np.testing.assert_allclose(found["f/x/x"], np.diag(12 * x), rtol=1e-14)
-    np.testing.assert_allclose(found["f/x/y"], 3 * x**2, rtol=1e-14)
+    matrices = assert_spread("hessian", client, tmp_path, {"x": x, "y": np.array(2.0)}, "--wrt", "x", "--wrt", "y")
+    np.testing.assert_allclose(matrices["f/x/x"], np.diag(12 * x), rtol=1e-14)
+    np.testing.assert_allclose(matrices["f/x/y"], 3 * x**2, rtol=1e-14)
 
 
 @pytest.mark.parametrize("mode", ["--forward", "--reverse"])

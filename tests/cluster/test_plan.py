@@ -64,9 +64,9 @@ def test_batches_have_one_size():
 @given(st.integers(1, 64), st.integers(1, 10**6), st.sampled_from([None, "sum"]), st.integers(10**4, 10**9))
 def test_what_is_under_way_fits_in_memory(threads, chunk, reduction, memory):
     with limited(Limits(memory=memory)):
-        found = batch(chunk=10, reduction=reduction)
+        work = batch(chunk=10, reduction=reduction)
         plan = Plan(10**9, chunk)
-        width = type(found)(found.graph, found.parcel, found.job, plan, found.items).width(threads)
+        width = type(work)(work.graph, work.parcel, work.job, plan, work.items).width(threads)
     per_item = 4 * 8 if reduction else (4 + 6) * 8
     assert 1 <= width <= AHEAD * threads
     assert width == 1 or width * chunk * per_item <= memory // 2
@@ -77,8 +77,8 @@ def test_items_that_workers_read_take_no_memory_here(tmp_path):
     np.save(tmp_path / "x.npy", values(100)["x"])
     at = {Key("x"): source_of(str(tmp_path / "x.npy")), Key("y"): values(100)["y"]}
     with limited(Limits(memory=2 * 8 * 10 * 5)):
-        found = batch_of(elementwise().head, at, {Key("x"): 0, Key("y"): 0}, chunk=10, reduction="sum")
-        assert found.width(10) == 5
+        work = batch_of(elementwise().head, at, {Key("x"): 0, Key("y"): 0}, chunk=10, reduction="sum")
+        assert work.width(10) == 5
 
 
 @given(plans, st.data())

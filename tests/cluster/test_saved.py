@@ -66,8 +66,8 @@ def test_of_any_types_over_two_runs(tmp_path_factory, graphs, data, seed):
         if data.draw(st.booleans()):
             place.write_bytes(whole[:-1])
     expected = put_together(batch(), parts(batch(), None))
-    found = put_together(batch(), Saved(batch(), out, streamed=False, resume=True).filled(None))
-    assert [flat(value) for value in found.values()] == [flat(value) for value in expected.values()]
+    results = put_together(batch(), Saved(batch(), out, streamed=False, resume=True).filled(None))
+    assert [flat(value) for value in results.values()] == [flat(value) for value in expected.values()]
 
 
 @pytest.mark.parametrize("suffix", ["npz", "zarr", "npy"])
@@ -252,9 +252,9 @@ def test_sums_are_kept_by_groups(tmp_path, monkeypatch):
         F.map({"x": tmp_path / "x.npy", "w": W}, {"x": 0}, **how)
     monkeypatch.undo()
     assert sorted(os.listdir(tmp_path / "y.npz.partial")) == ["0.chunk", "manifest.json"]
-    found = F.map({"x": tmp_path / "x.npy", "w": W}, {"x": 0}, **how, resume=True)
+    resumed = F.map({"x": tmp_path / "x.npy", "w": W}, {"x": 0}, **how, resume=True)
     written = np.load(tmp_path / "y.npz")
-    assert all(found[k].tobytes() == expected[k].tobytes() == written[k].tobytes() for k in ("y", "z"))
+    assert all(resumed[k].tobytes() == expected[k].tobytes() == written[k].tobytes() for k in ("y", "z"))
 
 
 def failing(at):

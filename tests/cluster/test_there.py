@@ -43,8 +43,8 @@ def batch(n=N, **how):
 
 @pytest.mark.parametrize("chunk", [None, 1, 4, N, 10 * N])
 def test_chunks_of_any_size(chunk, client):
-    found = tidu.compile(elementwise()).map(values(N), AXES, client, chunk=chunk)
-    assert same(found, tidu.evaluate(elementwise(), values(N), batch=AXES))
+    results = tidu.compile(elementwise()).map(values(N), AXES, client, chunk=chunk)
+    assert same(results, tidu.evaluate(elementwise(), values(N), batch=AXES))
 
 
 @pytest.mark.check
@@ -55,12 +55,12 @@ def test_products_complex_numbers_and_axes(reduce, chunk, client):
     rng = np.random.default_rng(1)
     at = {"x": rng.normal(size=(4, 3, 200)), "z": rng.normal(size=(3, 200)) + 1j * rng.normal(size=(3, 200))}
     program, axes = tidu.compile(products()), {"x": -1, "z": 1}
-    found = program.map(at, axes, client, chunk=chunk, reduce=reduce)
-    assert same(found, program.map(at, axes, chunk=chunk, reduce=reduce))
+    results = program.map(at, axes, client, chunk=chunk, reduce=reduce)
+    assert same(results, program.map(at, axes, chunk=chunk, reduce=reduce))
     due = tidu.evaluate(products(), at, batch=axes)
     for key in due:
         np.testing.assert_allclose(
-            found[key], {None: due[key], "sum": due[key].sum(0), "mean": due[key].mean(0)}[reduce], atol=1e-12
+            results[key], {None: due[key], "sum": due[key].sum(0), "mean": due[key].mean(0)}[reduce], atol=1e-12
         )
 
 
@@ -121,13 +121,13 @@ def test_a_document_travels_once_to_each_worker(client):
 
 def test_threads_with_one_client(client):
     """Each maps documents of its own: one does not take away what another is at."""
-    found, names = {}, set()
+    results, names = {}, set()
 
     def repeat(n):
         for k in range(4):
             document = tidu.trace(lambda x, y, n=n, k=k: {"a": x * y * n + k}, x="f64[3]", y="f64[]")
             names.add(parcel_of(document.head).name)
-            found[n, k] = tidu.compile(document).map(values(20), AXES, client, chunk=2)["a"]
+            results[n, k] = tidu.compile(document).map(values(20), AXES, client, chunk=2)["a"]
 
     threads = [threading.Thread(target=repeat, args=(n,)) for n in (1.0, 2.0, 3.0)]
     for thread in threads:
@@ -135,8 +135,8 @@ def test_threads_with_one_client(client):
     for thread in threads:
         thread.join()
     at = values(20)
-    assert len(found) == 12
-    for (n, k), a in found.items():
+    assert len(results) == 12
+    for (n, k), a in results.items():
         np.testing.assert_array_equal(a, at["x"] * at["y"][:, None] * n + k)
     tidu.compile(elementwise()).map(values(3), AXES, client)
     for kept, graphs in client.run(left_over).values():

@@ -75,14 +75,14 @@ def primitives_of(ops: Data, base: PrimitiveSet = BUILTIN) -> PrimitiveSet:
 
 def graph_data(graph: Graph, inputs: Sequence[Key], outputs: Sequence[Key]) -> Data:
     """A self-contained graph as one of a definition, which takes what of `inputs` it needs, and gives null for outputs it lacks."""
-    found = {o.key: o.value for o in graph.outputs}
+    values = {o.key: o.value for o in graph.outputs}
     return {
         "inputs": [{"key": key_to_json(i.key)} for i in graph.inputs if i.key in inputs],
         "nodes": [
             {"op": c.op, "inputs": list(graph.operands(n)), "attrs": c.attrs.to_data(binary=False)}
             for n, c in ((n, graph.case(n)) for n in range(graph.n_nodes))
         ],
-        "outputs": [{"key": key_to_json(key), "value": found.get(key)} for key in outputs],
+        "outputs": [{"key": key_to_json(key), "value": values.get(key)} for key in outputs],
     }
 
 

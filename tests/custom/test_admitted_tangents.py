@@ -65,17 +65,17 @@ def applied(own, primal):
 
 def pulled_back(doc, ct):
     vjp = transpose(linearize(doc, [A]))
-    found = evaluate(vjp, {Z.cotangent(1): ct}, primitives=vocabulary(doc.cases))
-    return vjp.head.outputs[0].type, found[A.cotangent(1)]
+    cotangents = evaluate(vjp, {Z.cotangent(1): ct}, primitives=vocabulary(doc.cases))
+    return vjp.head.outputs[0].type, cotangents[A.cotangent(1)]
 
 
-def same(found, expected):
+def same(values, expected):
     if isinstance(expected, tuple):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected, strict=True):
+        assert len(values) == len(expected)
+        for a, b in zip(values, expected, strict=True):
             same(a, b)
     else:
-        np.testing.assert_allclose(0 if found is None else found, 0 if expected is None else expected, rtol=4e-16)
+        np.testing.assert_allclose(0 if values is None else values, 0 if expected is None else expected, rtol=4e-16)
 
 
 @pytest.mark.parametrize(("primal", "tangent"), PAIRS)
@@ -89,9 +89,9 @@ def test_backward_in_any_admitted_type(primal, tangent):
     assert head.outputs[0].type == tangent
     own = unary(forward, str(primal), backward=graph_data(head, [y.cotangent(1)], [x.cotangent(1)]))
     type_, plain = pulled_back(applied(unary(forward, str(primal)), primal), ct := value_of_cotangent(made, x))
-    natural, found = pulled_back(applied(own, primal), ct)
+    natural, cotangent = pulled_back(applied(own, primal), ct)
     assert natural == type_
-    same(found, only_fields(plain, type_, tangent))
+    same(cotangent, only_fields(plain, type_, tangent))
 
 
 def value_of_cotangent(made, x):
@@ -123,8 +123,8 @@ def test_jvp_in_any_admitted_type(primal, conversion, reverse):
     doc = applied(own, primal)
     linear = linearize(doc, [A])
     linear, key, out = (transpose(linear), Z.cotangent(1), A.cotangent(1)) if reverse else (linear, A.tangent(1), Z.tangent(1))
-    found = evaluate(linear, {key: np.array([3.0, 5.0])}, primitives=vocabulary(doc.cases))[out]
-    assert found.tolist() == [3.0, 5.0] and linear.head.outputs[0].type == linear.head.inputs[0].type
+    tangents = evaluate(linear, {key: np.array([3.0, 5.0])}, primitives=vocabulary(doc.cases))[out]
+    assert tangents.tolist() == [3.0, 5.0] and linear.head.outputs[0].type == linear.head.inputs[0].type
 
 
 def test_transpose_in_any_admitted_type():
@@ -137,8 +137,8 @@ def test_transpose_in_any_admitted_type():
     )
     doc = read(using({"o": own}, "o", "f64[]", "f64[]"))
     vjp = transpose(linearize(doc, [parse_key("b")]))
-    found = evaluate(vjp, {A: 0.5, parse_key("b"): 1.0, Z.cotangent(1): 3.0}, primitives=vocabulary(doc.cases))
-    assert [str(o.type) for o in vjp.head.outputs] == ["f64[]"] and found[parse_key("b@-1")] == 1.5
+    cotangents = evaluate(vjp, {A: 0.5, parse_key("b"): 1.0, Z.cotangent(1): 3.0}, primitives=vocabulary(doc.cases))
+    assert [str(o.type) for o in vjp.head.outputs] == ["f64[]"] and cotangents[parse_key("b@-1")] == 1.5
 
 
 def test_other_types_are_refused_with_the_one_that_is_due():

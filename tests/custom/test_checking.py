@@ -40,9 +40,9 @@ WRONG = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_rules_pass_in_documents_and_libraries(name):
     types = ["f64[3]"] * len(RIGHT[name]["inputs"])
-    found = json.loads(succeed("check", "--all", "--json", input=encoded(using({"o": RIGHT[name]}, "o", *types))))["stdin"]
-    assert found["ok"] and found["static"] == []
-    (verdicts,) = found["ops"].values()
+    report = json.loads(succeed("check", "--all", "--json", input=encoded(using({"o": RIGHT[name]}, "o", *types))))["stdin"]
+    assert report["ok"] and report["static"] == []
+    (verdicts,) = report["ops"].values()
     assert set(verdicts) >= {"jvp", "adjoint", "linear", "second", "symmetry"} and all(v["ok"] for v in verdicts.values())
     library = json.loads(succeed("check", "--all", "--json", input=encoded({"tidu": 1, "ops": {"o": RIGHT[name]}})))["stdin"]
     assert library["ok"] and len(library["ops"]) == 2  # of shape [2,3] and []
@@ -53,25 +53,25 @@ def test_wrong_rules_are_named(name):
     op, law, where = WRONG[name]
     data = encoded(using({"o": op}, "o", "f64[2]", "f64[2]"))
     assert invoke("check", input=data).exit_code == 0  # nothing is to be seen without numbers
-    found = invoke("check", "--numeric", input=data)
+    result = invoke("check", "--numeric", input=data)
     kind = name.split(",")[0].split()[0]
-    assert found.exit_code == 1
-    assert f"op o(f64[2], f64[2]): its {kind} does not fit its forward: {law} has relative error" in found.stderr
-    assert where in found.stderr and found.stderr.count("\n") == 1
-    assert "numeric: op o(f64[2], f64[2]): " in found.stdout
+    assert result.exit_code == 1
+    assert f"op o(f64[2], f64[2]): its {kind} does not fit its forward: {law} has relative error" in result.stderr
+    assert where in result.stderr and result.stderr.count("\n") == 1
+    assert "numeric: op o(f64[2], f64[2]): " in result.stdout
 
 
 def test_ops_within_ops_are_judged_too():
     ops = {"o": WRONG["jvp"][0], "p": unary(body("x", [("o", 0, 0)], {"y": 1}))}
-    found = invoke("check", "--numeric", input=encoded(using(ops, "p", "f64[2]")))
-    assert found.exit_code == 1 and "op o(f64[2], f64[2]): its jvp does not fit" in found.stdout + found.stderr
+    result = invoke("check", "--numeric", input=encoded(using(ops, "p", "f64[2]")))
+    assert result.exit_code == 1 and "op o(f64[2], f64[2]): its jvp does not fit" in result.stdout + result.stderr
 
 
 def test_notes():
     ops = {"o": unary(body("x", [("cos", 0), ("sin", 0)], {"y": 2})), "p": unary(SINE)}
-    found = succeed("check", input=encoded(using(ops, "o", "f64[2]"))).decode()
-    assert "note: op 'p': no graph uses it" in found
-    assert "note: op o(f64[2]): its forward, node 0 (cos): no output depends on it" in found
+    text = succeed("check", input=encoded(using(ops, "o", "f64[2]"))).decode()
+    assert "note: op 'p': no graph uses it" in text
+    assert "note: op o(f64[2]): its forward, node 0 (cos): no output depends on it" in text
 
 
 def test_variables_of_libraries_are_tried():
@@ -81,14 +81,14 @@ def test_variables_of_libraries_are_tried():
             "x w", [("dot_general", 0, 1, {"dimension_numbers": [[[1], [0]], [[], []]]})], {"y": 2})),
         "k": unary(body("x", [("integer_pow", 0, {"y": {"attr": "k"}})], {"y": 1}), attrs={"k": None}),
     }  # fmt: skip
-    found = json.loads(succeed("check", "--all", "--json", input=encoded({"tidu": 1, "ops": ops})))["stdin"]
-    assert set(found["ops"]) == {"t(f64[2,3])", "t(c128[2,3])", "t(f64[])", "t(c128[])", "n(f64[3,2], f64[2])"}
-    assert [f["text"] for f in found["static"]] == [
+    report = json.loads(succeed("check", "--all", "--json", input=encoded({"tidu": 1, "ops": ops})))["stdin"]
+    assert set(report["ops"]) == {"t(f64[2,3])", "t(c128[2,3])", "t(f64[])", "t(c128[])", "n(f64[3,2], f64[2])"}
+    assert [f["text"] for f in report["static"]] == [
         "op 'k': not tried, since an attr has no default; check a document that uses it"
     ]
 
 
 def test_a_library_that_fits_nothing():
     ops = {"o": unary(body("x", [("reduce_sum", 0, {"axes": [9]})], {"y": 1}))}
-    found = invoke("check", input=encoded({"tidu": 1, "ops": ops}))
-    assert found.exit_code == 1 and "op o(f64[2,3]): its forward: node 0 (reduce_sum): " in found.stderr
+    result = invoke("check", input=encoded({"tidu": 1, "ops": ops}))
+    assert result.exit_code == 1 and "op o(f64[2,3]): its forward: node 0 (reduce_sum): " in result.stderr

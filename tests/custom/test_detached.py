@@ -41,8 +41,8 @@ def test_a_detached_derivative_is_transposed_as_if_it_were_not(document: Documen
     given = {"x": [0.1, 0.2, 0.3], "a": [0.1, 0.2, 0.3], "b": [3.0, 2.0, 1.0], "y@-1": 1.0, "z0@-1": [1.0, 2.0, 3.0]}
     (expected,) = evaluate(whole, {k: v for k, v in given.items() if k in _keys(whole)}).values()
     linked = resolve(document, alone)
-    (found,) = evaluate(linked, {k: v for k, v in given.items() if k in _keys(linked)}).values()
-    np.testing.assert_array_equal(found, expected)
+    (cotangent,) = evaluate(linked, {k: v for k, v in given.items() if k in _keys(linked)}).values()
+    np.testing.assert_array_equal(cotangent, expected)
 
 
 def _keys(document: Document) -> set[str]:

@@ -26,8 +26,8 @@ def pipeline(data: bytes, *commands: list[str]) -> bytes:
 
 
 def value(data: bytes, *settings: str) -> object:
-    (found,) = json.loads(pipeline(data, ["eval", *[part for s in settings for part in ("--set", s)]])).values()
-    return found
+    (result,) = json.loads(pipeline(data, ["eval", *[part for s in settings for part in ("--set", s)]])).values()
+    return result
 
 
 def test_ops_whose_derivatives_are_one_another():
@@ -80,8 +80,8 @@ def test_outputs_that_are_zero():
         backward=body("x y@-1", [("cos", 0), ("mul", 2, 1)], {"x@-1": 3, "k@-1": None}),
     )
     data = pipeline(encoded(using({"o": op}, "o", "f64[0]", "i32[0]", n_outputs=2)), ["linearize", "--wrt", "a"], ["transpose"])
-    found = json.loads(succeed("eval", "--set", "a=[]", "--set", "b=[]", "--set", "z0@-1=[]", "--set", "z1@-1=[]", input=data))
-    assert found == {"a@-1": []}
+    results = json.loads(succeed("eval", "--set", "a=[]", "--set", "b=[]", "--set", "z0@-1=[]", "--set", "z1@-1=[]", input=data))
+    assert results == {"a@-1": []}
 
 
 def test_libraries_give_what_is_used_and_no_more(tmp_path):
@@ -89,12 +89,12 @@ def test_libraries_give_what_is_used_and_no_more(tmp_path):
     del user["ops"]
     ops = {"inner": unary(), "unused": unary(), "outer": unary(body("x", [("inner", 0)], {"y": 1}))} | MUTUAL
     library.write_bytes(encoded({"tidu": 1, "ops": ops}))
-    found = json.loads(succeed("resolve", "--ops", library, "-", input=encoded(user)))
-    assert list(found["ops"]) == ["inner", "outer"]
+    resolved = json.loads(succeed("resolve", "--ops", library, "-", input=encoded(user)))
+    assert list(resolved["ops"]) == ["inner", "outer"]
     assert invoke("convert", input=encoded(user)).exit_code == 1
     # through msgpack, with nothing lost
     packed = succeed("convert", "--ops", library, "--format", "msgpack", input=encoded(user))
-    assert json.loads(succeed("convert", "--format", "json", input=packed))["ops"] == found["ops"]
+    assert json.loads(succeed("convert", "--format", "json", input=packed))["ops"] == resolved["ops"]
 
 
 def test_meta_is_kept():
@@ -123,8 +123,8 @@ def test_resolve_merges_equal_definitions_and_refuses_different_ones(tmp_path):
         paths[-1].write_bytes(encoded(data))
     merged = json.loads(succeed("resolve", *paths[:2]))
     assert list(merged["ops"]) == ["o"] and len(merged["graphs"]) == 2
-    found = invoke("resolve", paths[0], paths[2])
-    assert found.exit_code == 1 and "op 'o'" in found.stderr and found.stderr.count("\n") == 1
+    result = invoke("resolve", paths[0], paths[2])
+    assert result.exit_code == 1 and "op 'o'" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_the_derivative_op_in_a_primal_graph():
@@ -140,8 +140,8 @@ def test_the_derivative_op_in_a_primal_graph():
     succeed("check", "--all", input=encoded(data))
     for attrs in ({"active": [1]}, {"active": [True, True]}, {"active": []}, {}, {"active": [False]}):
         data["graphs"][0]["nodes"][1]["attrs"] = attrs
-        found = invoke("convert", input=encoded(data))
-        assert found.exit_code == 1 and "graph 'f', node 1 (o.jvp)" in found.stderr
+        result = invoke("convert", input=encoded(data))
+        assert result.exit_code == 1 and "graph 'f', node 1 (o.jvp)" in result.stderr
 
 
 @pytest.mark.campaign

@@ -208,14 +208,14 @@ def specified(data: Data) -> list[bytes]:
         return hashlib.sha256(msgpack.packb(value)).digest()
 
     def reached(op: str) -> Data:
-        found: Data = {}
+        definitions: Data = {}
         waiting = [op]
         while waiting:
             name = waiting.pop()
-            if name in ops and name not in found:
-                found[name] = ops[name]
+            if name in ops and name not in definitions:
+                definitions[name] = ops[name]
                 waiting += [node["op"] for kind in ("forward", "jvp") for node in ops[name][kind]["nodes"]]
-        return found
+        return definitions
 
     (graph,) = data["graphs"]
     values = [sha256(["input", "a", []])]

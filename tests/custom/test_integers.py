@@ -94,11 +94,11 @@ def test_derivatives_are_those_of_the_graph_written_out(kind, integer, number, t
     rng = np.random.default_rng(len(path))
     at = {i.key: rng.uniform(0.5, 1.5, i.type.shape).astype(numpy_dtype(np, number)) for g in own.graphs for i in g.inputs}
     at |= {A: np.array([2, 3], numpy_dtype(np, integer))}
-    found, expected = (evaluate(d, at, primitives=vocabulary(d.cases)) for d in (own, plain))
-    assert found.keys() == expected.keys() and [o.type for o in own.head.outputs] == [o.type for o in plain.head.outputs]
+    results, expected = (evaluate(d, at, primitives=vocabulary(d.cases)) for d in (own, plain))
+    assert results.keys() == expected.keys() and [o.type for o in own.head.outputs] == [o.type for o in plain.head.outputs]
     for key, value in expected.items():
         scale = max(1.0, float(np.abs(value).max()))
-        np.testing.assert_allclose(found[key], value, rtol=0, atol=40 * tolerance * scale, err_msg=str(key))
+        np.testing.assert_allclose(results[key], value, rtol=0, atol=40 * tolerance * scale, err_msg=str(key))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,8 +108,8 @@ def test_the_third_derivative_by_an_integer(kind):
     for _ in range(3):
         document = linearize(document, [A])
     at = {A: np.int64(5), B: np.float64(1.25)} | {A.tangent(p): np.float64(1) for p in (1, 2, 3)}
-    found = evaluate(document, at, primitives=vocabulary(document.cases))
-    assert float(found[Z.tangent(1).tangent(2).tangent(3)]) == 6 * 1.25
+    results = evaluate(document, at, primitives=vocabulary(document.cases))
+    assert float(results[Z.tangent(1).tangent(2).tangent(3)]) == 6 * 1.25
 
 
 SQUARE = body("x", [("mul", 0, 0)], {"y": 1})
@@ -129,11 +129,11 @@ def test_ops_from_integers_to_integers(kind):
         (linear, Z.tangent(1), {A.tangent(1): ones}),
         (transpose(linear), A.cotangent(1), {Z.cotangent(1): ones}),
     ):
-        found = evaluate(derived, {A: n, **at}, primitives=vocabulary(derived.cases))
-        assert found[key].tolist() == [-4.0, 0.0, 6.0]
+        results = evaluate(derived, {A: n, **at}, primitives=vocabulary(derived.cases))
+        assert results[key].tolist() == [-4.0, 0.0, 6.0]
         second = linearize(derived, [A])
-        found = evaluate(second, {A: n, A.tangent(2): ones, **at}, primitives=vocabulary(second.cases))
-        assert found[key.tangent(2)].tolist() == [2.0] * 3
+        results = evaluate(second, {A: n, A.tangent(2): ones, **at}, primitives=vocabulary(second.cases))
+        assert results[key.tangent(2)].tolist() == [2.0] * 3
         third = transpose(linearize(second, [A]))
         assert all(o.value is None for o in third.head.outputs)
 
@@ -153,10 +153,10 @@ def test_an_index_has_no_cotangent():
         data = using({"o": op}, "o", "f64[4]", "i64[]")
         gradient = transpose(linearize(read(data), [A, B]))
         assert [o.value is None for o in materialize(gradient).head.outputs] == [False, True]
-        found = evaluate(
+        cotangents = evaluate(
             gradient, {A: np.zeros(4), B: np.int64(2), Z.cotangent(1): np.array([5.0])}, primitives=vocabulary(gradient.cases)
         )
-        assert found[A.cotangent(1)].tolist() == [0.0, 0.0, 5.0, 0.0]
+        assert cotangents[A.cotangent(1)].tolist() == [0.0, 0.0, 5.0, 0.0]
         succeed("check", "--numeric", input=encoded(data))
 
 
@@ -179,6 +179,6 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_rules_for_integers_are_named(name):
-    found = invoke("check", "--numeric", input=encoded(using({"o": WRONG[name]}, "o", "i64[2]")))
+    result = invoke("check", "--numeric", input=encoded(using({"o": WRONG[name]}, "o", "i64[2]")))
     kind = "backward" if name == "null" else name
-    assert found.exit_code == 1 and f"op o(i64[2]): its {kind} does not fit its forward" in found.stderr, found.stderr
+    assert result.exit_code == 1 and f"op o(i64[2]): its {kind} does not fit its forward" in result.stderr, result.stderr

@@ -67,14 +67,14 @@ masks = st.integers(0, 2**20 - 1)
 def moving(document: Document, mask: int) -> list[Key]:
     """The inputs that carry tangents, of those that the outputs need and that have some: integers among them."""
     inputs = [i for i in materialize(document).head.inputs if may_move(i.type)]
-    found = [i.key for k, i in enumerate(inputs) if mask >> k & 1] or [i.key for i in inputs]
-    assume(found)
-    return found
+    keys = [i.key for k, i in enumerate(inputs) if mask >> k & 1] or [i.key for i in inputs]
+    assume(keys)
+    return keys
 
 
 def through_a_file(document: Document, format_: str, *, listed: bool = False) -> Document:
-    again, found = parse_document(format_document(document, format_, listed=listed), "test")
-    assert found == format_
+    again, source_format = parse_document(format_document(document, format_, listed=listed), "test")
+    assert source_format == format_
     return again
 
 

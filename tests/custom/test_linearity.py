@@ -20,7 +20,7 @@ from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.linearity import require_linear
 
 
-def found_linear(case, moving) -> list[bool]:
+def judged_linear(case, moving) -> list[bool]:
     """Of each result of a built-in case, whether it is found to be linear in the `moving` operands."""
     n, inputs = len(moving), [Input(Key(f"x{k}"), t) for k, t in enumerate(case.operands)]
     verdicts = []
@@ -70,13 +70,13 @@ def test_what_is_linear_is_zero_and_additive(op):
 
         def run(arrays, compute=compute, several=several):
             with np.errstate(all="ignore"):
-                found = compute(*[of_each(np.array, a) for a in arrays])
-            return found if several else (found,)
+                result = compute(*[of_each(np.array, a) for a in arrays])
+            return result if several else (result,)
 
         for moving in product((False, True), repeat=len(operands)):
             if not any(moving) or not all(is_vector(t) or not m for t, m in zip(operands, moving, strict=True)):
                 continue
-            linear = found_linear(case, moving)
+            linear = judged_linear(case, moving)
             if not any(linear):
                 continue
             x, y = ([drawn(rng, t, of_operand(example.within, k)) for k, t in enumerate(operands)] for _ in range(2))

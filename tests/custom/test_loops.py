@@ -51,15 +51,15 @@ def test_an_op_is_not_made_of_itself_by_way_of_a_body():
     within = graph({"x": F64}, [node("twofold", 0)], {"x": 1})
     own = {**TWOFOLD, "inputs": [{"key": "x", "type": F64}], "outputs": [{"key": "y", "type": F64}]}
     own["forward"] = {**TWOFOLD["forward"], "nodes": [node("scan", 0, length=1, num_consts=0, num_carry=1, body=within)]}
-    found = invoke("check", input=document(graph({"x": F64}, [], {"x": 0}), ops={"twofold": own}))
-    assert found.exit_code == 1 and "op 'twofold': its forward is of twofold; an op may not be defined by itself" in found.stderr
+    result = invoke("check", input=document(graph({"x": F64}, [], {"x": 0}), ops={"twofold": own}))
+    assert result.exit_code == 1 and "op 'twofold': its forward is of twofold; an op may not be defined by itself" in result.stderr
 
 
 def test_errors_in_an_op_name_the_place():
     wrong = {**LOOP, "forward": json.loads(json.dumps(LOOP["forward"]).replace('"twofold"', '"threefold"'))}
-    found = invoke("check", input=document(graph({"x": F64}, [], {"x": 0}), ops={"twofold": TWOFOLD, "loop": wrong}))
-    assert found.exit_code == 1
-    assert "op 'loop': its forward: node 0 (scan), body, node 0 (threefold): unknown op 'threefold'" in found.stderr
+    result = invoke("check", input=document(graph({"x": F64}, [], {"x": 0}), ops={"twofold": TWOFOLD, "loop": wrong}))
+    assert result.exit_code == 1
+    assert "op 'loop': its forward: node 0 (scan), body, node 0 (threefold): unknown op 'threefold'" in result.stderr
 
 
 def test_what_ops_in_bodies_stand_for_is_limited():
@@ -73,5 +73,5 @@ def test_what_ops_in_bodies_stand_for_is_limited():
         ops[f"op{k}"] = {**TWOFOLD, "forward": forward}
     body = graph({"x": F64}, [node("op29", 0)], {"x": 1})
     data = document(graph({"x": F64}, [node("scan", 0, length=1, num_consts=0, num_carry=1, body=body)], {"y": 1}), ops=ops)
-    found = invoke("eval", "--set", "x=1", input=data)
-    assert found.exit_code == 1 and "op 'op29': it is of ops of ops" in found.stderr
+    result = invoke("eval", "--set", "x=1", input=data)
+    assert result.exit_code == 1 and "op 'op29': it is of ops of ops" in result.stderr

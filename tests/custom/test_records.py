@@ -117,9 +117,9 @@ def test_derivatives_agree_with_those_by_hand(kind):
     np.testing.assert_allclose(values(made, p=P)["z"], z(P["x"], P["y"]), rtol=1e-15)
     forward = linearize(made, [parse_key("p")])
     np.testing.assert_allclose(values(forward, p=P, p_1=V)["z@1"], pushed(V["x"], V["y"]), rtol=1e-15)
-    found = evaluate(materialize(transpose(forward)).head, {parse_key("p"): P, parse_key("z@-1"): W})[parse_key("p@-1")]
-    np.testing.assert_allclose(found["x"], 3 * P["x"] ** 2 * P["y"] @ W, rtol=1e-15)
-    np.testing.assert_allclose(found["y"], P["x"] ** 3 * W, rtol=1e-15)
+    cotangent = evaluate(materialize(transpose(forward)).head, {parse_key("p"): P, parse_key("z@-1"): W})[parse_key("p@-1")]
+    np.testing.assert_allclose(cotangent["x"], 3 * P["x"] ** 2 * P["y"] @ W, rtol=1e-15)
+    np.testing.assert_allclose(cotangent["y"], P["x"] ** 3 * W, rtol=1e-15)
 
 
 @pytest.mark.parametrize("kind", SQUARED)
@@ -130,23 +130,23 @@ def test_higher_orders_agree_with_those_by_hand(kind, order):
     if order == "reverse over forward":
         once = linearize(made, [p])
         twice = transpose(linearize(materialize(once), [p]))
-        found = evaluate(materialize(twice).head, given | {parse_key("z@1@-2"): W})[parse_key("p@-2")]
+        cotangent = evaluate(materialize(twice).head, given | {parse_key("z@1@-2"): W})[parse_key("p@-2")]
         dx, dy = V["x"], V["y"]
-        np.testing.assert_allclose(found["x"], (6 * P["x"] * P["y"] * dx + 3 * P["x"] ** 2 * dy) @ W, rtol=1e-14)
-        np.testing.assert_allclose(found["y"], 3 * P["x"] ** 2 * dx * W, rtol=1e-14)
+        np.testing.assert_allclose(cotangent["x"], (6 * P["x"] * P["y"] * dx + 3 * P["x"] ** 2 * dy) @ W, rtol=1e-14)
+        np.testing.assert_allclose(cotangent["y"], 3 * P["x"] ** 2 * dx * W, rtol=1e-14)
         return
     gradient = materialize(transpose(linearize(made, [p])))
     second = linearize(gradient, [p])
     if order == "forward over reverse":
-        found = evaluate(materialize(second).head, given)[parse_key("p@-1@2")]
-        np.testing.assert_allclose(found["x"], (6 * P["x"] * P["y"] * V["x"] + 3 * P["x"] ** 2 * V["y"]) @ W, rtol=1e-14)
-        np.testing.assert_allclose(found["y"], 3 * P["x"] ** 2 * V["x"] * W, rtol=1e-14)
+        cotangent = evaluate(materialize(second).head, given)[parse_key("p@-1@2")]
+        np.testing.assert_allclose(cotangent["x"], (6 * P["x"] * P["y"] * V["x"] + 3 * P["x"] ** 2 * V["y"]) @ W, rtol=1e-14)
+        np.testing.assert_allclose(cotangent["y"], 3 * P["x"] ** 2 * V["x"] * W, rtol=1e-14)
         return
     third = linearize(materialize(second), [p])
-    found = evaluate(materialize(third).head, given)[parse_key("p@-1@2@3")]
+    cotangent = evaluate(materialize(third).head, given)[parse_key("p@-1@2@3")]
     x, y, dx, dy = P["x"], P["y"], V["x"], V["y"]
-    np.testing.assert_allclose(found["x"], (6 * y * dx * dx + 12 * x * dx * dy) @ W, rtol=1e-14)
-    np.testing.assert_allclose(found["y"], 6 * x * dx * dx * W, rtol=1e-14)
+    np.testing.assert_allclose(cotangent["x"], (6 * y * dx * dx + 12 * x * dx * dy) @ W, rtol=1e-14)
+    np.testing.assert_allclose(cotangent["y"], 6 * x * dx * dx * W, rtol=1e-14)
 
 
 @pytest.mark.parametrize("kind", SQUARED)
@@ -290,8 +290,8 @@ def test_ops_take_times_of_any_size(more):
     assert values(made, t=t, e=e)["days"].tolist() == [1, 2, 3]
     forward = linearize(made, [parse_key("t")])
     assert values(forward, t_1=[86400000, 0, -43200000])["days@1"].tolist() == [1, 0, -0.5]
-    found = values(transpose(forward), **{"days_-1": [1, 2, 3]})["t@-1"]
-    np.testing.assert_allclose(found * 86400000, [1, 2, 3], rtol=1e-15)
+    cotangent = values(transpose(forward), **{"days_-1": [1, 2, 3]})["t@-1"]
+    np.testing.assert_allclose(cotangent * 86400000, [1, 2, 3], rtol=1e-15)
 
 
 def test_what_is_not_linear_in_a_record_is_refused():
@@ -315,8 +315,8 @@ def test_a_zero_result_that_is_a_record_is_written_out():
     }
     made, _ = parse_document(encoded({"tidu": 1, "ops": {"h": op}, "graphs": [graph]}), "d")
     forward_mode = linearize(made, [parse_key("x")])
-    found = values(forward_mode, x=3.0, x_1=2.0)
-    assert found["y@1"] == 12 and found["r@1"] == (0, 0)
+    results = values(forward_mode, x=3.0, x_1=2.0)
+    assert results["y@1"] == 12 and results["r@1"] == (0, 0)
     inlined = inline(materialize(forward_mode)).head
     assert evaluate(inlined, {parse_key("x"): 3.0, parse_key("x@1"): 2.0})[parse_key("r@1")] == (0, 0)
 

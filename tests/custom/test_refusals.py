@@ -59,17 +59,17 @@ DIFFERENTIATED = {
 def test_what_linearize_refuses(name):
     op, message = DIFFERENTIATED[name]
     data = encoded(using({"o": op}, "o", "f64[3]"))
-    found = invoke("linearize", "--wrt", "a", input=data)
-    assert found.exit_code == 1 and found.stdout == ""
-    assert found.stderr.startswith("tidu linearize: error: graph 'f', node 0 (o): ") and message in found.stderr
-    assert found.stderr.count("\n") == 1
+    result = invoke("linearize", "--wrt", "a", input=data)
+    assert result.exit_code == 1 and result.stdout == ""
+    assert result.stderr.startswith("tidu linearize: error: graph 'f', node 0 (o): ") and message in result.stderr
+    assert result.stderr.count("\n") == 1
     # check says so without being asked for derivatives
-    found = invoke("check", input=data)
-    assert found.exit_code == 1 and message in found.stderr and "op o(f64[3])" in found.stderr
+    result = invoke("check", input=data)
+    assert result.exit_code == 1 and message in result.stderr and "op o(f64[3])" in result.stderr
     # and where the types have no variables, every command does
     typed = json.loads(data.decode().replace("f64[...]", "f64[3]"))
-    found = invoke("convert", input=encoded(typed))
-    assert found.exit_code == 1 and message in found.stderr and "op 'o': " in found.stderr
+    result = invoke("convert", input=encoded(typed))
+    assert result.exit_code == 1 and message in result.stderr and "op 'o': " in result.stderr
 
 
 READ = {
@@ -136,9 +136,9 @@ READ = {
 @pytest.mark.parametrize("name", READ)
 def test_what_readers_refuse(name):
     ops, message = READ[name]
-    found = invoke("convert", input=encoded(using(ops, next(iter(ops)), "f64[3]")))
-    assert found.exit_code == 1 and found.stdout == ""
-    assert message in found.stderr and found.stderr.startswith("tidu convert: error: stdin: ") and found.stderr.count("\n") == 1
+    result = invoke("convert", input=encoded(using(ops, next(iter(ops)), "f64[3]")))
+    assert result.exit_code == 1 and result.stdout == ""
+    assert message in result.stderr and result.stderr.startswith("tidu convert: error: stdin: ") and result.stderr.count("\n") == 1
 
 
 USED = {
@@ -155,15 +155,15 @@ USED = {
 @pytest.mark.parametrize("name", [n for n in USED if n != "types that do not fit"])
 def test_what_uses_are_refused(name):
     op, (type_, attrs), message, _ = USED[name]
-    found = invoke("convert", input=encoded(using({"o": op}, "o", type_, attrs=attrs)))
-    assert found.exit_code == 1 and found.stdout == "" and message in found.stderr
-    assert "graph 'f', node 0 (o)" in found.stderr and found.stderr.count("\n") == 1
+    result = invoke("convert", input=encoded(using({"o": op}, "o", type_, attrs=attrs)))
+    assert result.exit_code == 1 and result.stdout == "" and message in result.stderr
+    assert "graph 'f', node 0 (o)" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_sizes_of_one_name_are_one_size():
     op = definition({"x": "f64[n]", "w": "f64[n]"}, {"y": "f64[n]"}, body("x w", [("add", 0, 1)], {"y": 2}))
-    found = invoke("convert", input=encoded(using({"o": op}, "o", "f64[3]", "f64[4]")))
-    assert found.exit_code == 1 and "input 'w' is f64[4], which does not fit f64[n], where n is 3" in found.stderr
+    result = invoke("convert", input=encoded(using({"o": op}, "o", "f64[3]", "f64[4]")))
+    assert result.exit_code == 1 and "input 'w' is f64[4], which does not fit f64[n], where n is 3" in result.stderr
 
 
 VALID = using(
@@ -199,11 +199,11 @@ def test_broken_definitions_never_give_a_traceback(data):
                 break
             at = inner
     for command in (["linearize", "--wrt", "a"], ["check", "--static"]):
-        found = invoke(*command, input=encoded(broken))
-        assert found.exit_code in (0, 1), found.stderr
-        assert "internal error" not in found.stderr and "Traceback" not in found.stderr
-        if found.exit_code:
-            assert found.stderr.count("\n") == 1
+        result = invoke(*command, input=encoded(broken))
+        assert result.exit_code in (0, 1), result.stderr
+        assert "internal error" not in result.stderr and "Traceback" not in result.stderr
+        if result.exit_code:
+            assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("value", [2**31, 2**64])
@@ -223,6 +223,6 @@ def test_a_local_id_has_31_bits_also_where_the_number_of_values_waits_for_attrs(
 def test_integers_in_attrs_are_those_that_every_format_holds(inner, value, is_read):
     document = using({"o": {**unary(), "attrs": {"n": None}}}, "o", "f64[]", attrs={"n": inner(value)})
     for words in (["convert", "--format", "msgpack"], ["linearize", "--wrt", "a"], ["info", "--digests"]):
-        found = invoke(*words, input=encoded(document))
+        result = invoke(*words, input=encoded(document))
         message = "(o): attr 'n': holds an integer beyond 64 bits, which msgpack cannot; write it as a string\n"
-        assert (found.exit_code, found.stderr.endswith(message)) == ((0, False) if is_read else (1, True)), found.stderr
+        assert (result.exit_code, result.stderr.endswith(message)) == ((0, False) if is_read else (1, True)), result.stderr

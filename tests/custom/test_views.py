@@ -146,15 +146,15 @@ def test_one_way_and_back_is_the_identity_where_the_maps_are_inverses(x):
 
 
 def test_the_maps_are_those_that_are_declared():
-    found = kernel(NATURAL, VIEWED)((np.array([1.0, 10.0]), np.float64(7_200_000), np.complex128(3)))
-    same(found, [[21, 53], 2, 3j])
+    tangent = kernel(NATURAL, VIEWED)((np.array([1.0, 10.0]), np.float64(7_200_000), np.complex128(3)))
+    same(tangent, [[21, 53], 2, 3j])
 
 
 def test_properties_in_other_types_that_they_admit():
-    found = kernel("Pair{s: f32[2], late: duration[m][], w: c64[]}", NATURAL)(
+    tangent = kernel("Pair{s: f32[2], late: duration[m][], w: c64[]}", NATURAL)(
         (np.array([21, 53], np.float32), np.float64(120), np.complex64(3j))
     )
-    same(found, [[1, 10], 7_200_000, 3])
+    same(tangent, [[1, 10], 7_200_000, 3])
 
 
 @settings(deadline=None, max_examples=examples(40))
@@ -164,8 +164,8 @@ def test_sums_of_tangents_in_both_forms_are_natural(x, y):
     for op, convert in (("add", converted), ("add_cotangents", converted_cotangent)):
         case = primitives.case(op, primitives.parse_attrs(op, {}), None, [type_of(VIEWED), type_of(NATURAL)])
         assert case.results == (type_of(NATURAL),)
-        found = primitives[op].evaluation.kernel(np, case.attrs, case.operands, case.results)(x, y)
-        same(found, [a + b for a, b in zip(kernel(VIEWED, NATURAL, convert)(x), y, strict=True)])
+        total = primitives[op].evaluation.kernel(np, case.attrs, case.operands, case.results)(x, y)
+        same(total, [a + b for a, b in zip(kernel(VIEWED, NATURAL, convert)(x), y, strict=True)])
 
 
 def sum_document():
@@ -193,8 +193,8 @@ def test_derivatives_and_batches_of_sums_in_both_forms(us, v, ct):
     document, u = sum_document(), parse_key("u")
     y = [run(document, u=x, v=v)[Y] for x in us]
     graph, _ = vectorized(document.head, {u}, 2, vocabulary(document.cases))
-    found = run(Document((graph,), graph.cases), u=stack(*us), v=v)[Y]
-    same(found, stack(*y))
+    total = run(Document((graph,), graph.cases), u=stack(*us), v=v)[Y]
+    same(total, stack(*y))
     linear = linearize(document, [u, parse_key("v")])
     tangents = {"u@1": us[0], "v@1": v}
     same(run(linear, **tangents)[Y.tangent(1)], y[0])
@@ -213,8 +213,8 @@ def test_derivatives_by_properties_are_those_by_fields_converted():
         assert str(linear.head.inputs[0].type) == (chosen or NATURAL)
     x = (np.array([21.0, 53.0]), np.float64(2), np.complex128(3j))
     on = {"p": (np.array([0.0, 0.0]), np.bool_(True), np.int64(0), np.complex128(0))}
-    found = run(linear, **on, **{"p@1": x})[Y.tangent(1)]
-    same(found, [[1, 10], 7_200_000, 3])
+    tangent = run(linear, **on, **{"p@1": x})[Y.tangent(1)]
+    same(tangent, [[1, 10], 7_200_000, 3])
     ct = (np.array([1.0, 2.0]), np.float64(3), np.complex128(4))
     same(run(transpose(linear), **on, **{"y@-1": ct})[P.cotangent(1)], kernel(NATURAL, VIEWED, converted_cotangent)(ct))
 
@@ -247,9 +247,9 @@ def test_differences_and_moves_by_properties_are_those_by_fields(x, y):
     }
     document = read({"tidu": 1, "types": {"Pair": PAIR}, "graphs": [head]})
     d, e, back = (parse_key(k) for k in ("d", "e", "back"))
-    found = run(document, x=x, y=y)
-    same(found[e], kernel(NATURAL, VIEWED)(found[d]))
-    same(found[back], x)
+    results = run(document, x=x, y=y)
+    same(results[e], kernel(NATURAL, VIEWED)(results[d]))
+    same(results[back], x)
     graph, _ = vectorized(document.head, {parse_key("x")}, 2, vocabulary(document.cases))
     many = run(Document((graph,), graph.cases), x=stack(x, y), y=y)
     for k, item in enumerate((x, y)):
@@ -257,9 +257,9 @@ def test_differences_and_moves_by_properties_are_those_by_fields(x, y):
             same([part[k] for part in many[key]], one)
     # Along a tangent of x by fields, d moves by it, e by its properties, and back along with x.
     linear = linearize(document, [parse_key("x")])
-    moved = run(linear, x=x, y=y, **{"x@1": found[d]})
-    same(moved[e.tangent(1)], found[e])
-    same(moved[back.tangent(1)], found[d])
+    moved = run(linear, x=x, y=y, **{"x@1": results[d]})
+    same(moved[e.tangent(1)], results[e])
+    same(moved[back.tangent(1)], results[d])
 
 
 def test_a_record_in_a_record_chooses_for_itself():
@@ -267,8 +267,8 @@ def test_a_record_in_a_record_chooses_for_itself():
     viewed = type_of(f"Trip{{p: {VIEWED}}}", document)
     linear = linearize(document, [P], tangent_types={P: viewed})
     x = (np.array([21.0, 53.0]), np.float64(2), np.complex128(3j))
-    found = run(linear, **{"p@1": (x,)})[Y.tangent(1)]
-    same(found[0], [[1, 10], 7_200_000, 3])
+    tangent = run(linear, **{"p@1": (x,)})[Y.tangent(1)]
+    same(tangent[0], [[1, 10], 7_200_000, 3])
 
 
 @pytest.mark.parametrize("kind", ["jvp", "backward"])
@@ -303,10 +303,10 @@ def test_moves_in_batches(batched):
     u = [(np.array([3.0, k]), np.float64(k), np.complex128(1j)) for k in (1, 2)]
     graph, _ = vectorized(document.head, {parse_key(k) for k in batched}, 2, vocabulary(document.cases))
     given = {k: stack(*many) if k in batched else many[0] for k, many in (("x", x), ("u", u))}
-    found = run(Document((graph,), graph.cases), **given)[Y]
+    moved = run(Document((graph,), graph.cases), **given)[Y]
     for k in range(2):
         one = run(document, x=x[k if "x" in batched else 0], u=u[k if "u" in batched else 0])[Y]
-        same([part[k] for part in found], one)
+        same([part[k] for part in moved], one)
 
 
 def test_a_document_brings_the_types_that_views_of_a_library_name():
@@ -427,8 +427,8 @@ def test_views_may_be_made_of_other_types_whatever_the_order():
 )
 def test_inputs_move_by_properties(move, ends):
     document = tidu_cli.load(Path(__file__).parents[2] / "samples" / "interval.json")
-    found = tidu_cli.evaluate(document, {"over": {"low": 1.0, "high": 3.0}}, moves={"over": move})
-    assert found["area"] == (ends[1] ** 3 - ends[0] ** 3) / 3
+    results = tidu_cli.evaluate(document, {"over": {"low": 1.0, "high": 3.0}}, moves={"over": move})
+    assert results["area"] == (ends[1] ** 3 - ends[0] ** 3) / 3
 
 
 @pytest.mark.parametrize(

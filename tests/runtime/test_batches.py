@@ -89,18 +89,18 @@ def test_of_large_graphs(make: Callable[[int], Document]) -> None:
 
 def test_outputs_that_do_not_depend_on_the_batch_are_repeated() -> None:
     document = tidu.trace(lambda x, y: {"a": x + 1, "b": y * 2, "c": x * 0 + y}, x="f64[]", y="f64[2]")
-    found = tidu.evaluate(document, x=[1.0, 2.0, 3.0], y=[5.0, 6.0], batch={"x": 0})
-    assert found["a"].tolist() == [2, 3, 4]
-    assert found["b"].tolist() == [[10, 12]] * 3
-    assert found["c"].tolist() == [[5, 6]] * 3
+    results = tidu.evaluate(document, x=[1.0, 2.0, 3.0], y=[5.0, 6.0], batch={"x": 0})
+    assert results["a"].tolist() == [2, 3, 4]
+    assert results["b"].tolist() == [[10, 12]] * 3
+    assert results["c"].tolist() == [[5, 6]] * 3
 
 
 def test_a_batch_that_no_output_depends_on_says_how_many_there_are() -> None:
     document = tidu.trace(lambda x, y: {"a": x + x, "b": y * y}, x="f64[2]", y="f64[]")
     gradient = tidu.vjp(document, ["x", "y"])
     x = np.zeros((3, 2))
-    found = tidu.evaluate(gradient, {"a@-1": [1.0, 2.0], "b@-1": 1.0}, x=x, y=5.0, batch={"x": 0})
-    assert found["x@-1"].tolist() == [[2, 4]] * 3 and found["y@-1"].tolist() == [10] * 3
+    results = tidu.evaluate(gradient, {"a@-1": [1.0, 2.0], "b@-1": 1.0}, x=x, y=5.0, batch={"x": 0})
+    assert results["x@-1"].tolist() == [[2, 4]] * 3 and results["y@-1"].tolist() == [10] * 3
     zero = tidu.derivative(tidu.materialize(document, "b"), "y", order=3)
     assert tidu.evaluate(zero, x=x, batch={"x": 0})["b@1@2@3"].tolist() == [0, 0, 0]
     chosen = tidu.materialize(document, "a")

@@ -34,10 +34,10 @@ def derived(doc: Document) -> Document:
 def test_the_peak_is_what_the_runtime_estimates_of_the_materialized_document(doc: Document) -> None:
     one = materialize(doc)  # of one role, so that the runtime merges no nodes either
     program = compile_graph(one.head)
-    found = evaluation(one)
-    assert found.peak == estimate_memory(program).peak
-    assert found.nodes == program.n_steps == one.head.n_nodes
-    assert found.flops == flops(one.head)
+    costs = evaluation(one)
+    assert costs.peak == estimate_memory(program).peak
+    assert costs.nodes == program.n_steps == one.head.n_nodes
+    assert costs.flops == flops(one.head)
 
 
 @LAWS
@@ -47,9 +47,9 @@ def test_depths_are_those_of_a_plain_recomputation(doc: Document) -> None:
     definitions, depth = Definitions(doc), dict[Place, int]()
     for g, graph in enumerate(doc.graphs):
         for value in range(graph.n_values):
-            found = definitions[g, value]
-            below = found.operands if isinstance(found, Application) else ()
-            depth[g, value] = isinstance(found, Application) + max((depth[place] for place in below), default=0)
+            definition = definitions[g, value]
+            below = definition.operands if isinstance(definition, Application) else ()
+            depth[g, value] = isinstance(definition, Application) + max((depth[place] for place in below), default=0)
     due = [max((depth[g, v] for v in range(len(graph.inputs), graph.n_values)), default=0) for g, graph in enumerate(doc.graphs)]
     assert list(evaluation(doc).depths) == due
 

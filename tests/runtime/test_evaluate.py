@@ -50,10 +50,10 @@ def test_all_missing_inputs_are_told_at_once():
 )  # fmt: skip
 def test_untyped_values_are_converted(type_, value):
     declared = parse_type(type_)
-    found = input_array("input x", declared, value)
-    assert found.shape == declared.shape
+    array = input_array("input x", declared, value)
+    assert array.shape == declared.shape
     plain = [float(v) if isinstance(v, str) else v for v in np.array(value, object).ravel().tolist()]
-    np.testing.assert_array_equal(found.ravel(), np.array(plain).astype(found.dtype))
+    np.testing.assert_array_equal(array.ravel(), np.array(plain).astype(array.dtype))
 
 
 @pytest.mark.parametrize(
@@ -168,9 +168,9 @@ def test_integers_are_taken_for_floats_just_where_no_digit_is_lost(integers, dty
     with np.errstate(over="ignore"):
         exact = [np.isfinite(part(float(n))) and int(float(part(float(n)))) == n for n in map(int, integers.ravel())]
     if all(exact):
-        found = input_array("input x", type_, value)
-        assert found.dtype == target and found.shape == integers.shape
-        assert [int(float(n.real)) for n in found.ravel()] == integers.ravel().tolist()
+        array = input_array("input x", type_, value)
+        assert array.dtype == target and array.shape == integers.shape
+        assert [int(float(n.real)) for n in array.ravel()] == integers.ravel().tolist()
     else:
         lost = integers.ravel().tolist()[exact.index(False)]
         message = f"input x: expected {type_}, got {given_type}, and {lost} would be rounded to {real_dtype(dtype)}"
@@ -198,10 +198,10 @@ def test_integers_about_what_f64_can_hold(n, off):
 )
 def test_narrower_floats_are_taken_for_wider_ones(given_type, wider):
     values = np.array([1 / 3, -0.0, np.inf, np.nan]).astype(numpy_dtype(np, given_type))
-    found = input_array("input x", parse_type(f"{wider}[4]"), values)
-    assert found.dtype == numpy_dtype(np, wider)
-    np.testing.assert_array_equal(found, values.astype(found.dtype))
-    assert np.signbit(found[1].real)
+    array = input_array("input x", parse_type(f"{wider}[4]"), values)
+    assert array.dtype == numpy_dtype(np, wider)
+    np.testing.assert_array_equal(array, values.astype(array.dtype))
+    assert np.signbit(array[1].real)
 
 
 def test_typed_values_pass():

@@ -133,8 +133,8 @@ def test_records_that_do_not_fit(text: str, value: object, message: str) -> None
     ],
 )
 def test_times(text: str, value: object, due: Any) -> None:
-    found = taken(text, value)
-    assert found.tolist() == due and found.dtype == (np.int64 if text.startswith("datetime") else np.float64)
+    array = taken(text, value)
+    assert array.tolist() == due and array.dtype == (np.int64 if text.startswith("datetime") else np.float64)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_what_is_plainly_as_declared_stays_as_it_is(text: str) -> None:
 
 
 def test_constants_of_records() -> None:
-    found = input_constant(Key("e"), EVENT, {"at": "2026-01-01T12:00", "on": False, "where": P})
-    assert found == (
+    constant = input_constant(Key("e"), EVENT, {"at": "2026-01-01T12:00", "on": False, "where": P})
+    assert constant == (
         Literal(TensorType("datetime[ms]"), np.int64(NOON).tobytes()),
         Literal(TensorType("bool"), b"\0"),
         (Literal(TensorType("f64"), np.float64(1).tobytes()), Literal(TensorType("f64", (3,)), np.array([1.0, 2, 3]).tobytes())),
@@ -250,12 +250,12 @@ def test_no_json_gives_anything_but_a_value_or_one_line(data: st.DataObject) -> 
     value = near(data.draw, due)
     try:
         read = read_values(json.dumps({"p": value}).encode(), "v", {Key("p"): due})
-        found = input_value("input p", due, read[Key("p")])
+        constant = input_value("input p", due, read[Key("p")])
     except TiduError as error:
         message = str(error)
     else:
         message = "input p"
-        assert fits(found, due)
+        assert fits(constant, due)
     assert message.startswith(("input p", "v: ")) and "\n" not in message
 
 
@@ -279,10 +279,10 @@ def test_results_are_read_back_as_inputs(format: str, data: st.DataObject) -> No
     due, key = data.draw(TYPES), parse_key("p@-1")
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     value = drawn(due, rng)
-    found = evaluate(passing(due), {key: value})
-    written = write_values(found, format, {key: due})
+    results = evaluate(passing(due), {key: value})
+    written = write_values(results, format, {key: due})
     again = evaluate(passing(due), read_values(written, "v", {key: due}))
-    assert bits(again[key]) == bits(found[key])
+    assert bits(again[key]) == bits(results[key])
     assert write_values(again, format, {key: due}) == written
 
 
@@ -301,9 +301,9 @@ def bits(value: Any) -> Any:
 
 def test_results_are_numpys_times() -> None:
     event = RecordType("", (("at", TensorType("datetime[s]", (2,))), ("took", TensorType("duration[h]"))))
-    (found,) = evaluate(passing(event), {parse_key("p@-1"): {"at": ["2026", "1970-01-01T00:01"], "took": 1.5}}).values()
-    assert found["at"].dtype == "M8[s]" and found["at"].astype(str).tolist() == ["2026-01-01T00:00:00", "1970-01-01T00:01:00"]
-    assert found["took"].dtype == np.float64 and found["took"].shape == () and found["took"] == 1.5
+    (record,) = evaluate(passing(event), {parse_key("p@-1"): {"at": ["2026", "1970-01-01T00:01"], "took": 1.5}}).values()
+    assert record["at"].dtype == "M8[s]" and record["at"].astype(str).tolist() == ["2026-01-01T00:00:00", "1970-01-01T00:01:00"]
+    assert record["took"].dtype == np.float64 and record["took"].shape == () and record["took"] == 1.5
 
 
 SEEDS = ("f64[]", "f32[2,3]", "c128[2]", "duration[h][2]", "(f64[], f64[2])")
@@ -321,11 +321,11 @@ def test_a_tangent_or_cotangent_of_null_is_zero(text, path):
     tree(np.testing.assert_array_equal, evaluate(graph, {Key("u", path): None, Key("v"): value})[Key("y")], value)
     twice = random_value(of_batch(type_(text), 2), np.random.default_rng(2))
     axes = {Key("u", path): 0, Key("v"): 0}
-    found, _ = evaluate_batch(graph, {Key("u", path): None, Key("v"): twice}, axes, vectorized)
-    tree(np.testing.assert_array_equal, found[Key("y")], twice)
+    results, _ = evaluate_batch(graph, {Key("u", path): None, Key("v"): twice}, axes, vectorized)
+    tree(np.testing.assert_array_equal, results[Key("y")], twice)
     document = bind_constants(Document((graph,), cases), {Key("u", path): input_constant(Key("u", path), type_(text), None)})
-    (found,) = evaluate(materialize(document).head, {Key("v"): value}).values()
-    tree(np.testing.assert_array_equal, found, value)
+    (result,) = evaluate(materialize(document).head, {Key("v"): value}).values()
+    tree(np.testing.assert_array_equal, result, value)
 
 
 @pytest.mark.parametrize(("key", "text"), [(Key("u"), "f64[]"), (Key("u", (1,)), "i32[]"), (Key("u", (1,)), "bool[]")])

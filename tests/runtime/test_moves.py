@@ -47,17 +47,17 @@ def test_every_pair_of_types(primal: str, tangent: str) -> None:
     rng = np.random.default_rng(0)
     x = random_value(TensorType(primal, (3,)), rng)
     steps = np.array([0.0, 1.0, 2.0])
-    (found,) = tidu_cli.evaluate(same({"x": f"{primal}[3]"}), {"x": x}, moves={"x": typed(steps, tangent)}).values()
+    (moved,) = tidu_cli.evaluate(same({"x": f"{primal}[3]"}), {"x": x}, moves={"x": typed(steps, tangent)}).values()
     if primal in TIMES:
         unit, other = primal.split("[")[1][:-1], tangent.split("[")[1][:-1]
         steps = steps * float(ratio(other, unit))
     if primal in DATETIMES:
         steps = np.rint(steps).astype(np.int64)
-        x = x.view(found.dtype).view(np.int64)
-        found = found.view(np.int64)
+        x = x.view(moved.dtype).view(np.int64)
+        moved = moved.view(np.int64)
     due = (x.astype(np.result_type(x, steps)) + steps).astype(x.dtype)
-    assert found.dtype == due.dtype
-    np.testing.assert_allclose(found.astype(complex), due.astype(complex), rtol=1e-2 if primal == "bf16" else 1e-3)
+    assert moved.dtype == due.dtype
+    np.testing.assert_allclose(moved.astype(complex), due.astype(complex), rtol=1e-2 if primal == "bf16" else 1e-3)
 
 
 def loss(p: Value, t: Value) -> dict[str, Value]:
@@ -70,8 +70,8 @@ AT = {"p": {"x": 3, "n": 5, "on": True}, "t": "2026-01-01"}
 
 
 def evaluated(moves: dict[str, Any]) -> dict[str, Any]:
-    found = tidu_cli.evaluate(RECORD, AT, moves=moves)
-    return {"t": str(found["t.out"]), **{name: x.item() for name, x in found["p.out"].items()}, "y": found["y"].item()}
+    results = tidu_cli.evaluate(RECORD, AT, moves=moves)
+    return {"t": str(results["t.out"]), **{name: x.item() for name, x in results["p.out"].items()}, "y": results["y"].item()}
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_moving_along_the_difference_is_the_way_there(seed: int) -> None:
     assert isinstance(record, RecordType)
     e, o = (outside(record, random_value(record, rng)) for _ in range(2))
     along = tidu_cli.evaluate(difference, e=e, o=o)["y"]
-    (found,) = tidu_cli.evaluate(same(types), e=e, moves={"e": along}).values()
-    assert found["at"].tolist() == o["at"].view("M8[s]").tolist() and found["n"] == o["n"]
-    for ours, theirs in zip(found["p"], o["p"], strict=True):
+    (moved,) = tidu_cli.evaluate(same(types), e=e, moves={"e": along}).values()
+    assert moved["at"].tolist() == o["at"].view("M8[s]").tolist() and moved["n"] == o["n"]
+    for ours, theirs in zip(moved["p"], o["p"], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 

@@ -83,14 +83,14 @@ def arrays(value: Any) -> Iterator[np.ndarray]:
 def test_the_bits_are_those_of_the_plain_interpreter_and_nothing_is_shared(doc: Document, seed: int) -> None:
     at = interpret.random_inputs(doc, seed)
     before = [np.copy(x) for value in at.values() for x in arrays(value)]
-    found = compile_graph(doc.head).run(at)
+    values = compile_graph(doc.head).run(at)
     due = interpret.evaluate(doc, at)
     given_arrays = [x for value in at.values() for x in arrays(value)]
-    for value, expected in zip(found, due.values(), strict=True):
+    for value, expected in zip(values, due.values(), strict=True):
         ours, theirs = list(arrays(value)), list(arrays(expected))
         assert [x.tobytes() for x in ours] == [np.asarray(x).tobytes() for x in theirs]
     assert [x.tobytes() for x in given_arrays] == [x.tobytes() for x in before]
-    results = [x for value in found for x in arrays(value)]
+    results = [x for value in values for x in arrays(value)]
     everything = results + given_arrays
     assert not any(np.shares_memory(x, y) for k, x in enumerate(results) for y in everything[k + 1 :])
     assert all(x.flags.writeable for x in results)
@@ -100,8 +100,8 @@ def test_the_bits_are_those_of_the_plain_interpreter_and_nothing_is_shared(doc: 
 @given(graphs())
 def test_the_peak_is_what_the_runtime_estimates(doc: Document) -> None:
     one = materialize(doc)
-    found = evaluation(one)
-    assert found.peak == estimate_memory(compile_graph(one.head)).peak
+    costs = evaluation(one)
+    assert costs.peak == estimate_memory(compile_graph(one.head)).peak
 
 
 def test_records_and_their_fields_take_no_memory_of_their_own() -> None:
@@ -169,17 +169,17 @@ def test_the_largest_values_are_named_by_field() -> None:
 
 def test_zero_fields_of_results_are_arrays_of_zeros() -> None:
     doc = function("f", {"x": "f64[2]"}, lambda x: {"r": record(x, type="{a: f64[2], b: (f64[], f64[3])}", fields=("a",))})
-    (found,) = evaluate(doc.head, {key("x"): np.array([1.0, 2.0])}).values()
-    assert found["a"].tolist() == [1, 2] and found["b"][0] == 0 and found["b"][1].tolist() == [0, 0, 0]
-    assert found["b"][0].shape == () and found["b"][0].dtype == np.float64
+    (value,) = evaluate(doc.head, {key("x"): np.array([1.0, 2.0])}).values()
+    assert value["a"].tolist() == [1, 2] and value["b"][0] == 0 and value["b"][1].tolist() == [0, 0, 0]
+    assert value["b"][0].shape == () and value["b"][0].dtype == np.float64
 
 
 def test_a_structurally_zero_record() -> None:
     sketch = Sketch({"x": "f64[]"})
     type_: Type = function("g", {"p": "{a: f64[2], b: duration[h][]}"}, lambda p: p).head.inputs[0].type
     doc = document(sketch.builder.build("f", [sketch.output("z", None, type_)]))
-    (found,) = evaluate(doc.head, {}).values()
-    assert found["a"].tolist() == [0, 0] and found["b"] == 0
+    (value,) = evaluate(doc.head, {}).values()
+    assert value["a"].tolist() == [0, 0] and value["b"] == 0
 
 
 def test_no_array_is_reused_that_a_record_holds() -> None:
@@ -195,9 +195,9 @@ def test_no_array_is_reused_that_a_record_holds() -> None:
 
     x = np.arange(4.0)
     for case in (body, through_a_field):
-        found = evaluate(function("f", {"x": ARRAY}, case).head, {key("x"): x})
-        assert found[key("r")]["a"].tolist() == (x * x).tolist()
-        assert found[key("s")].tolist() == (x * x + x).tolist()
+        records = evaluate(function("f", {"x": ARRAY}, case).head, {key("x"): x})
+        assert records[key("r")]["a"].tolist() == (x * x).tolist()
+        assert records[key("s")].tolist() == (x * x + x).tolist()
 
 
 @pytest.mark.campaign

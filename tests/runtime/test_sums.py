@@ -25,8 +25,8 @@ def bound(addends):
 
 @given(st.lists(doubles, max_size=300))
 def test_the_error_of_a_sum(addends):
-    found = float(summed(np.array(addends)))
-    assert abs(math.fsum([found, *(-x for x in addends)])) <= bound(addends)
+    total = float(summed(np.array(addends)))
+    assert abs(math.fsum([total, *(-x for x in addends)])) <= bound(addends)
 
 
 @given(st.lists(doubles, min_size=1, max_size=300), st.integers(1, 40), st.integers(2, 9))
@@ -36,8 +36,8 @@ def test_the_error_of_a_tree_of_partial_sums(addends, chunk, fan_in):
     for k in range(0, len(addends), chunk):
         partial.take(summed(np.array(addends[k : k + chunk])))
     depth = 4 + 2 * math.ceil(math.log2(len(addends) + 1))
-    found = float(partial.total())
-    assert abs(math.fsum([found, *(-x for x in addends)])) <= 2.0**-53 * depth * math.fsum(map(abs, addends)) + 2.0**-1074
+    total = float(partial.total())
+    assert abs(math.fsum([total, *(-x for x in addends)])) <= 2.0**-53 * depth * math.fsum(map(abs, addends)) + 2.0**-1074
 
 
 def test_one_after_the_other_would_be_worse():
@@ -61,16 +61,16 @@ def test_integers_wrap(addends, chunk):
 @given(st.integers(1, 40), st.sampled_from(["f2", "f4", "f8", "c8", "c16"]), st.integers(0, 99))
 def test_dtypes_and_shapes_stay(n, dtype, seed):
     x = np.random.default_rng(seed).normal(size=(n, 2, 3)).astype(dtype)
-    for found in (summed(x), added(list(x)), divided(x[0], n)):
-        assert (found.dtype, found.shape) == (x.dtype, (2, 3))
+    for result in (summed(x), added(list(x)), divided(x[0], n)):
+        assert (result.dtype, result.shape) == (x.dtype, (2, 3))
     np.testing.assert_allclose(summed(x), x.astype("c16").sum(0), atol=float(np.finfo(dtype).eps) * 8 * float(np.abs(x).sum()))
 
 
 def test_of_records_and_zeros():
     x = {"a": np.arange(6.0).reshape(3, 2), "b": (np.arange(3), None)}
-    found = summed(x)
-    assert found["a"].tolist() == [6, 9] and int(found["b"][0]) == 3 and found["b"][1] is None
-    twice = added([found, found])
+    total = summed(x)
+    assert total["a"].tolist() == [6, 9] and int(total["b"][0]) == 3 and total["b"][1] is None
+    twice = added([total, total])
     assert twice["a"].tolist() == [12, 18] and int(twice["b"][0]) == 6 and twice["b"][1] is None
 
 

@@ -55,8 +55,8 @@ def test_typed_values_round_trip_bit_for_bit(format, data):
     read = read_values(written, "v")
     assert list(read) == keys
     for key, value in values.items():
-        found = input_array("input x", type_of(value), read[key])
-        assert (found.dtype, found.shape, found.tobytes()) == (value.dtype, value.shape, value.tobytes())
+        array = input_array("input x", type_of(value), read[key])
+        assert (array.dtype, array.shape, array.tobytes()) == (value.dtype, value.shape, value.tobytes())
 
 
 @pytest.mark.parametrize("dtype", ORDER)
@@ -66,9 +66,9 @@ def test_json_round_trips_exactly(dtype, shape):
     if value.dtype.kind in "fV" and value.size > 3:
         value.flat[0], value.flat[1], value.flat[2] = math.nan, math.inf, -math.inf
     text = write_values({Key("x"): value}, "json")
-    found = input_array("input x", type_of(value), read_values(text, "v")[Key("x")])
-    assert found.dtype == value.dtype
-    np.testing.assert_array_equal(found.astype(complex), value.astype(complex))
+    array = input_array("input x", type_of(value), read_values(text, "v")[Key("x")])
+    assert array.dtype == value.dtype
+    np.testing.assert_array_equal(array.astype(complex), value.astype(complex))
     assert text.count(b"\n") == 1 and text.endswith(b"}\n")
 
 
@@ -98,10 +98,10 @@ def test_reads_plain_and_typed_values():
     text = """{"x": 3, "y@-1": [1, 2.5], "z": {"re": 1, "im": "-Infinity"}, "w": [[{"re": 0, "im": 2}, 1]],
                "t": {"type": "f64[2]", "data": [1, "NaN"]}, "u": {"type": "u8[2]", "base64": "AQI="}}"""
     for data in (text.encode(), b"\xef\xbb\xbf" + text.encode(), msgpack.packb(json.loads(text))):
-        found = read_values(data, "v")
-        assert found[Key("x")] == 3 and found[parse_key("y@-1")] == [1, 2.5]
-        assert found[Key("z")] == complex(1, -math.inf) and found[Key("w")] == [[2j, 1]]
-        assert str(found[Key("t")].type) == "f64[2]" and found[Key("u")].data == b"\x01\x02"
+        values = read_values(data, "v")
+        assert values[Key("x")] == 3 and values[parse_key("y@-1")] == [1, 2.5]
+        assert values[Key("z")] == complex(1, -math.inf) and values[Key("w")] == [[2j, 1]]
+        assert str(values[Key("t")].type) == "f64[2]" and values[Key("u")].data == b"\x01\x02"
 
 
 def npz(*members):
@@ -207,8 +207,8 @@ def test_a_member_that_ends_before_its_array_is_not_read_beyond_it(tmp_path):
 def test_keys_steer_no_terminal_and_make_no_lines_in_csv():
     values = {Key(f"a{chr(c)}b"): np.float64(1) for c in (*range(1, 32), 127, 0x85, 0x9B, 0x2028, 0x202E)}
     values |= {Key("A\x1b"): np.eye(2)}
-    found = write_values(values, "csv", {}).decode()
-    assert found.count("\n") == 3 and all(c.isprintable() for line in found.splitlines() for c in line)
+    text = write_values(values, "csv", {}).decode()
+    assert text.count("\n") == 3 and all(c.isprintable() for line in text.splitlines() for c in line)
 
 
 def test_a_header_that_python_2_wrote_is_read():
@@ -223,8 +223,8 @@ def test_a_damaged_archive_is_refused():
     whole, refused = out.getvalue(), 0
     for at in range(30, 60):
         try:
-            found = read_values(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :], "v")
-            np.testing.assert_array_equal(found[Key("x")], np.arange(90.0))  # the byte was of no account
+            values = read_values(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :], "v")
+            np.testing.assert_array_equal(values[Key("x")], np.arange(90.0))  # the byte was of no account
         except DocumentError as error:
             refused += str(error).startswith("v: malformed npz: member 'x.npy': ")
     assert refused > 20

@@ -35,11 +35,11 @@ def follow(sample, folder):
 
 def arrays(path):
     """The arrays of an npz file."""
-    with np.load(path) as found:
-        return dict(found)
+    with np.load(path) as archive:
+        return dict(archive)
 
 
-def norm_error(found, expected):
-    """|found - expected| relative to |expected|."""
-    assert np.shape(found) == np.shape(expected)
-    return np.linalg.norm(found - expected) / np.linalg.norm(expected)
+def norm_error(value, expected):
+    """|value - expected| relative to |expected|."""
+    assert np.shape(value) == np.shape(expected)
+    return np.linalg.norm(value - expected) / np.linalg.norm(expected)

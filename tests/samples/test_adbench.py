@@ -26,11 +26,11 @@ GRADIENTS = {
 }
 
 
-def assert_equal(found, expected):
+def assert_equal(values, expected):
     """To 1e-9 of the norm, and each element to 1e-9 of itself or 1e-14 of the greatest: what is left of sums whose terms cancel."""
-    assert np.all(np.isfinite(found))
-    assert norm_error(found, expected) <= 1e-9
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-14 * np.max(np.abs(expected)))
+    assert np.all(np.isfinite(values))
+    assert norm_error(values, expected) <= 1e-9
+    np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-14 * np.max(np.abs(expected)))
 
 
 def derived(source, command, wrt, data, folder):
@@ -43,30 +43,30 @@ def derived(source, command, wrt, data, folder):
 @pytest.mark.parametrize("data", GRADIENTS)
 def test_objective_and_gradient(data, tmp_path):
     source, wrt = GRADIENTS[data]
-    found, expected = derived(source, "grad --value", wrt, data, tmp_path), arrays(FOLDER / "data" / f"{data}.npz")
-    assert list(found) == ["y", *(f"{key}@-1" for key in wrt)]
+    results, expected = derived(source, "grad --value", wrt, data, tmp_path), arrays(FOLDER / "data" / f"{data}.npz")
+    assert list(results) == ["y", *(f"{key}@-1" for key in wrt)]
     assert {f"expect.grad.{key}" for key in wrt} == {key for key in expected if key.startswith("expect.grad.")}
-    assert_equal(found["y"], expected["expect.objective"])
+    assert_equal(results["y"], expected["expect.objective"])
     for key in wrt:
-        assert_equal(found[f"{key}@-1"], expected[f"expect.grad.{key}"])
+        assert_equal(results[f"{key}@-1"], expected[f"expect.grad.{key}"])
 
 
 def test_gradient_of_the_cost_of_bundle_adjustment(tmp_path):
     wrt, expected = ("cam", "point", "weight"), arrays(FOLDER / "data" / "ba_test.npz")
-    found = derived(BA.replace("reprojection_error", "cost"), "grad --value", wrt, "ba_test", tmp_path)
+    results = derived(BA.replace("reprojection_error", "cost"), "grad --value", wrt, "ba_test", tmp_path)
     error = expected["expect.reproj"]
-    assert_equal(found["y"], error @ error / 2)
+    assert_equal(results["y"], error @ error / 2)
     for key in wrt:
-        assert_equal(found[f"{key}@-1"], error @ expected[f"expect.jac.{key}"])
+        assert_equal(results[f"{key}@-1"], error @ expected[f"expect.jac.{key}"])
 
 
 @pytest.mark.parametrize("mode", ["--forward", "--reverse"])
 def test_jacobian_of_bundle_adjustment(mode, tmp_path):
     wrt, expected = ("cam", "point", "weight"), arrays(FOLDER / "data" / "ba_test.npz")
-    found = derived(BA, f"jacobian {mode}", wrt, "ba_test", tmp_path)
-    assert set(found) == {f"y/{key}" for key in wrt}
+    blocks = derived(BA, f"jacobian {mode}", wrt, "ba_test", tmp_path)
+    assert set(blocks) == {f"y/{key}" for key in wrt}
     for key in wrt:
-        assert_equal(found[f"y/{key}"], expected[f"expect.jac.{key}"])
+        assert_equal(blocks[f"y/{key}"], expected[f"expect.jac.{key}"])
 
 
 def test_value_of_bundle_adjustment(tmp_path):
@@ -93,12 +93,12 @@ def test_whole_sequence_of_the_lstm(tmp_path):
     tidu(f"tidu build {LSTM.replace('lstm.py:objective', 'whole.py:whole')} -o whole.msgpack", tmp_path)
     data = "samples/adbench/data/lstm_l2_c1024.npz"
     tidu(f"tidu grad whole.msgpack --wrt main --wrt extra --inputs {data} -o out.npz", tmp_path)
-    found, given = arrays(tmp_path / "out.npz"), arrays(FOLDER / "data" / "lstm_l2_c1024.npz")
+    results, given = arrays(tmp_path / "out.npz"), arrays(FOLDER / "data" / "lstm_l2_c1024.npz")
     objective = runpy.run_path(str(FOLDER / "lstm.py"))["objective"]
     random = np.random.default_rng(0)
     main, extra = random.normal(size=(4, 56)), random.normal(size=(3, 14))
     stepped = objective(given["main"] + 1e-30j * main, given["extra"] + 1e-30j * extra, given["state"], given["sequence"], 1024)
-    slope = np.sum(found["main@-1"] * main) + np.sum(found["extra@-1"] * extra)
+    slope = np.sum(results["main@-1"] * main) + np.sum(results["extra@-1"] * extra)
     assert slope == pytest.approx(stepped.imag / 1e-30, rel=1e-10)
 
 

@@ -76,11 +76,11 @@ def test_the_gradient_is_right_and_not_zero(tmp_path):
 @pytest.mark.check
 def test_pipeline_prints_tables():
     command = [sys.executable, BENCHMARKS / "pipeline.py", "--sizes", "100,200", "--shapes", "chain", "--repeat", "1"]
-    found = subprocess.run([*command, "--markdown"], check=True, capture_output=True, text=True, timeout=LIMIT)
-    rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
+    process = subprocess.run([*command, "--markdown"], check=True, capture_output=True, text=True, timeout=LIMIT)
+    rows = [line.split("|")[1].strip() for line in process.stdout.splitlines() if line.startswith("|")]
     stages = ["load, JSON", "load, msgpack", "resolve", "linearize", "transpose", "materialize"]
     assert rows[2:12] == [*stages, "write, msgpack", "write, JSON", "compile", "eval"]
-    linearized = next(line for line in found.stdout.splitlines() if line.startswith("| linearize"))
+    linearized = next(line for line in process.stdout.splitlines() if line.startswith("| linearize"))
     micros, peak = (float(cell) for cell in linearized.split("|")[2:4])
     assert 0 < micros < 1000
     assert 10 < peak < 1000, "the peak of a small graph is that of the interpreter, in MB"
@@ -89,26 +89,26 @@ def test_pipeline_prints_tables():
 @pytest.mark.campaign
 def test_startup_prints_a_table():
     command = [sys.executable, BENCHMARKS / "startup.py", "--rounds", "1", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
-    rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
+    process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
+    rows = [line.split("|")[1].strip() for line in process.stdout.splitlines() if line.startswith("|")]
     assert "import click" in rows and "tidu --version" in rows and "tidu eval f.json --set x=3" in rows
 
 
 @pytest.mark.check
 def test_files_prints_tables():
     command = [sys.executable, BENCHMARKS / "files.py", "--nodes", "100", "--repeat", "1", "--shapes", "chain", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
-    rows = [line.split("|")[1].strip() for line in found.stdout.splitlines() if line.startswith("|")]
+    process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
+    rows = [line.split("|")[1].strip() for line in process.stdout.splitlines() if line.startswith("|")]
     assert rows[2:7] == ["primal", "resolved", "linearized", "transposed", "gradient"]
     assert rows[9:] == [f"tidu {command}" for command in ("resolve", "linearize", "transpose", "materialize", "eval")]
-    assert "a pipe of six stages: " in found.stdout
+    assert "a pipe of six stages: " in process.stdout
 
 
 @pytest.mark.check
 def test_sparse_prints_a_row_for_each_form_and_size():
     command = [sys.executable, BENCHMARKS / "sparse.py", "--sizes", "50,100", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found.stdout.splitlines()[2:]]
+    process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in process.stdout.splitlines()[2:]]
     forms = [(places, form, n) for places in ("fixed", "computed") for form in ("dense", "sparse") for n in ("50", "100")]
     assert [tuple(row[:3]) for row in rows] == forms
     flops = {tuple(row[:3]): float(row[4]) for row in rows}

@@ -43,12 +43,12 @@ def test_the_gradient_is_the_closed_form(function, problem, tmp_path):
     tidu(
         f"tidu build samples/gaussian_process/gp.py:{function} {INPUTS} | tidu grad --wrt theta --value {GIVEN} -o g.npz", tmp_path
     )
-    found = arrays(tmp_path / "g.npz")
+    results = arrays(tmp_path / "g.npz")
     inverse = np.linalg.inv(covariance)
     alpha = inverse @ y
     expected = [np.sum((np.outer(alpha, alpha) - inverse) * d) / 2 for d in derivatives]
-    assert found["out"] == pytest.approx(multivariate_normal(cov=covariance).logpdf(y), rel=1e-12)
-    assert norm_error(found["theta@-1"], expected) <= 1e-12
+    assert results["out"] == pytest.approx(multivariate_normal(cov=covariance).logpdf(y), rel=1e-12)
+    assert norm_error(results["theta@-1"], expected) <= 1e-12
 
 
 def test_gradients_by_the_observations_are_in_closed_form_too(problem, tmp_path):
@@ -59,10 +59,10 @@ def test_gradients_by_the_observations_are_in_closed_form_too(problem, tmp_path)
 
 @pytest.mark.check
 def test_forward_and_reverse_hessians_agree_by_both_factorizations(tmp_path):
-    found = []
+    hessians = []
     for function in ("log_likelihood", "by_determinant"):
         command = f"tidu build samples/gaussian_process/gp.py:{function} {INPUTS} | tidu hessian --wrt theta {GIVEN} -o h.npz"
         tidu(command, tmp_path)
-        found.append(arrays(tmp_path / "h.npz")["out/theta/theta"])
-    assert norm_error(found[0], found[1]) <= 1e-11
-    assert norm_error(found[0], found[0].T) <= 1e-12
+        hessians.append(arrays(tmp_path / "h.npz")["out/theta/theta"])
+    assert norm_error(hessians[0], hessians[1]) <= 1e-11
+    assert norm_error(hessians[0], hessians[0].T) <= 1e-12

@@ -40,8 +40,8 @@ def values(document, /, **inputs):
 
 @pytest.mark.parametrize("path", GRAPHS, ids=lambda p: p.stem)
 def test_layout(path):
-    document, found = parse_document(path.read_bytes(), path.name)
-    assert found == "json"
+    document, source_format = parse_document(path.read_bytes(), path.name)
+    assert source_format == "json"
     assert format_document(document, "json") == path.read_bytes()
 
 
@@ -76,8 +76,8 @@ def test_values():
 @pytest.mark.parametrize(("n", "expected"), [(1, 32.0), (2, 48.0), (3, 48.0), (4, 24.0)])
 def test_quartic(n, expected):
     tangents = {f"x@{k + 1}": 1 for k in range(n)}
-    (found,) = values(derive(load("quartic.json"), *["x"] * n), x=2, **tangents).values()
-    assert found == expected
+    (derivative,) = values(derive(load("quartic.json"), *["x"] * n), x=2, **tangents).values()
+    assert derivative == expected
 
 
 N = np.array([[1, 2, -1], [0.5, -1, 1]])
@@ -116,18 +116,18 @@ def test_vector_third_derivative(steps):
 
 def test_two_outputs():
     graph = derive(load("two_outputs.json"), "r theta", "T")
-    found = values(graph, r=2, theta=0.5, **{"x@-1": 3, "y@-1": -1})
+    cotangents = values(graph, r=2, theta=0.5, **{"x@-1": 3, "y@-1": -1})
     c, s = np.cos(0.5), np.sin(0.5)
-    np.testing.assert_allclose(found["r@-1"], 3 * c - s, rtol=1e-15)
-    np.testing.assert_allclose(found["theta@-1"], -3 * 2 * s - 2 * c, rtol=1e-15)
+    np.testing.assert_allclose(cotangents["r@-1"], 3 * c - s, rtol=1e-15)
+    np.testing.assert_allclose(cotangents["theta@-1"], -3 * 2 * s - 2 * c, rtol=1e-15)
 
 
 def test_affine_gradients():
     w, x, ct = np.arange(6.0).reshape(2, 3), np.array([1.0, -2, 3]), np.array([5.0, 7])
-    found = values(derive(load("affine.json"), "W x b", "T"), W=w, x=x, b=ct, **{"y@-1": ct})
-    np.testing.assert_array_equal(found["W@-1"], np.outer(ct, x))
-    np.testing.assert_array_equal(found["x@-1"], w.T @ ct)
-    np.testing.assert_array_equal(found["b@-1"], ct)
+    cotangents = values(derive(load("affine.json"), "W x b", "T"), W=w, x=x, b=ct, **{"y@-1": ct})
+    np.testing.assert_array_equal(cotangents["W@-1"], np.outer(ct, x))
+    np.testing.assert_array_equal(cotangents["x@-1"], w.T @ ct)
+    np.testing.assert_array_equal(cotangents["b@-1"], ct)
 
 
 @pytest.mark.parametrize("x", [[0.1, -0.4, 0.3, 0.2], [2.0, 2.0, 2.0, 2.0], [0.0, 800.0, 1.0, -800.0]], ids=str)
@@ -149,45 +149,45 @@ def test_mlp_gradients():
     error = 2 * (w2 @ h + b2 - target)
     back = (w2.T @ error) * (1 - h**2)
     graph = derive(load("mlp.json"), "W1 b1 W2 b2", "T")
-    found = values(graph, x=x, W1=w1, b1=b1, W2=w2, b2=b2, target=target, **{"loss@-1": 1})
+    cotangents = values(graph, x=x, W1=w1, b1=b1, W2=w2, b2=b2, target=target, **{"loss@-1": 1})
     expected = {"W1@-1": np.outer(back, x), "b1@-1": back, "W2@-1": np.outer(error, h), "b2@-1": error}
-    assert list(found) == list(expected)
+    assert list(cotangents) == list(expected)
     for key, value in expected.items():
-        np.testing.assert_allclose(found[key], value, rtol=1e-13, err_msg=key)
+        np.testing.assert_allclose(cotangents[key], value, rtol=1e-13, err_msg=key)
 
 
 def test_kinks_follow_the_conventions():
-    found = values(derive(load("kinks.json"), "x"), x=[-2, -1, 0, 1, 2], **{"x@1": np.ones(5)})
-    np.testing.assert_array_equal(found["relu@1"], [0, 0, 0.5, 1, 1])
-    np.testing.assert_array_equal(found["magnitude@1"], [-1, -1, 0, 1, 1])
-    np.testing.assert_array_equal(found["clipped@1"], [0, 0.5, 1, 0.5, 0])
+    tangents = values(derive(load("kinks.json"), "x"), x=[-2, -1, 0, 1, 2], **{"x@1": np.ones(5)})
+    np.testing.assert_array_equal(tangents["relu@1"], [0, 0, 0.5, 1, 1])
+    np.testing.assert_array_equal(tangents["magnitude@1"], [-1, -1, 0, 1, 1])
+    np.testing.assert_array_equal(tangents["clipped@1"], [0, 0.5, 1, 0.5, 0])
 
 
 def test_complex():
     z, w, t = 1.5 - 0.5j, -2 + 1j, 0.25 + 2j
     forward = derive(load("complex.json"), "z w")
-    found = values(forward, z=z, w=w, **{"z@1": t, "w@1": 1j * t})
-    np.testing.assert_allclose(found["abs2@1"], 2 * (z.conjugate() * t).real, rtol=1e-15)
-    np.testing.assert_allclose(found["square@1"], 2 * z * t, rtol=1e-15)
-    np.testing.assert_allclose(found["product@1"], t * w.conjugate() + z * (1j * t).conjugate(), rtol=1e-15)
+    tangents = values(forward, z=z, w=w, **{"z@1": t, "w@1": 1j * t})
+    np.testing.assert_allclose(tangents["abs2@1"], 2 * (z.conjugate() * t).real, rtol=1e-15)
+    np.testing.assert_allclose(tangents["square@1"], 2 * z * t, rtol=1e-15)
+    np.testing.assert_allclose(tangents["product@1"], t * w.conjugate() + z * (1j * t).conjugate(), rtol=1e-15)
 
     # ct_z = ct_y conj(∂f/∂z) + conj(ct_y) ∂f/∂z̄: a real loss of cotangent 1 gives 2 ∂L/∂z̄ = 2z.
     a, b, c = 1.0 + 0j, 2 - 1j, 0.5j
     reverse = derive(load("complex.json"), "z w", "T")
-    found = values(reverse, z=z, w=w, **{"abs2@-1": a.real, "square@-1": b, "product@-1": c})
-    np.testing.assert_allclose(found["z@-1"], 2 * z + b * (2 * z).conjugate() + c * w, rtol=1e-15)
-    np.testing.assert_allclose(found["w@-1"], c.conjugate() * z, rtol=1e-15)
+    cotangents = values(reverse, z=z, w=w, **{"abs2@-1": a.real, "square@-1": b, "product@-1": c})
+    np.testing.assert_allclose(cotangents["z@-1"], 2 * z + b * (2 * z).conjugate() + c * w, rtol=1e-15)
+    np.testing.assert_allclose(cotangents["w@-1"], c.conjugate() * z, rtol=1e-15)
 
 
 def test_constants():
-    found = values(load("constants.json"), x=2)
-    assert found["y"] == 5
-    np.testing.assert_array_equal(found["not_finite"], [np.nan, np.inf, -np.inf, 0])
-    assert np.signbit(found["not_finite"][3])
-    np.testing.assert_array_equal(found["complex"], [1 + 2j, -1j])
-    np.testing.assert_array_equal(found["half"].astype(float), [1, -0.5])
-    np.testing.assert_array_equal(found["integers"], [[1, 2], [3, 4]])
-    np.testing.assert_array_equal(found["flags"], [True, False])
+    constants = values(load("constants.json"), x=2)
+    assert constants["y"] == 5
+    np.testing.assert_array_equal(constants["not_finite"], [np.nan, np.inf, -np.inf, 0])
+    assert np.signbit(constants["not_finite"][3])
+    np.testing.assert_array_equal(constants["complex"], [1 + 2j, -1j])
+    np.testing.assert_array_equal(constants["half"].astype(float), [1, -0.5])
+    np.testing.assert_array_equal(constants["integers"], [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(constants["flags"], [True, False])
     derivative = values(derive(load("constants.json"), "x"), **{"x@1": 1})
     assert derivative.pop("y@1") == 2.5
     assert all(not np.any(v) for v in derivative.values()), "a constant's derivative is zero"
@@ -198,8 +198,8 @@ def test_composition():
     x = 0.75
     assert values(materialize(whole), x=x)["y"] == np.sin(x * x)
     np.testing.assert_allclose(values(derive(whole, "x"), x=x, **{"x@1": 1})["y@1"], 2 * x * np.cos(x * x), rtol=1e-15)
-    found = values(derive(whole, "x", "T", "x"), x=x, **{"y@-1": 1, "x@2": 1})["x@-1@2"]
-    np.testing.assert_allclose(found, 2 * np.cos(x * x) - 4 * x * x * np.sin(x * x), rtol=1e-14)
+    derivative = values(derive(whole, "x", "T", "x"), x=x, **{"y@-1": 1, "x@2": 1})["x@-1@2"]
+    np.testing.assert_allclose(derivative, 2 * np.cos(x * x) - 4 * x * x * np.sin(x * x), rtol=1e-14)
 
 
 def test_activations():
@@ -210,7 +210,7 @@ def test_activations():
     normal, density = erfc(-x / np.sqrt(2)) / 2, np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
     clipped = np.clip(x, -0.5, 0.5)
     library = load("activations.json")
-    found = values(library, x=x)
+    results = values(library, x=x)
     expected = {"softplus": np.logaddexp(0, x), "silu": x * logistic, "gelu": x * normal, "huber": clipped * (x - clipped / 2)}
     slopes = {
         "softplus": logistic,
@@ -220,7 +220,7 @@ def test_activations():
     }
     forward = values(derive(library, "x"), x=x, **{"x@1": np.ones(5)})
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-14, atol=1e-15, err_msg=name)
+        np.testing.assert_allclose(results[name], value, rtol=1e-14, atol=1e-15, err_msg=name)
         np.testing.assert_allclose(forward[f"{name}@1"], slopes[name], rtol=1e-14, atol=1e-15, err_msg=name)
     weights = {f"{name}@-1": np.full(5, 2.0**k) for k, name in enumerate(expected)}
     backward = values(derive(library, "x", "T"), x=x, **weights)["x@-1"]

@@ -47,9 +47,9 @@ def data():
 def evaluated(graph, tmp_path, **inputs):
     np.savez(tmp_path / "point.npz", **inputs)
     command = [forking.client(), "eval", graph, "--inputs", FOLDER / "data.npz", "--inputs", tmp_path / "point.npz"]
-    found = subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
-    assert found.stderr == b""
-    ((_, value),) = json.loads(found.stdout).items()
+    process = subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
+    assert process.stderr == b""
+    ((_, value),) = json.loads(process.stdout).items()
     return np.array(value)
 
 
@@ -65,8 +65,8 @@ def gradient(data, w):
     return data["X"].T @ (probability(data, w) - (1 + data["t"]) / 2) + data["penalty"] * w
 
 
-def close(found, expected):
-    return np.max(np.abs(found - expected)) <= 1e-10 * np.max(np.abs(expected))
+def close(values, expected):
+    return np.max(np.abs(values - expected)) <= 1e-10 * np.max(np.abs(expected))
 
 
 def test_data_is_what_the_script_makes(data):
@@ -103,8 +103,8 @@ def test_loss(data, tmp_path, scale):
 @pytest.mark.parametrize("scale", SCALES)
 def test_gradient(graphs, data, tmp_path, scale):
     w = weights(scale)
-    found = evaluated(graphs["gradient"], tmp_path, w=w, **{"loss@-1": 1.0})
-    assert close(found, gradient(data, w))
+    cotangent = evaluated(graphs["gradient"], tmp_path, w=w, **{"loss@-1": 1.0})
+    assert close(cotangent, gradient(data, w))
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -112,8 +112,8 @@ def test_hessian_vector(graphs, data, tmp_path, scale):
     w, v = weights(scale), np.random.default_rng(8).normal(size=31)
     p = probability(data, w)
     expected = data["X"].T @ (p * (1 - p) * (data["X"] @ v)) + data["penalty"] * v
-    found = evaluated(graphs["hessian_vector"], tmp_path, w=w, **{"loss@-1": 1.0, "w@2": v})
-    assert close(found, expected)
+    product = evaluated(graphs["hessian_vector"], tmp_path, w=w, **{"loss@-1": 1.0, "w@2": v})
+    assert close(product, expected)
 
 
 @pytest.mark.check
@@ -121,10 +121,10 @@ def test_optimum_is_that_of_scikit_learn(graphs, data):
     from sklearn.linear_model import LogisticRegression
 
     command = [sys.executable, FOLDER / "newton_cg.py", graphs["gradient"], graphs["hessian_vector"]]
-    found = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True, timeout=LIMIT)
-    w = np.array(json.loads(found.stdout)["w"])
+    process = subprocess.run(command, env=environment(), check=True, capture_output=True, text=True, timeout=LIMIT)
+    w = np.array(json.loads(process.stdout)["w"])
     assert np.linalg.norm(gradient(data, w)) <= 1e-8
-    assert len([line for line in found.stderr.splitlines() if line.startswith("iteration")]) <= 20, found.stderr
+    assert len([line for line in process.stderr.splitlines() if line.startswith("iteration")]) <= 20, process.stderr
 
     model = LogisticRegression(C=1.0, solver="newton-cholesky", tol=1e-12, max_iter=1000)
     model.fit(data["X"][:, 1:], data["t"])

@@ -32,10 +32,10 @@ def test_the_orbit_is_the_unrolled_one(monkeypatch):
     values = [tidu_cli.evaluate(d, state=start)["y"] for d in documents]
     assert norm_error(*values) <= 1e-12
     for reverse in (False, True):
-        found, expected = (
+        jacobian, expected = (
             tidu_cli.evaluate(tidu_cli.jacobian(d, "state", reverse=reverse), state=start)["y/state"] for d in documents
         )
-        assert norm_error(found, expected) <= 1e-12
+        assert norm_error(jacobian, expected) <= 1e-12
 
 
 def test_the_loop_is_as_long_for_any_number_of_steps(monkeypatch):
@@ -59,8 +59,8 @@ def test_the_adaptive_orbit_obeys_keplers_third_law(tmp_path):
 def test_the_adaptive_orbit_is_the_loop_on_numbers(monkeypatch):
     start = np.array(json.loads((SAMPLES / "ode" / "state.json").read_text())["state"])
     orbit = functions("ode", "loops.py", monkeypatch)["adaptive_orbit"]
-    found = tidu_cli.evaluate(tidu_cli.trace(orbit, "f64[4]"), state=start)["y"]
-    assert norm_error(found, orbit(start)) <= 1e-12
+    state = tidu_cli.evaluate(tidu_cli.trace(orbit, "f64[4]"), state=start)["y"]
+    assert norm_error(state, orbit(start)) <= 1e-12
     coarse, fine = (np.linalg.norm(orbit(start, tolerance=t) - start) for t in (1e-5, 1e-8))
     assert 1e-8 < fine < coarse / 50 < 1e-2
 
@@ -100,12 +100,12 @@ def test_the_filter_gives_the_density_of_all_observations(observed, monkeypatch,
     whole = begins + sum(parts)
     build = "tidu build samples/kalman/kalman.py:log_likelihood -i theta:f64[2] -i y:f64[50,2] --output lp"
     tidu(f"{build} | tidu grad --wrt theta --value --inputs samples/kalman/data.json -o g.npz", tmp_path)
-    found = arrays(tmp_path / "g.npz")
-    assert found["lp"] == pytest.approx(multivariate_normal(cov=whole).logpdf(y.ravel()), rel=1e-12)
+    results = arrays(tmp_path / "g.npz")
+    assert results["lp"] == pytest.approx(multivariate_normal(cov=whole).logpdf(y.ravel()), rel=1e-12)
     inverse = np.linalg.inv(whole)
     a = inverse @ y.ravel()
     gradient = [np.sum((np.outer(a, a) - inverse) * part) for part in parts]
-    assert norm_error(found["theta@-1"], np.array(gradient)) <= 1e-10
+    assert norm_error(results["theta@-1"], np.array(gradient)) <= 1e-10
 
 
 def test_the_data_are_what_the_script_makes(monkeypatch):
@@ -125,15 +125,15 @@ def test_the_lstm_is_the_unrolled_one(steps, monkeypatch):
     loop, plain = (functions("adbench", f, monkeypatch)["objective"] for f in ("lstm_scan.py", "lstm.py"))
     document = tidu_cli.trace(partial(loop, steps=steps), **types)
     assert document.head.n_nodes < 40
-    found = tidu_cli.evaluate(tidu_cli.grad(document, ["main", "extra"], value=True), at)
-    assert found["y"] == pytest.approx(plain(**at, steps=steps), rel=1e-12)
+    results = tidu_cli.evaluate(tidu_cli.grad(document, ["main", "extra"], value=True), at)
+    assert results["y"] == pytest.approx(plain(**at, steps=steps), rel=1e-12)
     assert loop(**at, steps=steps) == pytest.approx(plain(**at, steps=steps), rel=1e-12)
     unrolled = tidu_cli.trace(partial(plain, steps=steps), **types)
     expected = tidu_cli.evaluate(tidu_cli.grad(unrolled, ["main", "extra"]), at)
     for key in ("main", "extra"):
-        assert norm_error(found[f"{key}@-1"], expected[f"{key}@-1"]) <= 1e-11
+        assert norm_error(results[f"{key}@-1"], expected[f"{key}@-1"]) <= 1e-11
         if steps == 8:
-            assert norm_error(found[f"{key}@-1"], given[f"expect.grad.{key}"]) <= 1e-9
+            assert norm_error(results[f"{key}@-1"], given[f"expect.grad.{key}"]) <= 1e-9
 
 
 @pytest.mark.check

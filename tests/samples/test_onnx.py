@@ -47,15 +47,15 @@ def test_forces_are_differences_of_the_energy(model: Path, forces: Any) -> None:
         moved = np.zeros((ATOMS, 3))
         moved[at] = STEP
         expected[at] = (energy(POSITIONS - moved) - energy(POSITIONS + moved)) / (2 * STEP)
-    found_energy, found = forces(POSITIONS)
-    assert found_energy == pytest.approx(energy(POSITIONS), rel=1e-5)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+    computed_energy, computed_forces = forces(POSITIONS)
+    assert computed_energy == pytest.approx(energy(POSITIONS), rel=1e-5)
+    np.testing.assert_allclose(computed_forces, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
 def test_forces_turn_with_the_atoms_and_add_up_to_nothing(forces: Any) -> None:
     turn = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0].astype("f4")
-    _, found = forces(POSITIONS)
+    _, computed_forces = forces(POSITIONS)
     _, turned = forces(POSITIONS @ turn)
-    size = np.abs(found).max()
-    np.testing.assert_allclose(turned, found @ turn, atol=1e-5 * size)
-    np.testing.assert_allclose(found.sum(0), 0, atol=1e-5 * size)
+    size = np.abs(computed_forces).max()
+    np.testing.assert_allclose(turned, computed_forces @ turn, atol=1e-5 * size)
+    np.testing.assert_allclose(computed_forces.sum(0), 0, atol=1e-5 * size)

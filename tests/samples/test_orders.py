@@ -31,9 +31,9 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_graphs_have_no_node_that_no_rule_demands(orders: Any, length: int) -> None:
-    found = [orders.sizes(length, n) for n in range(1, 7)]
-    assert [several for _, several, _ in found] == [orders.distinct(length, n, one=False) for n in range(1, 7)]
-    for n, (_, _, one) in enumerate(found, start=1):
+    sizes = [orders.sizes(length, n) for n in range(1, 7)]
+    assert [several for _, several, _ in sizes] == [orders.distinct(length, n, one=False) for n in range(1, 7)]
+    for n, (_, _, one) in enumerate(sizes, start=1):
         # Two products of a pair of values stay apart, if in the one the first is the tangent, and in the other the second.
         assert orders.distinct(length, n, one=True) <= one <= 1.2 * orders.distinct(length, n, one=True)
 
@@ -52,10 +52,10 @@ def test_derivatives_by_one_number_are_merged_after_each_pass() -> None:
     document = tidu_cli.trace(lambda x: np.tanh(np.exp(np.sin(x))), x="f64[]")
     nodes = {}
     for n in (4, 8, 15, 30) if campaign() else (3, 6, 8, 16):
-        stages, sizes, found = derivative(document, [Key("x")], order=n).stages, [], document
+        stages, sizes, derived = derivative(document, [Key("x")], order=n).stages, [], document
         for stage in stages:
-            found = stage.transform(found, **stage.options)
-            sizes.append(sum(graph.n_nodes for graph in found.graphs))
+            derived = stage.transform(derived, **stage.options)
+            sizes.append(sum(graph.n_nodes for graph in derived.graphs))
         assert max(sizes) < 3 * sizes[-1]
         nodes[n] = sizes[-1]
     assert all(nodes[2 * n] < 2**3 * nodes[n] for n in nodes if 2 * n in nodes)
@@ -64,10 +64,10 @@ def test_derivatives_by_one_number_are_merged_after_each_pass() -> None:
 @pytest.mark.parametrize("n", [1, 5, 12])
 def test_derivatives_of_high_order_are_right(n: int) -> None:
     document = tidu_cli.trace(lambda x: np.tanh(np.exp(np.sin(x))), x="f64[]")
-    (found,) = tidu_cli.evaluate(tidu_cli.derivative(document, "x", order=n), x=0.7).values()
+    (number,) = tidu_cli.evaluate(tidu_cli.derivative(document, "x", order=n), x=0.7).values()
     with mpmath.workdps(60):
         expected = mpmath.diff(lambda t: mpmath.tanh(mpmath.exp(mpmath.sin(t))), mpmath.mpf(0.7), n)
-    assert found == pytest.approx(float(expected), rel=1e-11)
+    assert number == pytest.approx(float(expected), rel=1e-11)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -91,7 +91,7 @@ def test_what_is_counted_is_the_derivative(orders: Any, n: int) -> None:
 
 def test_it_prints_a_row_for_each_order() -> None:
     command = [sys.executable, BENCHMARKS / "orders.py", "--lengths", "1", "--orders", "3", "--markdown"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in found.stdout.splitlines() if line.startswith("|")]
+    process = subprocess.run(command, check=True, capture_output=True, text=True, timeout=LIMIT)
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in process.stdout.splitlines() if line.startswith("|")]
     assert [row[0] for row in rows[2:]] == ["1", "2", "3"]
     assert rows[4] == ["3", "45", "31", "31", "1.00", "23", "22", "1.05"]

@@ -66,10 +66,10 @@ def start():
 def test_the_gradient_of_the_distance_is_a_row_of_the_jacobian(jacobians, start, tmp_path):
     command = "tidu build samples/ode/kepler.py:distance -i state:f64[4] | tidu grad --wrt state --value -o g.npz"
     tidu(f"{command} --inputs samples/ode/state.json", tmp_path)
-    found = arrays(tmp_path / "g.npz")
+    results = arrays(tmp_path / "g.npz")
     end = runpy.run_path(str(SAMPLES / "ode" / "kepler.py"))["orbit"](start)[:2]
-    assert found["y"] == pytest.approx(np.linalg.norm(end), rel=1e-14)
-    assert norm_error(found["state@-1"], end @ jacobians["forward"][:2] / np.linalg.norm(end)) <= 1e-12
+    assert results["y"] == pytest.approx(np.linalg.norm(end), rel=1e-14)
+    assert norm_error(results["state@-1"], end @ jacobians["forward"][:2] / np.linalg.norm(end)) <= 1e-12
 
 
 @pytest.mark.check
@@ -134,10 +134,10 @@ def test_network_gradient(network):
     files = [SAMPLES / "network" / name for name in ("data.npz", "params.npz")]
     data, params = map(arrays, files)
     tidu("tidu eval gradient.json --inputs samples/network/data.npz --inputs samples/network/params.npz -o out.npz", network)
-    found, (loss, gradient) = arrays(network / "out.npz"), backpropagated(params, data["images"], data["labels"])
-    assert found["y"] == pytest.approx(loss, rel=1e-13)
+    results, (loss, gradient) = arrays(network / "out.npz"), backpropagated(params, data["images"], data["labels"])
+    assert results["y"] == pytest.approx(loss, rel=1e-13)
     for key, expected in zip(KEYS, gradient, strict=True):
-        assert norm_error(found[f"{key}@-1"], expected) <= 1e-12, key
+        assert norm_error(results[f"{key}@-1"], expected) <= 1e-12, key
 
 
 @pytest.mark.check
@@ -152,7 +152,7 @@ def test_descent_lowers_the_loss(network):
 def test_digits_are_what_the_script_makes():
     made = runpy.run_path(str(SAMPLES / "network" / "make_data.py"))
     for file, make in (("data.npz", "make_data"), ("params.npz", "make_params")):
-        found, expected = arrays(SAMPLES / "network" / file), made[make]()
-        assert {k: v.dtype for k, v in found.items()} == {k: v.dtype for k, v in expected.items()}
+        stored, expected = arrays(SAMPLES / "network" / file), made[make]()
+        assert {k: v.dtype for k, v in stored.items()} == {k: v.dtype for k, v in expected.items()}
         for key, array in expected.items():
-            np.testing.assert_array_equal(found[key], array, err_msg=key)
+            np.testing.assert_array_equal(stored[key], array, err_msg=key)

@@ -35,10 +35,10 @@ def test_lateness(day):
     given, hours, weight = day
     document = load("events.json")
     np.testing.assert_allclose(values(materialize(document), given)["loss"], np.sum(weight * hours**2), rtol=1e-13)
-    found = values(derive(document, "events due", "T"), {**given, "loss@-1": 1})
-    np.testing.assert_allclose(found["events@-1"]["at"], 2 * weight * hours / HOUR, rtol=1e-13)
-    np.testing.assert_allclose(found["events@-1"]["weight"], hours**2, rtol=1e-13)
-    np.testing.assert_allclose(found["due@-1"], -2 * weight * hours / HOUR, rtol=1e-13)
+    cotangents = values(derive(document, "events due", "T"), {**given, "loss@-1": 1})
+    np.testing.assert_allclose(cotangents["events@-1"]["at"], 2 * weight * hours / HOUR, rtol=1e-13)
+    np.testing.assert_allclose(cotangents["events@-1"]["weight"], hours**2, rtol=1e-13)
+    np.testing.assert_allclose(cotangents["due@-1"], -2 * weight * hours / HOUR, rtol=1e-13)
 
 
 TANGENTS = {
@@ -74,11 +74,11 @@ def test_third_order(day, back):
     )
     document = derive(load("events.json"), "events", "events", "events", *back)
     if not back:
-        found = values(document, {**given, **{f"events@{k + 1}": d for k, d in enumerate(moved)}})
-        np.testing.assert_allclose(found["loss@1@2@3"], due, rtol=1e-11)
+        results = values(document, {**given, **{f"events@{k + 1}": d for k, d in enumerate(moved)}})
+        np.testing.assert_allclose(results["loss@1@2@3"], due, rtol=1e-11)
     else:
-        found = values(document, {**given, "events@1": moved[0], "events@2": moved[1], "loss@1@2@-3": 1.0})["events@-3"]
-        total = sum(np.sum(found[name] * moved[2][name]) for name in ("at", "weight"))
+        cotangent = values(document, {**given, "events@1": moved[0], "events@2": moved[1], "loss@1@2@-3": 1.0})["events@-3"]
+        total = sum(np.sum(cotangent[name] * moved[2][name]) for name in ("at", "weight"))
         np.testing.assert_allclose(total, due, rtol=1e-11)
 
 
@@ -87,9 +87,9 @@ def test_segment():
     a, b = rng.normal(size=2), rng.normal(size=2)
     given = {"s": {"a": dict(zip("xy", a, strict=True)), "b": dict(zip("xy", b, strict=True))}}
     document = load("segment.json")
-    found = values(materialize(document), given)
-    np.testing.assert_allclose(found["length"], np.hypot(*(b - a)), rtol=1e-14)
-    np.testing.assert_allclose([found["middle"]["x"], found["middle"]["y"]], (a + b) / 2, rtol=1e-14)
+    results = values(materialize(document), given)
+    np.testing.assert_allclose(results["length"], np.hypot(*(b - a)), rtol=1e-14)
+    np.testing.assert_allclose([results["middle"]["x"], results["middle"]["y"]], (a + b) / 2, rtol=1e-14)
     back = values(derive(document, "s", "T"), {**given, "length@-1": 2.0, "middle@-1": {"x": 3.0, "y": None}})["s@-1"]
     unit = 2 * (b - a) / np.hypot(*(b - a))
     np.testing.assert_allclose([back["b"]["x"], back["b"]["y"]], unit + np.array([1.5, 0]), rtol=1e-14)

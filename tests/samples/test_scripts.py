@@ -28,9 +28,9 @@ def run(script, *arguments, cwd, path=False):
 
 
 def printed(script, *arguments, cwd, path=False):
-    found = run(script, *arguments, cwd=cwd, path=path)
-    assert (found.returncode, found.stderr) == (0, "")
-    return json.loads(found.stdout)
+    process = run(script, *arguments, cwd=cwd, path=path)
+    assert (process.returncode, process.stderr) == (0, "")
+    return json.loads(process.stdout)
 
 
 def rosenbrock(x, y):
@@ -73,9 +73,9 @@ def test_tidu_is_found_on_the_path(tmp_path):
 
 
 def test_usage(tmp_path):
-    found = run("nth_derivative.sh", cwd=tmp_path)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert "usage" in found.stderr
+    process = run("nth_derivative.sh", cwd=tmp_path)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "usage" in process.stderr
 
 
 @pytest.mark.parametrize("script", sorted(p.relative_to(SAMPLES) for p in SAMPLES.rglob("*.sh")), ids=str)

@@ -23,8 +23,8 @@ def test_readme(sample, tmp_path):
 
 def test_the_files_are_what_the_scripts_make():
     made = runpy.run_path(str(CONVNET / "make_params.py"))["make_params"]()
-    found = arrays(CONVNET / "params.npz")
-    assert made.keys() == found.keys() and all((made[k] == found[k]).all() for k in made)
+    stored = arrays(CONVNET / "params.npz")
+    assert made.keys() == stored.keys() and all((made[k] == stored[k]).all() for k in made)
     assert json.loads((WIENER / "data.json").read_text()) == runpy.run_path(str(WIENER / "make_data.py"))["make_data"]()
 
 
@@ -59,8 +59,8 @@ def test_the_gradient_of_the_network_is_that_of_differences(convnet, digits):
     document = tidu_cli.trace(convnet["loss"], params=params, images=digits[0], labels=digits[1], output="y")
     gradient = tidu_cli.grad(document, [f"params.{k}" for k in params])
     given = {f"params.{k}": v for k, v in params.items()} | {"images": digits[0], "labels": digits[1]}
-    found = tidu_cli.evaluate(gradient, given | {"y@-1": 1.0})
-    along = sum(np.sum(found[f"params.{k}@-1"] * v) for k, v in step.items())
+    cotangents = tidu_cli.evaluate(gradient, given | {"y@-1": 1.0})
+    along = sum(np.sum(cotangents[f"params.{k}@-1"] * v) for k, v in step.items())
     ends = [convnet["loss"]({k: v + h * step[k] for k, v in params.items()}, *digits) for h in (1e-6, -1e-6)]
     assert along == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)
 
@@ -73,8 +73,8 @@ def test_the_gradient_of_the_benchmark_is_that_by_hand():
     document = tidu_cli.trace(benchmark.loss, params=params, images=images, labels=labels, output="y")
     gradient = tidu_cli.grad(document, [f"params.{k}" for k in params])
     given = {f"params.{k}": v for k, v in params.items()} | {"images": images, "labels": labels, "y@-1": 1.0}
-    found, expected = tidu_cli.evaluate(gradient, given), benchmark.gradient_by_hand(params, images, labels)
-    assert all(norm_error(found[f"params.{k}@-1"], v) < 1e-12 for k, v in expected.items())
+    cotangents, expected = tidu_cli.evaluate(gradient, given), benchmark.gradient_by_hand(params, images, labels)
+    assert all(norm_error(cotangents[f"params.{k}@-1"], v) < 1e-12 for k, v in expected.items())
 
 
 @pytest.fixture(scope="module")

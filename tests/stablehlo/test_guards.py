@@ -84,8 +84,8 @@ def test_regions_of_branches_and_loops() -> None:
 def test_a_module_that_tidu_wrote_is_read_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     text = main("%x: tensor<f64>", "tensor<f64>", BRANCH.format(x="%x") + "  return %y : tensor<f64>")
     plain = format_document(tidu_cli.formula("where(x > 0, log(x), 0)", inputs={"x": "f64[]"}), "mlir").decode()
-    found = [format_document(of_text(t), "json") for t in (text, plain)]
+    documents = [format_document(of_text(t), "json") for t in (text, plain)]
     monkeypatch.setattr(importer, "guarded", lambda graph, primitives: graph)
     unguarded = [format_document(of_text(t), "json") for t in (text, plain)]
-    assert found[0] != unguarded[0]
-    assert found[1] == unguarded[1]
+    assert documents[0] != unguarded[0]
+    assert documents[1] == unguarded[1]

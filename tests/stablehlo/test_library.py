@@ -34,13 +34,13 @@ def test_a_module_is_the_document_of_the_function(function: Callable[[Any], Any]
     """Of whatever shape and dtype; and its values have the bits that XLA computes of the module."""
     for dtype in (np.float64, np.float32, np.float16, ml_dtypes.bfloat16, np.int64):
         for x in (np.arange(-2, 8).astype(dtype), np.zeros((), dtype), np.zeros((0, 2), dtype)):
-            found, due = of_function(function, x), from_jax(function, x, names=["0"])
-            assert format_document(found, "json") == format_document(due, "json")
+            document, due = of_function(function, x), from_jax(function, x, names=["0"])
+            assert format_document(document, "json") == format_document(due, "json")
     for dtype in (np.float64, np.float32, np.float16):
         x = X.astype(dtype)
         x = np.where(np.abs(x) == np.finfo(dtype).smallest_subnormal, 0, x).astype(dtype)  # which XLA takes for 0
-        (found,) = tidu_cli.evaluate(of_function(function, x), {"0": x}).values()
-        assert found.tobytes() == np.asarray(jax.jit(function)(x)).tobytes()
+        (array,) = tidu_cli.evaluate(of_function(function, x), {"0": x}).values()
+        assert array.tobytes() == np.asarray(jax.jit(function)(x)).tobytes()
 
 
 def test_derivatives_at_ties_are_those_of_jax() -> None:
@@ -49,8 +49,8 @@ def test_derivatives_at_ties_are_those_of_jax() -> None:
 
     x = np.array([-1.0, 0.0, 3.0, 6.0])
     given = {"0": x, "y@-1": np.ones(4)}
-    (found,) = tidu_cli.evaluate(tidu_cli.vjp(of_function(network, x), "0"), given, output="0@-1").values()
-    np.testing.assert_array_equal(found, jax.grad(lambda x: network(x).sum())(x))
+    (gradient,) = tidu_cli.evaluate(tidu_cli.vjp(of_function(network, x), "0"), given, output="0@-1").values()
+    np.testing.assert_array_equal(gradient, jax.grad(lambda x: network(x).sum())(x))
 
 
 def test_what_only_resembles_them_is_read_as_written() -> None:

@@ -131,15 +131,15 @@ VALUES: dict[str, Callable[[Any], Any]] = {
 def test_derivatives(name: str, dtype: str) -> None:
     function, x = FUNCTIONS[name], square(dtype, 2)
     second = name not in ("pinv",) or dtype == "f8"
-    found = compared(function, x, document=lowered(function, x), second=second)
-    assert max(found.values()) < NEAR, found
+    errors = compared(function, x, document=lowered(function, x), second=second)
+    assert max(errors.values()) < NEAR, errors
 
 
 @pytest.mark.parametrize("name", few(ONE, 1))
 def test_derivatives_of_single_matrices(name: str) -> None:
     function, x = ONE[name], square()
-    found = compared(function, x, document=lowered(function, x))
-    assert max(found.values()) < NEAR, found
+    errors = compared(function, x, document=lowered(function, x))
+    assert max(errors.values()) < NEAR, errors
 
 
 @pytest.mark.parametrize("dtype", ["f8", "c16"])
@@ -163,16 +163,16 @@ def test_matrices_that_are_not_square(name: str, shape: tuple[int, ...]) -> None
     function = FUNCTIONS[name]
     # JAX has no derivative of a full Q that is not square, nor of R that is wide.
     smooth = not (name.startswith("qr") and shape[-2] != shape[-1]) or (name == "qr" and shape[-2] > shape[-1])
-    found = compared(function, x, document=lowered(function, x), forward=smooth and 0 not in shape)
-    assert max(found.values()) < NEAR, found
+    errors = compared(function, x, document=lowered(function, x), forward=smooth and 0 not in shape)
+    assert max(errors.values()) < NEAR, errors
 
 
 @pytest.mark.parametrize(("name", "platform"), few(product([*FUNCTIONS, "pivoted", "qr_multiply", "eig"], ("cuda", "rocm")), 9))
 def test_modules_for_gpus_compute_alike(name: str, platform: str) -> None:
     function = {**FUNCTIONS, **VALUES, "eig": _eig}[name]
     x = square("f8") if name in VALUES else square("c16" if platform == "cuda" else "f8", 2)
-    found = compared(function, x, document=lowered(function, x, platform=platform), forward=False)
-    assert max(found.values()) < NEAR, found
+    errors = compared(function, x, document=lowered(function, x, platform=platform), forward=False)
+    assert max(errors.values()) < NEAR, errors
 
 
 @pytest.mark.parametrize("name", ["cholesky", "svdvals", "eigvalsh", "inv", "slogdet", "qr"])
@@ -182,17 +182,17 @@ def test_matrices_that_are_not_finite(name: str, bad: float) -> None:
     x = square("f8", 2)
     x[0, 1, 1] = bad
     with np.errstate(all="ignore"):
-        found = evaluate(lowered(FUNCTIONS[name], x).head, {Key("0"): x})
+        results = evaluate(lowered(FUNCTIONS[name], x).head, {Key("0"): x})
     due = [np.asarray(y) for y in jax.tree.leaves(FUNCTIONS[name](x))]
-    for one, other in zip(found.values(), due, strict=True):
+    for one, other in zip(results.values(), due, strict=True):
         np.testing.assert_array_equal(np.isnan(one[0]).any(), np.isnan(other[0]).any())
         np.testing.assert_allclose(one[1], other[1], 1e-9, 1e-9)
 
 
 def test_cholesky_of_what_is_not_definite_is_nan() -> None:
     x = np.stack([np.eye(3), -np.eye(3)])
-    found = evaluate(lowered(jnp.linalg.cholesky, x).head, {Key("0"): x})
-    np.testing.assert_array_equal(next(iter(found.values())), np.asarray(jnp.linalg.cholesky(x)))
+    results = evaluate(lowered(jnp.linalg.cholesky, x).head, {Key("0"): x})
+    np.testing.assert_array_equal(next(iter(results.values())), np.asarray(jnp.linalg.cholesky(x)))
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3), (700, 1100), (1100, 700)])
@@ -246,8 +246,8 @@ OLD = {"acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.ar
 def test_functions_of_older_modules(name: str) -> None:
     text = CALL.replace("NAME", f"mhlo.{name}").replace("OPTIONS", "{mhlo.attributes = {}, mhlo.version = 1 : i64}")
     x = np.asarray([1.5, 2.0]) if name == "acosh" else np.asarray([0.25, -0.5])
-    found = evaluate(read_stablehlo(text.encode(), "text", "f.mlir").document.head, {Key("0"): x})
-    np.testing.assert_allclose(found[Key("y")], OLD[name](x), 1e-15)
+    results = evaluate(read_stablehlo(text.encode(), "text", "f.mlir").document.head, {Key("0"): x})
+    np.testing.assert_allclose(results[Key("y")], OLD[name](x), 1e-15)
 
 
 def test_greatest_elements_of_older_modules() -> None:

@@ -85,8 +85,8 @@ def test_a_loop_that_counts_is_a_scan(name: str) -> None:
     np.testing.assert_allclose(values(document, X)[0], function(jnp.asarray(X)), rtol=1e-12)
     wrapped = function if name != "derivative" else lambda x: function(x) @ x
     document = of_function(wrapped, X)
-    found = tidu_cli.evaluate(tidu_cli.grad(document, "0"), {"0": X})["0@-1"]
-    np.testing.assert_allclose(found, jax.jacfwd(wrapped)(X), rtol=1e-11, atol=1e-13)
+    gradient = tidu_cli.evaluate(tidu_cli.grad(document, "0"), {"0": X})["0@-1"]
+    np.testing.assert_allclose(gradient, jax.jacfwd(wrapped)(X), rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["scan", "reverse", "put back", "derivative"])
@@ -164,8 +164,8 @@ def test_any_count_gives_what_xla_gives(start: int, step: int, length: int, comp
     x = np.linspace(0.1, 0.9, 9)
     document = of_text(text)
     assert "while" not in operations(document)
-    for found, due in zip(values(document, x), by_xla(text, [x]), strict=True):
-        np.testing.assert_allclose(found, due, rtol=1e-13)
+    for array, due in zip(values(document, x), by_xla(text, [x]), strict=True):
+        np.testing.assert_allclose(array, due, rtol=1e-13)
 
 
 @pytest.mark.parametrize(("start", "bound", "compare", "step"), [(0, 5, "LT", -1), (0, 5, "NE", 2), (0, 5, "LT", 0)])

@@ -61,15 +61,15 @@ def require_as_xla(line: str, given: list[Any], types: list[str], due: str) -> N
     text = f"func.func @main({arguments}) -> {result} {{\n%r = {line} : ({of}) -> {result}\nreturn %r : {result}\n}}"
     document = read_stablehlo(text.encode(), "text", "m.mlir").document
     with np.errstate(all="ignore"):
-        found = np.asarray(evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})[Key("y")])
+        array = np.asarray(evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})[Key("y")])
     (expected,) = by_xla(text, given)
-    assert found.dtype == expected.dtype
+    assert array.dtype == expected.dtype
     if due not in FLOATS:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(array, expected)
         return
     few = 64 * float(ml_dtypes.finfo(expected.dtype).eps)
     with np.errstate(over="ignore"):
-        np.testing.assert_allclose(found.astype("f8"), expected.astype("f8"), few, 64 * float(ml_dtypes.finfo(expected.dtype).tiny))
+        np.testing.assert_allclose(array.astype("f8"), expected.astype("f8"), few, 64 * float(ml_dtypes.finfo(expected.dtype).tiny))
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +124,6 @@ def test_operations_that_stand_for_others(line: str, types: list[str], dues: lis
     head = f"func.func @main({arguments}) -> ({result})"
     text = f"{head} {{\n%r:{len(dues)} = {line} : ({of}) -> ({result})\nreturn {names} : {result}\n}}"
     document = read_stablehlo(text.encode(), "text", "m.mlir").document
-    found = evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})
-    for y, due in zip(found.values(), by_xla(text, given), strict=True):
+    results = evaluate(document.head, {Key(str(k)): x for k, x in enumerate(given)})
+    for y, due in zip(results.values(), by_xla(text, given), strict=True):
         np.testing.assert_allclose(y, due, 1e-12, 1e-12)

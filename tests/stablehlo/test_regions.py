@@ -102,9 +102,9 @@ REDUCTIONS = {
 @pytest.mark.parametrize("name", few(REDUCTIONS, 14))
 def test_what_jax_writes(name: str) -> None:
     function = REDUCTIONS[name]
-    found = values(of_function(function, X), X)
+    results = values(of_function(function, X), X)
     due = jax.tree_util.tree_leaves(jax.jit(function)(X))
-    for y, z in zip(found, due, strict=True):
+    for y, z in zip(results, due, strict=True):
         assert y.dtype == z.dtype
         np.testing.assert_allclose(y, z, rtol=1e-13, atol=1e-300)
         if y.dtype.kind == "f":
@@ -144,8 +144,8 @@ def compare(name: str, direction: str, operands: str) -> str:
 def test_comparators(body: str) -> None:
     x, y = np.array([2.0, 1, 2, 3, 1, 2]), np.array([1.0, 5, 0, 1, 4, 0])
     text = sort(body)
-    for found, due in zip(values(of_text(text), x, y), by_xla(text, [x, y]), strict=True):
-        np.testing.assert_array_equal(found, due)
+    for array, due in zip(values(of_text(text), x, y), by_xla(text, [x, y]), strict=True):
+        np.testing.assert_array_equal(array, due)
 
 
 @pytest.mark.parametrize("body", [compare("t", "LT", "%a, %d"), compare("t", "LE", "%a, %b"), compare("t", "LT", "%a, %a")])
@@ -191,8 +191,8 @@ def test_gradients_of_what_is_sorted_and_scattered() -> None:
         y = jnp.sort(x.ravel())
         return jnp.sum(x.at[jnp.array([2, 0])].add(y[:4]) ** 2) + y[3] * y[7]
 
-    found = tidu_cli.evaluate(tidu_cli.grad(of_function(function, X), "0"), {"0": X})["0@-1"]
-    np.testing.assert_allclose(found, jax.grad(function)(X), rtol=1e-12)
+    gradient = tidu_cli.evaluate(tidu_cli.grad(of_function(function, X), "0"), {"0": X})["0@-1"]
+    np.testing.assert_allclose(gradient, jax.grad(function)(X), rtol=1e-12)
 
 
 def test_a_map_over_elements() -> None:

@@ -28,27 +28,27 @@ DTYPES = {"f64", "bool", "i32", "i64"}
 
 def sample() -> list[tuple[Case, list[Any]]]:
     """The last example of each primitive that is of these dtypes, which has more axes than the first, and operands for it."""
-    rng, found = np.random.default_rng(0), {}
+    rng, examples = np.random.default_rng(0), {}
     for primitive in BUILTIN:
         for example, case in example_cases(BUILTIN, primitive):
             plain = all(isinstance(t, TensorType) and t.dtype in DTYPES for t in (*case.operands, *case.results))
             if plain and primitive.name not in LONG:
-                found[primitive.name] = (case, example)
+                examples[primitive.name] = (case, example)
     return [
         (case, [np.asarray(draw(rng, t, of_operand(example.within, k))) for k, t in enumerate(case.operands)])
-        for case, example in found.values()
+        for case, example in examples.values()
         if is_written(case)
     ]
 
 
 def require_values(results: list[Any], tried: list[tuple[Case, list[Any]]]) -> None:
     """Raises AssertionError where results are not those of these cases."""
-    found = iter(results)
+    arrays = iter(results)
     with np.errstate(all="ignore"):
         for case, operands in tried:
             for expected in apply(case, operands):
                 units, least = max(256, NEAR.get(case.op, (FEW, ""))[0]), float(case.op in CANCELS)
-                require_close(np.asarray(next(found)), np.asarray(expected), units, str(case)[:400], least=least)
+                require_close(np.asarray(next(arrays)), np.asarray(expected), units, str(case)[:400], least=least)
 
 
 @pytest.fixture(autouse=True)

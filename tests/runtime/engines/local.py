@@ -46,9 +46,9 @@ def require_agreement(engine: str, graph: Graph, inputs: dict[Key, Any], *, fuse
         operands = [each(lambda x: np.asarray(x)[()], values[k]) for k in reads]
         with np.errstate(all="ignore"):
             due = kernel(*operands)
-        for found, expected, type_ in zip(values[first:end], [due] if end == first + 1 else due, case.results, strict=True):
+        for value, expected, type_ in zip(values[first:end], [due] if end == first + 1 else due, case.results, strict=True):
             if isinstance(type_, TensorType):
-                require_near(found, np.asarray(expected), case, operands, f"{graph.describe(node)} of {operands}", fused=fused)
+                require_near(value, np.asarray(expected), case, operands, f"{graph.describe(node)} of {operands}", fused=fused)
 
 
 ELEMENTWISE = frozenset(
@@ -61,14 +61,14 @@ ELEMENTWISE = frozenset(
 """What computes each element by itself, or only moves elements."""
 
 
-def require_near(found: Any, due: Any, case: Case, operands: list[Any], what: str, *, fused: bool) -> None:
+def require_near(array: Any, due: Any, case: Case, operands: list[Any], what: str, *, fused: bool) -> None:
     """Raises AssertionError unless an array is what is due, to the rounding of one node."""
-    assert (found.dtype, found.shape) == (due.dtype, due.shape), what
+    assert (array.dtype, array.shape) == (due.dtype, due.shape), what
     if due.dtype.kind not in "fcV":
-        np.testing.assert_array_equal(found, due, err_msg=what)
+        np.testing.assert_array_equal(array, due, err_msg=what)
         return
     wide = "c16" if due.dtype.kind == "c" else "f8"
-    a, b = found.astype(wide), due.astype(wide)
+    a, b = array.astype(wide), due.astype(wide)
     eps = float(ml_dtypes.finfo(due.dtype).eps)
     limits = ml_dtypes.finfo(due.dtype)
     tiny = float(limits.smallest_normal if fused else limits.smallest_subnormal)
@@ -84,7 +84,7 @@ def require_near(found: Any, due: Any, case: Case, operands: list[Any], what: st
         else:
             allowed = ULPS * np.maximum(eps * size, tiny)
         same = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed)
-    assert np.all(same), f"{what}: {found[~same] if same.ndim else found} where {due[~same] if same.ndim else due} is due"
+    assert np.all(same), f"{what}: {array[~same] if same.ndim else array} where {due[~same] if same.ndim else due} is due"
 
 
 def scale_of(operands: list[Any]) -> float:
@@ -92,5 +92,5 @@ def scale_of(operands: list[Any]) -> float:
     parts: list[Any] = []
     for operand in operands:
         each(parts.append, operand)
-    found = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in map(np.atleast_1d, parts) if x.dtype.kind in "fc"]
-    return float(max(found, default=0.0))
+    greatest = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in map(np.atleast_1d, parts) if x.dtype.kind in "fc"]
+    return float(max(greatest, default=0.0))

@@ -89,8 +89,8 @@ def test_edges(engine, document, data):
 def test_sums_begin_at_zero(engine, n, dtype):
     x = np.full((2, n), -0.0, numpy_dtype(np, dtype))
     document = tidu.trace(lambda x: np.sum(x, axis=1) * 2, x)
-    found = tidu.evaluate(document, {"x": x}, engine=engine)["y"]
-    assert not np.signbit([found.real, found.imag]).any()
+    total = tidu.evaluate(document, {"x": x}, engine=engine)["y"]
+    assert not np.signbit([total.real, total.imag]).any()
 
 
 @pytest.mark.parametrize("engine", ["numpy", "native", pytest.param("xla", marks=pytest.mark.jax)])

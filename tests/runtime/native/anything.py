@@ -80,8 +80,8 @@ class Anything:
         """A closed graph of these inputs whose first outputs are of these types, and some more of any."""
         inner = Anything(self.random, types, self.depth + 1)
         inner.grow(n_nodes)
-        found = [inner.any_of(t) for t in results]
-        return ClosedGraph.of(inner.sketch.graph(**{f"y{k}": v for k, v in enumerate(found)}))
+        values = [inner.any_of(t) for t in results]
+        return ClosedGraph.of(inner.sketch.graph(**{f"y{k}": v for k, v in enumerate(values)}))
 
     def scan(self) -> None:
         length = self.random.choice([0, 1, 3, 3])
@@ -104,8 +104,8 @@ class Anything:
         inner = Anything(self.random, [self.type_of(const), *types], self.depth + 1)
         inner.grow(self.random.randrange(6))
         one = inner.sketch.apply("constant", value={"type": "i32[]", "data": [1]})
-        found = [inner.sketch.apply("add", 1, one), *[inner.any_of(t) for t in types[1:]]]
-        body = ClosedGraph.of(inner.sketch.graph(**{f"y{k}": v for k, v in enumerate(found)}))
+        values = [inner.sketch.apply("add", 1, one), *[inner.any_of(t) for t in types[1:]]]
+        body = ClosedGraph.of(inner.sketch.graph(**{f"y{k}": v for k, v in enumerate(values)}))
         self.sketch.apply("while", const, start, *carry[1:], cond_consts=0, body_consts=1, condition=condition, body=body)
 
     def branch(self) -> None:
@@ -127,8 +127,8 @@ def _json(number: np.generic) -> list[object]:
     """The numbers of a literal."""
     if np.iscomplexobj(number):
         return [*_json(number.real), *_json(number.imag)]
-    found = number.item()
-    return [spelled(found) if isinstance(found, float) else found]
+    plain = number.item()
+    return [spelled(plain) if isinstance(plain, float) else plain]
 
 
 def any_graph(random: Random):

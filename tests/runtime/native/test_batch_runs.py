@@ -58,8 +58,8 @@ def test_items_lie_anywhere():
 
 
 def test_no_items():
-    found = evaluated(FORMULA, {"x": np.zeros(0), "y": 2.0})
-    assert [(v.shape, v.dtype.name) for v in found.values()] == [((0,), "float64"), ((0,), "bool")]
+    results = evaluated(FORMULA, {"x": np.zeros(0), "y": 2.0})
+    assert [(v.shape, v.dtype.name) for v in results.values()] == [((0,), "float64"), ((0,), "bool")]
 
 
 def test_what_is_shared_is_that_of_the_run():
@@ -75,8 +75,8 @@ def test_chunks_of_any_size_give_the_same():
     compiled = tidu.compile(FORMULA, engine="native")
     whole = evaluated(FORMULA, {"x": x, "y": 2.0})
     for chunk in (1, 7, 999, 5000):
-        found = compiled.map({"x": x, "y": 2.0}, batch={"x": 0}, chunk=chunk)
-        assert {key: np.asarray(v).tobytes() for key, v in found.items()} == {key: v.tobytes() for key, v in whole.items()}
+        results = compiled.map({"x": x, "y": 2.0}, batch={"x": 0}, chunk=chunk)
+        assert {key: np.asarray(v).tobytes() for key, v in results.items()} == {key: v.tobytes() for key, v in whole.items()}
 
 
 def test_a_long_program_takes_all_items_at_once(monkeypatch):
@@ -105,10 +105,10 @@ def test_registers_take_no_more_than_memory_allows():
 def test_of_what_needs_numpy_the_batch_is_vectorized():
     document = tidu.trace(lambda x, y: np.linalg.inv(np.array([[x, y], [y, -x]])) * np.sin(x), "f64[]", "f64[]")
     x = np.random.default_rng(0).normal(size=40)
-    found = evaluated(document, {"x": x, "y": 2.0})
+    results = evaluated(document, {"x": x, "y": 2.0})
     for k in range(40):
         alone = tidu.evaluate(document, {"x": x[k], "y": 2.0})
-        np.testing.assert_allclose(found["y"][k], alone["y"], rtol=1e-14)
+        np.testing.assert_allclose(results["y"][k], alone["y"], rtol=1e-14)
 
 
 @pytest.mark.parametrize("size", [2000, 5000])

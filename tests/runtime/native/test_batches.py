@@ -32,10 +32,10 @@ def same(x, y):
 def assert_each(graph, keys, inputs, size):
     run, alone = batch(graph, keys, size), native(graph)
     assert run is not None
-    found = run(inputs)
+    results = run(inputs)
     for k in range(size):
         due = alone.run({key: value[k] if key in keys else value for key, value in inputs.items()})
-        assert all(same(f[k], d) for f, d in zip(found, due, strict=True)), k
+        assert all(same(f[k], d) for f, d in zip(results, due, strict=True)), k
 
 
 @pytest.mark.parametrize("signature", MANY, ids=lambda s: f"{s.op}-{'-'.join(s.operands)}-{s.result}".replace(" ", "-"))

@@ -24,8 +24,8 @@ from tidu_cli.adapters.native import compiling
 compiled, real = [], compiling._compiled
 compiling._compiled = lambda *given: compiled.append(1) or real(*given)
 s = Sketch(x="f64[]")
-found, = native(s.graph(y=s.apply("mul", 0, 0))).run({Key("x"): np.array(3.0)})
-print(float(found), len(compiled))
+result, = native(s.graph(y=s.apply("mul", 0, 0))).run({Key("x"): np.array(3.0)})
+print(float(result), len(compiled))
 """
 
 
@@ -72,8 +72,8 @@ def test_a_directory_that_cannot_be_written_keeps_nothing(tmp_path):
 
 @pytest.mark.check
 def test_processes_at_once_do_not_meet(tmp_path):
-    found = [printed(p) for p in [started(tmp_path) for _ in range(3)]]
-    assert "9.0 1" in found and {*found} <= {"9.0 1", "9.0 0"}  # the last may start when the first is done
+    lines = [printed(p) for p in [started(tmp_path) for _ in range(3)]]
+    assert "9.0 1" in lines and {*lines} <= {"9.0 1", "9.0 0"}  # the last may start when the first is done
     assert len(list(tmp_path.glob("native-*"))) == 1
     assert printed(started(tmp_path)) == "9.0 0"
 
@@ -87,11 +87,11 @@ from tidu_cli.adapters.native import compiling
 looked_up, real = [], compiling.cached
 compiling.cached = lambda name: looked_up.append(name) or time.sleep(0.2) or real(name)
 f = tidu.trace(lambda x: scipy.special.erf(x) + x, "f64[]")
-found = []
-threads = [threading.Thread(target=lambda: found.append(tidu.evaluate(f, {"x": 0.0}, engine="native")["y"])) for _ in range(4)]
+values = []
+threads = [threading.Thread(target=lambda: values.append(tidu.evaluate(f, {"x": 0.0}, engine="native")["y"])) for _ in range(4)]
 for each in threads: each.start()
 for each in threads: each.join()
-print(len(found), sum(map(float, found)), len(looked_up))
+print(len(values), sum(map(float, values)), len(looked_up))
 """
 
 

@@ -86,8 +86,8 @@ def test_results_that_are_inputs_or_constants_are_the_callers_own(dtype):
     inputs = {X: x, Key("z"): x[0]}
     assert_agrees(graph, inputs, ulps=0)
     made = native(graph)
-    found = made.run(inputs)
-    for array in found:
+    results = made.run(inputs)
+    for array in results:
         array[...] = 0
     assert x.all()
     again = made.run(inputs)

@@ -49,9 +49,9 @@ def edges(dtype):
     if dtype == "bool":
         return np.array([False, True])
     part = np.array([0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e-3], "f4" if dtype == "c64" else "f8")
-    found = np.empty((len(part), len(part)), "c8" if dtype == "c64" else "c16")
-    found.real, found.imag = part[:, None], part[None, :]
-    return found.ravel()
+    grid = np.empty((len(part), len(part)), "c8" if dtype == "c64" else "c16")
+    grid.real, grid.imag = part[:, None], part[None, :]
+    return grid.ravel()
 
 
 def some(dtype, rng):

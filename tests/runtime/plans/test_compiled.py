@@ -23,9 +23,9 @@ def test_into_arrays_of_the_caller() -> None:
     step = tidu.compile(tidu.trace(lambda x: {"x2": x * 2, "s": x.sum()}, x="f64[3]"))
     x = np.ones(3)
     for _ in range(3):
-        found = step(x=x, out={"x2": x})  # an input, too
-        assert found["x2"] is x
-    assert x.tolist() == [8, 8, 8] and found["s"] == 12
+        results = step(x=x, out={"x2": x})  # an input, too
+        assert results["x2"] is x
+    assert x.tolist() == [8, 8, 8] and results["s"] == 12
     with pytest.raises(UnknownNameError, match="no output 'z'"):
         step(x=x, out={"z": x})
     for wrong in (np.ones(2), np.ones(3, np.float32), [1.0, 2.0, 3.0]):

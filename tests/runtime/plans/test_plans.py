@@ -132,12 +132,12 @@ def test_of_every_way_to_combine_scalars(graph: Graph, seed: int) -> None:
 def plans(graph: Graph) -> list[dict[str, Any]]:
     """All that the programs of a graph say, without what they keep between runs."""
     programs = plain_program(graph), compile_graph(graph), grouped_program(graph)
-    found = [{f.name: getattr(p, f.name) for f in fields(p) if f.name not in ("graph", "_idle")} for p in programs if p is not None]
-    for plan in found:
+    dicts = [{f.name: getattr(p, f.name) for f in fields(p) if f.name not in ("graph", "_idle")} for p in programs if p is not None]
+    for plan in dicts:
         plan.update({name: column.tolist() for name, column in plan.items() if isinstance(column, np.ndarray)})
         if "operands" in plan:
             plan["operands"] = [column.tolist() for column in plan["operands"]]
-    return found
+    return dicts
 
 
 @law

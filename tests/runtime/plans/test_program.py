@@ -25,8 +25,8 @@ def test_runs_a_graph_of_every_arity():
     y = s.apply("mul", 0, two)
     z = s.apply("neg", y)
     w = s.apply("select_n", 1, y, z)
-    found = compile_graph(s.graph(y=y, w=w)).run({X: np.array([1.0, 4.0]), Key("c"): np.array(True)})
-    assert [r.tolist() for r in found] == [[2, 12], [-2, -12]]
+    results = compile_graph(s.graph(y=y, w=w)).run({X: np.array([1.0, 4.0]), Key("c"): np.array(True)})
+    assert [r.tolist() for r in results] == [[2, 12], [-2, -12]]
 
 
 def test_roles_do_not_hide_that_nodes_are_equal():
@@ -77,13 +77,13 @@ def test_results_share_no_memory_with_inputs_or_each_other():
     constant = s.apply("constant", value={"type": "f64[2]", "data": [2.0, 3.0]})
     program = compile_graph(s.graph(x=0, view=view, wide=wide, made=made, again=made, same=same, constant=constant))
     x = np.array([1.0, 2.0, 3.0])
-    found = program.run({X: x})
+    results = program.run({X: x})
     expected = [r.copy() for r in program.run({X: x})]
-    for k, result in enumerate(found):
+    for k, result in enumerate(results):
         assert result.flags.writeable
         result[...] = 100 + k
     assert x.tolist() == [1, 2, 3]
-    assert all((r == 100 + k).all() for k, r in enumerate(found))
+    assert all((r == 100 + k).all() for k, r in enumerate(results))
     assert all((a == b).all() for a, b in zip(expected, program.run({X: x}), strict=True))
 
 
@@ -93,8 +93,8 @@ def test_scalars_come_out_as_arrays_of_the_declared_dtype(dtype):
     y = s.apply("integer_pow", s.apply("exp", s.apply("add", 0, 0)), y=2)
     graph = s.graph(y=y)
     dt = compile_graph(s.graph(z=f"{dtype}[]")).run({})[0].dtype
-    (found,) = compile_graph(graph).run({X: np.zeros((), dt)})
-    assert isinstance(found, np.ndarray) and found.shape == () and found.dtype == dt and complex(found) == 1
+    (array,) = compile_graph(graph).run({X: np.zeros((), dt)})
+    assert isinstance(array, np.ndarray) and array.shape == () and array.dtype == dt and complex(array) == 1
 
 
 @pytest.mark.check

@@ -95,8 +95,8 @@ def test_the_bits_are_those_of_the_plain_interpreter_and_inputs_stay(doc: Docume
     program = compile_graph(doc.head)
     at = {i.key: at[i.key] for i in program.inputs}
     for _ in range(2):  # constants are kept from run to run
-        found = program.run(at)
-        assert [f.tobytes() for f in found] == [np.asarray(e).tobytes() for e in expected]
+        results = program.run(at)
+        assert [f.tobytes() for f in results] == [np.asarray(e).tobytes() for e in expected]
     assert all(at[k].tobytes() == before[k].tobytes() for k in at)
 
 
@@ -107,8 +107,8 @@ def test_gradients_have_the_bits_of_the_plain_interpreter(doc: Document, seed: i
     at = reading_inputs(back, seed)
     expected = list(evaluate(back, at).values())
     program = compile_graph(back.head)
-    found = program.run({i.key: np.asarray(at[i.key]) for i in program.inputs})
-    assert [f.tobytes() for f in found] == [np.asarray(e).tobytes() for e in expected]
+    results = program.run({i.key: np.asarray(at[i.key]) for i in program.inputs})
+    assert [f.tobytes() for f in results] == [np.asarray(e).tobytes() for e in expected]
 
 
 def chain(n: int, name: str = "scatter-add") -> Graph:
@@ -134,9 +134,9 @@ def test_a_chain_accumulates_in_one_buffer(name: str) -> None:
     at = {X: np.ones(1000), INDICES: np.array([[1], [1]]), U: np.ones(2)}
     if name == "add":
         at = {X: np.ones(1000), U: np.ones(1000)}
-    (found,) = program.run(at)
+    (array,) = program.run(at)
     assert len(made) == 10 and all(m is made[0] for m in made)
-    assert found.tolist() == ([1.0, 21.0, *[1.0] * 998] if name == "scatter-add" else [11.0] * 1000)
+    assert array.tolist() == ([1.0, 21.0, *[1.0] * 998] if name == "scatter-add" else [11.0] * 1000)
 
 
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
@@ -153,8 +153,8 @@ def test_one_complex_number_has_the_bits_of_many(dtype: str) -> None:
     parts = np.random.default_rng(0).uniform(-1, 1, (2, 200))
     x = (parts[0] + 1j * parts[1]).astype("c8" if dtype == "c64" else "c16")
     (expected,) = many.run({X: x})
-    found = [one.run({X: x[k : k + 1]})[0] for k in range(200)]
-    assert np.concatenate(found).tobytes() == expected.tobytes()
+    singles = [one.run({X: x[k : k + 1]})[0] for k in range(200)]
+    assert np.concatenate(singles).tobytes() == expected.tobytes()
 
 
 def test_what_others_see_is_not_overwritten() -> None:
@@ -185,8 +185,8 @@ def test_what_others_see_is_not_overwritten() -> None:
     assert steps(read_again) == 1  # the sum's, in the end
     assert steps(seen_through_a_view) == 1
     x = np.arange(4.0)
-    (found,) = compile_graph(function("f", {"x": "f64[4]"}, seen_through_a_view).head).run({X: x})
-    assert found.tolist() == ((x * x + x) * x * x).tolist()
+    (array,) = compile_graph(function("f", {"x": "f64[4]"}, seen_through_a_view).head).run({X: x})
+    assert array.tolist() == ((x * x + x) * x * x).tolist()
 
 
 FRESH = [

@@ -101,8 +101,8 @@ def test_a_module_in_another_form_is_still_the_document(change: Callable[[str], 
     document = transpose(linearize(sample("f.json"), [Key("x")]))
     changed = change(text_of(document))
     assert changed != text_of(document)
-    found, _ = parse_document(changed if isinstance(changed, bytes) else changed.encode(), "f.mlir")
-    assert format_document(found, "json") == format_document(document, "json")
+    parsed, _ = parse_document(changed if isinstance(changed, bytes) else changed.encode(), "f.mlir")
+    assert format_document(parsed, "json") == format_document(document, "json")
 
 
 def _other_operation(text: str) -> str:
@@ -136,10 +136,10 @@ def test_what_others_changed_is_read_as_a_module(change: Callable[[str], str]) -
     assert changed != text
     assert claimed(in_this_process(text.encode(), "text"))
     assert claimed(in_this_process(changed.encode(), "text")) is None
-    found, _ = parse_document(changed.encode(), "f.mlir")
-    assert len(found.graphs) == 1
-    x, *_ = found.free_inputs
-    values = evaluate(found.head, {x.key: np.asarray(3.0), Key("y", (-1,)): np.asarray(1.0)})
+    parsed, _ = parse_document(changed.encode(), "f.mlir")
+    assert len(parsed.graphs) == 1
+    x, *_ = parsed.free_inputs
+    values = evaluate(parsed.head, {x.key: np.asarray(3.0), Key("y", (-1,)): np.asarray(1.0)})
     expected = {_other_operation: 6.0, _other_operand: 18.0}.get(change, 12.0)
     assert values[Key("x", (-1,))] == expected
 
@@ -150,8 +150,8 @@ def test_claims_that_fit_their_checksum_and_are_no_document_are_not_believed(doc
     told = checksum(in_this_process(text.encode(), "text"), document)
     claims = f"attributes {{{CHECKSUM} = {quoted(told)}, {DOCUMENT} = {quoted(document)}}} {{\n"
     changed = claims.join(re.split(r"attributes \{.*?\} \{\n", text, maxsplit=1))
-    found, _ = parse_document(changed.encode(), "f.mlir")
-    assert found.head.n_nodes == 2
+    parsed, _ = parse_document(changed.encode(), "f.mlir")
+    assert parsed.head.n_nodes == 2
 
 
 def test_a_large_constant_is_there_once() -> None:

@@ -61,13 +61,13 @@ def require_values(case: Case, operands: list[Any]) -> None:
     unclaimed = re.sub(r' attributes \{tidu\.checksum = "[^"]*", tidu\.document = "[^"]*"\}', "", text, count=1)
     assert "tidu.document" not in unclaimed
     try:
-        found, _ = parse_document(unclaimed.encode(), "f.mlir")
+        document, _ = parse_document(unclaimed.encode(), "f.mlir")
     except DocumentError as error:
         if any(operation in str(error) and case.op in ops for operation, ops in REFUSED.items()):
             return
         raise
-    values = evaluate(found.head, {i.key: x for i, x in zip(found.head.inputs, operands, strict=True)})
-    for output, expected in zip(found.head.outputs, apply(case, operands), strict=True):
+    values = evaluate(document.head, {i.key: x for i, x in zip(document.head.inputs, operands, strict=True)})
+    for output, expected in zip(document.head.outputs, apply(case, operands), strict=True):
         units = max(256, NEAR.get(case.op, (0, ""))[0])
         require_close(np.asarray(values[output.key]), np.asarray(expected), units, str(case)[:400])
 

@@ -58,14 +58,14 @@ def eps(dtype: Any) -> float:
     return float(ml_dtypes.finfo(dtype).eps) if dtype.kind in "fcV" else 0.0
 
 
-def require_close(found: Any, expected: Any, units: int, what: str, coarse: float = 0.0, least: float = 0.0) -> None:
+def require_close(array: Any, expected: Any, units: int, what: str, coarse: float = 0.0, least: float = 0.0) -> None:
     """Raises AssertionError unless arrays agree but for so many units in the last place of the greatest number, or of `least`.
 
     `coarse` is a unit that is larger than that of the arrays' dtype.
     """
-    assert (found.dtype, found.shape) == (expected.dtype, expected.shape), what
-    few = units * max(unit, coarse) if (unit := eps(found.dtype)) else 0
-    wide = [v.astype("f4") if v.dtype.kind == "V" else v for v in (found, expected)]
+    assert (array.dtype, array.shape) == (expected.dtype, expected.shape), what
+    few = units * max(unit, coarse) if (unit := eps(array.dtype)) else 0
+    wide = [v.astype("f4") if v.dtype.kind == "V" else v for v in (array, expected)]
     scale = np.abs(wide[1][np.isfinite(wide[1])]).max(initial=least) if few else 0
     np.testing.assert_allclose(*wide, few, few * scale, err_msg=what)
 
@@ -87,12 +87,12 @@ def test_examples_have_the_same_values(op: str) -> None:
             operands.append([np.asarray(draw(rng, t, of_operand(example.within, k))) for k, t in enumerate(case.operands)])
     if not cases:
         return
-    found = iter(by_xla(format_document(document_of(cases), "mlir").decode(), [x for xs in operands for x in xs]))
+    results = iter(by_xla(format_document(document_of(cases), "mlir").decode(), [x for xs in operands for x in xs]))
     with np.errstate(all="ignore"):
         for case, given in zip(cases, operands, strict=True):
             for expected in apply(case, given):
                 units, least = NEAR.get(op, (FEW, ""))[0], float(op in CANCELS)
-                require_close(next(found), np.asarray(expected), units, str(case)[:400], least=least)
+                require_close(next(results), np.asarray(expected), units, str(case)[:400], least=least)
 
 
 def coarsest(document: Document) -> float:
@@ -112,8 +112,8 @@ def values_of(document: Document, seed: int = 0) -> tuple[dict[Key, Any], list[A
     """Values of the inputs, and the arrays that the outputs are for these."""
     rng = np.random.default_rng(seed)
     given = {i.key: pytree(i.type, lambda _, leaf: np.asarray(draw(rng, leaf, (0.1, 0.9)))) for i in document.free_inputs}
-    found = evaluate(document.head, given)
-    return given, [x for o in document.head.outputs for x in leaves_of(o.type, found[o.key])]
+    values = evaluate(document.head, given)
+    return given, [x for o in document.head.outputs for x in leaves_of(o.type, values[o.key])]
 
 
 @pytest.mark.parametrize(("file", "wrt"), [("f.json", "x"), ("mlp.json", "W1"), ("logistic_map.json", "x")])
@@ -124,22 +124,22 @@ def test_gradients(by: Any, format_: str, file: str, wrt: str) -> None:
     document = derivatives(file, wrt)
     given, expected = values_of(document)
     module = format_document(document, format_)
-    found = by(module if format_ == "mlirbc" else module.decode(), arguments(document, given))
-    for x, y in zip(found, expected, strict=True):
+    results = by(module if format_ == "mlirbc" else module.decode(), arguments(document, given))
+    for x, y in zip(results, expected, strict=True):
         require_close(x, y, FEW, str(by))
 
 
 def literals() -> Sequence[Any]:
     """Arrays of all dtypes: of numbers at their edges, of NaNs that have a payload, of nothing, and of no axes."""
     rng = np.random.default_rng(0)
-    found: list[Any] = []
+    constants: list[Any] = []
     for name in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "bf16", "f4", "f8", "c8", "c16"):
         dtype = np.dtype(ml_dtypes.bfloat16 if name == "bf16" else name)
         raw = rng.integers(0, 2 if name == "bool" else 256, (3, 40 * dtype.itemsize), np.uint8).view(dtype)
-        found += [raw, raw[0, 0], raw[:0], np.broadcast_to(raw[1, 1], (40, 2)), raw[:1, :1]]
+        constants += [raw, raw[0, 0], raw[:0], np.broadcast_to(raw[1, 1], (40, 2)), raw[:1, :1]]
         if dtype.kind in "fV":
-            found.append(np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype))
-    return found
+            constants.append(np.array([0.0, -0.0, np.inf, -np.inf, np.nan], dtype))
+    return constants
 
 
 def test_constants_are_the_same_bit_for_bit() -> None:
@@ -149,8 +149,8 @@ def test_constants_are_the_same_bit_for_bit() -> None:
     document = document_of([BUILTIN.case("constant", BUILTIN.parse_attrs("constant", a), None, []) for a in attrs])
     for format_ in ("mlir", "mlirbc"):
         module = format_document(document, format_)
-        for found, expected in zip(by_xla(module if format_ == "mlirbc" else module.decode(), []), arrays, strict=True):
-            assert (found.dtype, found.shape, found.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
+        for array, expected in zip(by_xla(module if format_ == "mlirbc" else module.decode(), []), arrays, strict=True):
+            assert (array.dtype, array.shape, array.tobytes()) == (expected.dtype, expected.shape, expected.tobytes())
         assert format_document(parse_document(module, "module")[0], "json") == format_document(document, "json")
 
 
@@ -162,8 +162,8 @@ def test_samples_have_the_same_values(file: Path) -> None:
         return
     made = materialize(document)
     given, expected = values_of(made)
-    found = by_xla(format_document(made, "mlir").decode(), arguments(made, given))
-    for x, y in zip(found, expected, strict=True):
+    results = by_xla(format_document(made, "mlir").decode(), arguments(made, given))
+    for x, y in zip(results, expected, strict=True):
         require_close(x, y, FEW, file.name, coarsest(made))
 
 
@@ -174,7 +174,7 @@ def test_documents_have_the_same_values(document: Document, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for made in (document, transpose(linearize(document, [i.key for i in document.free_inputs]))):
         inputs = {i.key: draw(rng, i.type, (-2, 2)) for i in made.free_inputs}
-        found = by_xla(format_document(made, "mlir").decode(), arguments(made, inputs))[-len(made.head.outputs) :]
-        for output, x in zip(made.head.outputs, found, strict=True):
+        results = by_xla(format_document(made, "mlir").decode(), arguments(made, inputs))[-len(made.head.outputs) :]
+        for output, x in zip(made.head.outputs, results, strict=True):
             expected = interpret.evaluate(made, inputs, [output.key])[output.key]
             require_close(x, np.asarray(expected), 2 * FEW, str(output.key), coarsest(made))

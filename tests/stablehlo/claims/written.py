@@ -33,9 +33,9 @@ def some(cases: Iterable[T], n: int) -> list[T]:
 def require_round_trip(document: Document, *formats: str) -> None:
     """Raises AssertionError unless what is written is read as the document that it was written of."""
     for format_ in formats or ("mlir", "mlirbc"):
-        found, told = parse_document(format_document(document, format_), "module")
+        parsed, told = parse_document(format_document(document, format_), "module")
         assert told == format_
-        assert format_document(found, "json") == format_document(document, "json")
+        assert format_document(parsed, "json") == format_document(document, "json")
 
 
 def is_written(case: Case) -> bool:
@@ -78,7 +78,7 @@ def by_xla(module: str | bytes, given: Sequence[Any]) -> list[Any]:
     run = device.client.compile_and_load(module, [device], options)
     with jax.enable_x64(True):
         buffers = [jax.device_put(x, device) for x in given]
-        return [np.asarray(found[0]) for found in run.execute_sharded(buffers).disassemble_into_single_device_arrays()]
+        return [np.asarray(shards[0]) for shards in run.execute_sharded(buffers).disassemble_into_single_device_arrays()]
 
 
 def by_iree(module: str | bytes, given: Sequence[Any]) -> list[Any]:
@@ -90,20 +90,20 @@ def by_iree(module: str | bytes, given: Sequence[Any]) -> list[Any]:
     context = runtime.SystemContext(config=runtime.Config("local-sync"))
     loaded = runtime.VmModule.copy_buffer(context.instance, machine_code)
     context.add_vm_module(loaded)
-    found = context.modules[loaded.name]["main"](*given)
-    return [np.asarray(y) for y in (found if isinstance(found, list | tuple) else [found])]
+    outputs = context.modules[loaded.name]["main"](*given)
+    return [np.asarray(y) for y in (outputs if isinstance(outputs, list | tuple) else [outputs])]
 
 
 def leaves_of(type_: Type, value: Any) -> list[Any]:
     """The arrays that a value is, in the order of a module's arguments; times are their counts."""
-    found = []
+    leaf_arrays = []
     for path, leaf in arrays(type_):
         part = value
         for name in path:
             part = part[name] if isinstance(part, Mapping) else part[int(name)]
         array = np.asarray(part)
-        found.append(array.view("i8") if array.dtype.kind == "M" else array.astype(numpy_dtype(np, leaf.dtype), copy=False))
-    return found
+        leaf_arrays.append(array.view("i8") if array.dtype.kind == "M" else array.astype(numpy_dtype(np, leaf.dtype), copy=False))
+    return leaf_arrays
 
 
 def arguments(document: Document, values: Mapping[Key, Any]) -> list[Any]:

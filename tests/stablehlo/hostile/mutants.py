@@ -67,22 +67,22 @@ def modules(kind: str) -> tuple[bytes, ...]:
     from jaxlib.mlir import ir
     from jaxlib.mlir.dialects import stablehlo
 
-    found = []
+    encoded = []
     for function, args in functions():
         jitted = jax.jit(function)
         if kind == "export":
-            found.append(bytes(export.export(jitted)(*args).serialize()))
+            encoded.append(bytes(export.export(jitted)(*args).serialize()))
             continue
         text = jitted.lower(*args).as_text()
         if kind == "text":
-            found.append(text.encode())
+            encoded.append(text.encode())
             continue
         with make_ir_context():
             if kind == "bytecode":
-                found.append(module_to_bytecode(ir.Module.parse(text)))
+                encoded.append(module_to_bytecode(ir.Module.parse(text)))
             elif "chlo." not in text and "sdy." not in text:  # which artifacts have no form of
-                found.append(stablehlo.serialize_portable_artifact_str(text, stablehlo.get_current_version()))
-    return tuple(found)
+                encoded.append(stablehlo.serialize_portable_artifact_str(text, stablehlo.get_current_version()))
+    return tuple(encoded)
 
 
 def mutant(number: int) -> tuple[bytes, str]:
@@ -126,9 +126,9 @@ def _of_text(rng: random.Random, text: str) -> str:
         ]
         places = list(re.finditer(pattern, text))
         if places:
-            found = rng.choice(places)
+            place = rng.choice(places)
             new = rng.choice([rng.choice(NUMBERS), rng.choice(WORDS), rng.choice(places)[0], rng.choice(places)[0]])
-            return text[: found.start()] + new + text[found.end() :]
+            return text[: place.start()] + new + text[place.end() :]
     return "\n".join(lines)
 
 
@@ -140,16 +140,16 @@ def outcome(data: bytes, kind: str) -> str:
     start = time.process_time()
     try:
         read_stablehlo(data, kind, "m.mlir")
-        found = "read"
+        text = "read"
     except (DocumentError, LimitError) as error:
-        found = "refused" if "\n" not in str(error) and str(error).startswith("m.mlir:") else f"wrong: {error!r}"
+        text = "refused" if "\n" not in str(error) and str(error).startswith("m.mlir:") else f"wrong: {error!r}"
     except Exception as error:
         import traceback
 
         last = traceback.extract_tb(error.__traceback__)[-1]
-        found = f"wrong: {type(error).__name__} at {last.filename}:{last.lineno}: {error!s}".replace("\n", " ")
+        text = f"wrong: {type(error).__name__} at {last.filename}:{last.lineno}: {error!s}".replace("\n", " ")
     took = time.process_time() - start
-    return found if took < SECONDS else f"wrong: took {took:.0f} s, {found}"
+    return text if took < SECONDS else f"wrong: took {took:.0f} s, {text}"
 
 
 def main(first: int, last: int) -> None:

@@ -15,22 +15,22 @@ from tidu_cli.errors import DocumentError
 
 def outcomes(first: int, last: int) -> dict[int, str]:
     """What reading each of these mutants comes to: ended, where MLIR ended the process, from which another goes on."""
-    found: dict[int, str] = {}
+    by_number: dict[int, str] = {}
     while first < last:
         command = [sys.executable, "-m", "tests.stablehlo.hostile.mutants", str(first), str(last)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, errors="replace")
         lines = [line.partition(" ") for line in done.stdout.splitlines() if line]
         assert lines, done.stderr
-        found.update((int(number), what or "ended") for number, _, what in lines)
+        by_number.update((int(number), what or "ended") for number, _, what in lines)
         first = int(lines[-1][0]) + 1
-    return found
+    return by_number
 
 
-def require_told(found: dict[int, str]) -> None:
+def require_told(by_number: dict[int, str]) -> None:
     """Raises AssertionError unless each is read, refused, or ended a process other than the one that reads."""
-    wrong = {number: what for number, what in found.items() if what.startswith("wrong")}
+    wrong = {number: what for number, what in by_number.items() if what.startswith("wrong")}
     assert not wrong, wrong
-    for number in [number for number, what in found.items() if what == "ended"][:3]:
+    for number in [number for number, what in by_number.items() if what == "ended"][:3]:
         with pytest.raises(DocumentError, match=r"^m.mlir: is a damaged module"):
             read_stablehlo(*mutant(number), "m.mlir")
 
