@@ -10,6 +10,7 @@ from tidu_cli.custom.definitions import OpDefinition
 from tidu_cli.errors import PluginError, TiduError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import DTYPES
+from tidu_cli.lax.names import names_of
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.models import json_schema
 from tidu_cli.rules.contract import Primitive
@@ -44,6 +45,7 @@ class Entry(Frozen, slots=False):
             "attrs": dict(self.attrs),
             "rules": list(self.rules),
             "inert": {"inputs": list(rules.inert), "reason": rules.inert_reason} if rules.inert else None,
+            "names": names_of(self.primitive.name),
             "defined_by": list(self.defined_by),
             "opaque": self.primitive.evaluation.opaque or None,
             "emits": {"jvp": list(self.emits.jvp), "transpose": list(self.emits.transpose)},

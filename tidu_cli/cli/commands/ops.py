@@ -91,6 +91,8 @@ def _details(primitive: Primitive, data: dict[str, Any], *, is_built_in: bool) -
     for rule, emitted in emits.items():
         if rule in data.get("rules", emits):
             yield f"{rule[0].upper()} → {', '.join(emitted) or 'nothing'}"
+    if is_built_in and (names := data.get("names")):
+        yield f"called {', '.join(names)}"
     if is_built_in and (defined_by := data.get("defined_by")):
         yield f"defined by {', '.join(defined_by)}"
     if is_built_in and primitive.evaluation.opaque:

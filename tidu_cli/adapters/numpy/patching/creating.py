@@ -17,6 +17,7 @@ from tidu_cli.adapters.numpy.buffers.buffer import Buffer, numbered, owned, wrap
 from tidu_cli.adapters.numpy.buffers.elements import STATIC, ElementTable, mark_of
 from tidu_cli.adapters.numpy.buffers.memory import Memory, first_array, holds_traced, numbers_of, plain, resolved
 from tidu_cli.adapters.numpy.errors import UntraceableError
+from tidu_cli.lax.names import ops_of
 
 Function = Callable[..., Any]
 
@@ -263,16 +264,12 @@ def _of_results(results: Sequence[Any], shape: tuple[int, ...], types: str | Non
 # Where `math` raises, as for the root of a negative number, a graph has NaN or an infinity.
 
 
-_RENAMED = {
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-    "atanh": "arctanh", "pow": "float_power", "fabs": "absolute",
-}  # fmt: skip
-_SAME = (
-    "cbrt", "copysign", "cos", "cosh", "degrees", "exp", "exp2", "expm1", "fmod", "isfinite", "isinf", "isnan", "log10", "log1p",
-    "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
-)  # fmt: skip
+_UFUNCS = {op: ufunc for ufunc, op in ops_of("numpy").items()}
+_RENAMED = {name: _UFUNCS[op] for name, op in ops_of("math").items() if op in _UFUNCS} | {"pow": "float_power", "fabs": "absolute"}
+_SAME = ("copysign", "degrees", "isfinite", "isinf", "isnan", "log10", "log2", "radians")
 _WHOLE = ("ceil", "floor", "trunc")
-_SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}
+_FUNCTIONS = {op: function for function, op in ops_of("scipy.special").items()}
+_SPECIAL = {name: _FUNCTIONS[op] for name, op in ops_of("math").items() if op in _FUNCTIONS}
 
 
 def _numbers(name: str, args: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.numpy.indexing import filled, is_nan, select, truth
 from tidu_cli.graph.types import DATETIMES, DURATIONS, FLOATS, INEXACT, INTEGERS, SIGNED
+from tidu_cli.lax.names import ops_of
 
 Rule = Callable[..., Any]
 """From operands of one shape and the dtypes that NumPy would compute in, to the result (or a tuple of results)."""
@@ -178,18 +179,8 @@ def _divide(x: Array, y: Array) -> Array:
 
 _LOG2 = math.log(2)
 
-_PRIMITIVES: Mapping[str, str] = {
-    "fmod": "rem", "negative": "neg", "sign": "sign", "maximum": "max", "minimum": "min",
-    "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt", "cbrt": "cbrt",
-    "square": "square", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
-    "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-    "nextafter": "nextafter", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "invert": "not",
-    "left_shift": "shift_left", "bitwise_count": "population_count",
-}  # fmt: skip
-"""Ufuncs that are one primitive."""
-
 UFUNCS: Mapping[str, Rule] = {
-    **{ufunc: as_op(name) for ufunc, name in _PRIMITIVES.items()},
+    **{ufunc: as_op(op) for ufunc, op in ops_of("numpy").items()},
     "add": _add,
     "subtract": _subtract,
     "divide": _divide,

@@ -13,14 +13,7 @@ from functools import reduce
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import Rule, as_op, logaddexp, x_times
 from tidu_cli.adapters.numpy.numpy.indexing import filled, select
-
-_PRIMITIVES: Mapping[str, str] = {
-    "expit": "logistic", "erf": "erf", "erfc": "erfc", "erfinv": "erf_inv", "gammaln": "lgamma", "psi": "digamma", "gamma": "gamma",
-    "gammainc": "igamma", "gammaincc": "igammac", "betainc": "regularized_incomplete_beta", "gammaincinv": "igamma_inv",
-    "gammainccinv": "igammac_inv", "betaincinv": "regularized_incomplete_beta_inv", "i0e": "bessel_i0e", "i1e": "bessel_i1e",
-    "erfcx": "erfcx", "erfcinv": "erfc_inv", "dawsn": "dawsn", "expi": "expi", "exprel": "hyp1f1", "spence": "spence",
-    "owens_t": "owens_t",
-}  # fmt: skip
+from tidu_cli.lax.names import ops_of
 
 _ROOT_2 = math.sqrt(2)
 
@@ -217,7 +210,7 @@ _DISTRIBUTIONS: Mapping[str, Rule] = {
 }
 
 SPECIAL: Mapping[str, Rule] = {
-    **{ufunc: as_op(name) for ufunc, name in _PRIMITIVES.items()},
+    **{ufunc: as_op(op) for ufunc, op in ops_of("scipy.special").items()},
     **_BESSEL,
     **_DISTRIBUTIONS,
     "loggamma": lambda x: _within(x >= 0, x.emit("lgamma")),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site
 from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE, TensorType
+from tidu_cli.lax.names import ops_of
 from tidu_cli.rules.terms import Term
 
 
@@ -145,64 +146,32 @@ def _constant_like(site: Site, x: Term) -> Term:
 
 
 STABLEHLO: dict[str, Reader] = {
+    **{name: _named(op) for name, op in ops_of("stablehlo").items()},
     "abs": _abs,
     "add": lambda site, x, y: site.emit("or" if x.type.dtype == "bool" else "add", x, y),
-    "and": _named("and"),
-    "atan2": _named("atan2"),
     "bitcast_convert": _bitcast,
-    "cbrt": _named("cbrt"),
-    "ceil": _named("ceil"),
     "clamp": _clamp,
     "compare": _compare,
-    "complex": _named("complex"),
     "convert": _convert,
-    "cosine": _named("cos"),
-    "count_leading_zeros": _named("clz"),
-    "divide": _named("div"),
-    "exponential": _named("exp"),
-    "exponential_minus_one": _named("expm1"),
-    "floor": _named("floor"),
     "imag": _real("imag"),
-    "is_finite": _named("is_finite"),
-    "log": _named("log"),
-    "log_plus_one": _named("log1p"),
-    "logistic": _named("logistic"),
     "maximum": lambda site, x, y: site.emit("or" if x.type.dtype == "bool" else "max", x, y),
     "minimum": lambda site, x, y: site.emit("and" if x.type.dtype == "bool" else "min", x, y),
     "multiply": lambda site, x, y: site.emit("and" if x.type.dtype == "bool" else "mul", x, y),
-    "negate": _named("neg"),
-    "not": _named("not"),
     "optimization_barrier": lambda site, *xs: site.emit_all("optimization_barrier", *xs),
-    "or": _named("or"),
-    "popcnt": _named("population_count"),
     "power": _power,
     "real": _real("real"),
     "reduce_precision": _precision,
-    "remainder": _named("rem"),
     "round_nearest_afz": _round("AWAY_FROM_ZERO"),
     "round_nearest_even": _round("TO_NEAREST_EVEN"),
-    "rsqrt": _named("rsqrt"),
     "select": _select,
-    "shift_left": _named("shift_left"),
-    "shift_right_arithmetic": _named("shift_right_arithmetic"),
-    "shift_right_logical": _named("shift_right_logical"),
-    "sign": _named("sign"),
-    "sine": _named("sin"),
-    "sqrt": _named("sqrt"),
-    "subtract": _named("sub"),
-    "tan": _named("tan"),
-    "tanh": _named("tanh"),
-    "xor": _named("xor"),
 }
 
 CHLO: dict[str, Reader] = {
-    **{name: _named(name) for name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i1e", "conj", "cosh", "digamma")},
-    **{name: _named(name) for name in ("erf", "erfc", "erf_inv", "lgamma", "polygamma", "sinh", "square", "tan", "zeta")},
+    **{name: _named(op) for name, op in ops_of("chlo").items()},
     "constant_like": _constant_like,
     "is_inf": _is_inf,
     "is_neg_inf": _is_neg_inf,
     "is_pos_inf": _is_pos_inf,
-    "next_after": _named("nextafter"),
 }
 
 OPERATIONS: dict[str, Reader] = {

@@ -10,6 +10,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.lax.names import ops_of
 
 
 def converted(node: Node, x: Value, dtype: Any) -> Value:
@@ -132,25 +133,24 @@ def _p_relu(node: Node, x: Value, slope: Value) -> Value:
     return np.where(x < number(x, 0), x * slope, x)
 
 
+_UFUNCS = {op: ufunc for ufunc, op in ops_of("numpy").items()}
+
+
+def _named(op: str) -> Operator:
+    """NumPy's function of that operation, which computes what is known, or the primitive, of which NumPy has none."""
+    return _of(getattr(np, _UFUNCS[op])) if op in _UFUNCS else _primitive(op)
+
+
 OPERATORS: Mapping[str, Operator] = {
+    **{name: _named(op) for name, op in ops_of("onnx").items()},
     "Abs": _of(np.abs),
-    "Acos": _of(np.arccos),
-    "Acosh": _of(np.arccosh),
     "Add": _of(np.add),
     "And": _of(np.logical_and),
-    "Asin": _of(np.arcsin),
-    "Asinh": _of(np.arcsinh),
-    "Atan": _of(np.arctan),
-    "Atanh": _of(np.arctanh),
     "BitShift": _bit_shift,
     "Ceil": _of(np.ceil),
     "Clip": _clip,
-    "Cos": _of(np.cos),
-    "Cosh": _of(np.cosh),
     "Div": _div,
     "Equal": _of(np.equal),
-    "Erf": _primitive("erf"),
-    "Exp": _of(np.exp),
     "Floor": _of(np.floor),
     "Greater": _of(np.greater),
     "GreaterOrEqual": _of(np.greater_equal),
@@ -158,27 +158,19 @@ OPERATORS: Mapping[str, Operator] = {
     "IsNaN": _of(np.isnan),
     "Less": _of(np.less),
     "LessOrEqual": _of(np.less_equal),
-    "Log": _of(np.log),
     "Max": _folded(np.maximum),
     "Mean": _mean,
     "Min": _folded(np.minimum),
     "Mod": _mod,
     "Mul": _of(np.multiply),
-    "Neg": _of(np.negative),
     "Not": _of(np.logical_not),
     "Or": _of(np.logical_or),
     "PRelu": _p_relu,
     "Pow": _pow,
     "Reciprocal": _of(np.reciprocal),
     "Round": _of(np.rint),
-    "Sign": _of(np.sign),
-    "Sin": _of(np.sin),
-    "Sinh": _of(np.sinh),
-    "Sqrt": _of(np.sqrt),
     "Sub": _of(np.subtract),
     "Sum": _folded(np.add),
-    "Tan": _of(np.tan),
-    "Tanh": _of(np.tanh),
     "Where": _of(np.where),
     "Xor": _of(np.logical_xor),
     "BitCast": _bit_cast,
