@@ -11,6 +11,7 @@ import pytest
 
 from tests.graphs.templates import make_case
 from tests.tiers import campaign, few
+from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.recipes.index import Recipe
@@ -108,3 +109,30 @@ def test_several_operands(op: str) -> None:
     rng = np.random.default_rng(1)
     due, by_recipe = both(op, {}, *[np.asarray(draw(rng), float) for draw in SEVERAL[op]])
     np.testing.assert_allclose(by_recipe, due, rtol=4000 * EPSILON["f64"], atol=400 * EPSILON["f64"])
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "most"),
+    [("bessel_j", {"order": 128.5}, 128), ("hyp1f1", {"a": -17.0}, 16), ("hyp2f1", {"c": 9.0}, 8), ("hyp0f1", {"b": 200.0}, 128)],
+)
+def test_parameters_that_recipes_are_not_for_are_refused(op: str, attrs: dict[str, Any], most: int) -> None:
+    case = make_case(op, attrs, [TensorType("f64", (3,))])
+    with pytest.raises(MissingRuleError, match=f"its recipe is for parameters up to {most}, not "):
+        expanded(BUILTIN, case)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "low", "high"),
+    [
+        ("bessel_j", {"order": 127.5}, 50.0, 500.0),
+        ("bessel_y", {"order": 60}, 40.0, 500.0),
+        ("bessel_ie", {"order": 100}, 1.0, 500.0),
+        ("bessel_ke", {"order": 127.5}, 50.0, 500.0),
+        ("hyp0f1", {"b": -100.5}, -30.0, 50.0),
+        ("hyp1f1", {"a": 15.5, "b": -6.25}, -30.0, 50.0),
+        ("hyp2f1", {"a": 7.75, "b": -1.25, "c": -6.25}, -20.0, 0.9),
+    ],
+)
+def test_large_parameters(op: str, attrs: dict[str, Any], low: float, high: float) -> None:
+    due, actual = both(op, attrs, np.random.default_rng(3).uniform(low, high, POINTS))
+    np.testing.assert_allclose(actual, due, rtol=2e-10, atol=1e-12 * np.median(abs(due)))

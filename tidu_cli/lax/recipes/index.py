@@ -11,8 +11,11 @@ from tidu_cli.frozen import Frozen
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.terms import Term
 
-_LARGEST = 128
-"""Of orders and other parameters, but for those of expn: powers of larger ones leave the range of f64."""
+_LARGEST = {"hyp1f1": 16, "hyp2f1": 8, "expn": 2**31}
+"""Orders and other parameters up to which recipes keep 11 digits, by op: sums of terms of larger ones cancel."""
+
+_LARGEST_ORDER = 128
+"""Those of other ops: powers of larger ones leave the range of f64."""
 
 
 class Recipe(Frozen):
@@ -22,14 +25,17 @@ class Recipe(Frozen):
 
     def refusal(self, attrs: Attrs) -> str:
         """Why there is no recipe for these attrs; empty if there is one."""
-        large = [f"{name} {value:g}" for name, value in dict(attrs).items() if abs(value) > _LARGEST and self.op != "expn"]
-        return f"its recipe is for parameters up to {_LARGEST}, not {large[0]}" if large else ""
+        most = _LARGEST.get(self.op, _LARGEST_ORDER)
+        large = [f"{name} {value:g}" for name, value in dict(attrs).items() if abs(value) > most]
+        return f"its recipe is for parameters up to {most}, not {large[0]}" if large else ""
 
     def __call__(self, attrs: Any, operands: Sequence[Term]) -> Sequence[Term]:
         """The result, computed in f64 and rounded to the operands' dtype.
 
         Raises MissingRuleError where the recipe is not for these attrs.
         """
+        import numpy as np
+
         from tidu_cli.lax.recipes.arrays import Array
 
         if reason := self.refusal(attrs):
@@ -37,7 +43,8 @@ class Recipe(Frozen):
         type_ = operands[0].type
         arrays = [Array(x).reshape((type_.size,)).astype("f64") for x in operands]
         try:
-            result = recipes()[self.op](attrs, *arrays)
+            with np.errstate(all="ignore"):
+                result = recipes()[self.op](attrs, *arrays)
         except (OverflowError, ZeroDivisionError):  # of gamma functions of the parameters
             raise MissingRuleError("its recipe is not for these parameters, whose gamma functions are not finite") from None
         return [result.astype(type_.dtype).reshape(type_.shape).term]
