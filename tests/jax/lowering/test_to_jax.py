@@ -256,6 +256,22 @@ def test_refuses_64_bits_without_x64(jax: Any) -> None:
         assert tidu.to_jax(tidu.trace(lambda x: x + 1, "f32[]"))(np.float64(2)) == 3  # which JAX makes f32
 
 
+def test_recipes_have_their_digits_without_x64(jax: Any) -> None:
+    """They compute in f64, within functions of f32, and so do their derivatives; nothing is warned of."""
+    from scipy import special
+
+    function = tidu.to_jax(tidu.trace(lambda x: special.jv(1.5, x), "f32[3]"))
+    x = np.array([1.0, 2.0, 30.0], np.float32)
+    with jax.enable_x64(False):
+        values = jax.jit(function)(x)
+        slopes = jax.grad(lambda x: function(x).sum())(x)
+        along = jax.vmap(function)(np.stack([x, x]))
+    assert {values.dtype, slopes.dtype, along.dtype} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(values, special.jv(1.5, x.astype(float)), rtol=2e-7)
+    np.testing.assert_allclose(along[1], special.jv(1.5, x.astype(float)), rtol=2e-7)
+    np.testing.assert_allclose(slopes, special.jvp(1.5, x.astype(float)), rtol=1e-6)
+
+
 def test_a_loop_is_traced_once(jax: Any) -> None:
     document = tidu.trace(lambda x: tidu.scan(lambda c, _: (np.sin(c) + x, c), x, length=5)[0], "f64[]")
     function = tidu.to_jax(document)

@@ -62,10 +62,18 @@ def _by_jax(case: Case, precise: bool) -> Function | None:
 
 
 def _by_definition(case: Case, primitives: PrimitiveSet, precise: bool) -> Function | None:
-    """An operation as the graph of others that it is defined as."""
+    """An operation as the graph of others that it is defined as: recipes compute in f64, also where JAX is not to have it."""
     if primitives[case.op].evaluation.definition is None:
         return None
-    return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
+    import jax
+
+    function = graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
+
+    def call(*values: Any) -> tuple[Any, ...]:
+        with jax.enable_x64(True):
+            return function(*values)
+
+    return call
 
 
 def document_function(graph: Graph, *, precise: bool = False) -> Function:
