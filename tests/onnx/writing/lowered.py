@@ -16,6 +16,7 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Example
 
@@ -24,6 +25,10 @@ ROUNDING = {"float64": 1e-12, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2
 
 OTHERS = ("c64", "c128", "datetime", "duration")
 """Dtypes that ONNX has not got."""
+
+
+LONG = frozenset(p.name for p in BUILTIN if isinstance(p.evaluation.definition, Recipe) and p.domain.arity != 1)
+"""Primitives whose recipes take programs seconds; `tests/lax/special/test_definitions.py` tries them at many points."""
 
 
 def case(op: str, attrs: Mapping[str, Any], *types: str) -> Case:

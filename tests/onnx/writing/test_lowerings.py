@@ -10,6 +10,7 @@ import pytest
 
 from tests import tiers
 from tests.onnx.writing.lowered import (
+    LONG,
     by_reference,
     by_runtime,
     by_tidu,
@@ -25,7 +26,6 @@ from tests.onnx.writing.lowered import (
 )
 from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
 from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
-from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 
 ITERATIVE = "eig eigh expm expm_frechet logm logm_frechet pinv polar schur solve_sylvester sqrtm svd"
@@ -45,9 +45,6 @@ PARTLY_REFUSED = {
     "qr": "with exchanged columns",
 }
 """Primitives of which some examples have none, and why."""
-
-LONG = frozenset(p.name for p in BUILTIN if isinstance(p.evaluation.definition, Recipe) and p.domain.arity != 1)
-"""Primitives whose recipes take programs seconds; `tests/lax/special/test_definitions.py` tries them at many points."""
 
 REVERSED = frozenset({"scan"})
 """Primitives of whose examples the reference evaluator does not run those that go backwards."""

@@ -103,16 +103,16 @@ class Body:
 
 def tensor_type(type_: Type) -> TensorType:
     """An array's type. Raises NoMeaningError for records, complex numbers and times."""
+    if isinstance(type_, TensorType) and type_.dtype in CODES:
+        return type_
     way = f"it with {Remedy('format', 'msgpack')}"
     if isinstance(type_, RecordType):
         raise NoMeaningError(f"a record, {type_}, has no place in ONNX; take its fields apart, or write {way}")
-    if type_.dtype in ("c64", "c128"):
+    if type_.complex:
         raise NoMeaningError(
             f"{type_} is complex, which operators of ONNX are not; compute with real and imaginary parts, or write {way}"
         )
-    if type_.dtype not in CODES:
-        raise NoMeaningError(f"{type_} has no place in ONNX, which knows no times; write {way}")
-    return type_
+    raise NoMeaningError(f"{type_} has no place in ONNX, which knows no times; write {way}")
 
 
 def value_info(name: str, type_: Type) -> Any:
