@@ -103,7 +103,7 @@ class Body:
 
 def tensor_type(type_: Type) -> TensorType:
     """An array's type. Raises NoMeaningError for records, complex numbers and times."""
-    if isinstance(type_, TensorType) and type_.dtype in CODES:
+    if isinstance(type_, TensorType) and type_.dtype in CODES and not type_.complex:
         return type_
     way = f"it with {Remedy('format', 'msgpack')}"
     if isinstance(type_, RecordType):
