@@ -39,21 +39,19 @@ def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: boo
     """
     if primitives[case.op].rules.inlined is not None:
         return graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
-    function = computed(case, primitives, precise=precise)
+    by_jax = _by_jax(case, precise)  # once: graphs within graphs are looked at here
+    function = by_jax or _by_definition(case, primitives, precise)
     if precise or case.op not in BUILTIN.primitives:
         return function
     from tidu_cli.adapters.jax.lowering import derivatives
 
-    own = case.op in _special() or derivatives.needs_rules(case) or _by_jax(case, precise) is None
+    own = case.op in _special() or derivatives.needs_rules(case) or by_jax is None
     return derivatives.with_rules(case, function, document_function) if own else function
 
 
 def computed(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: bool = False) -> Function:
     """Likewise, of a primitive, with the derivatives that JAX has of what computes it. Raises MissingRuleError."""
-    function = _by_jax(case, precise) or _by_definition(case, primitives, precise)
-    if function is None:
-        raise MissingRuleError("no function of JAX computes it; evaluate the document with tidu instead")
-    return function
+    return _by_jax(case, precise) or _by_definition(case, primitives, precise)
 
 
 def _by_jax(case: Case, precise: bool) -> Function | None:
@@ -61,10 +59,13 @@ def _by_jax(case: Case, precise: bool) -> Function | None:
     return _of_records(case) or _of_graphs(case, precise) or _of_times(case) or _of_attrs(case, precise)
 
 
-def _by_definition(case: Case, primitives: PrimitiveSet, precise: bool) -> Function | None:
-    """An operation as the graph of others that it is defined as: recipes compute in f64, also where JAX is not to have it."""
+def _by_definition(case: Case, primitives: PrimitiveSet, precise: bool) -> Function:
+    """An operation as the graph of others that it is defined as: recipes compute in f64, also where JAX is not to have it.
+
+    Raises MissingRuleError where it has no definition.
+    """
     if primitives[case.op].evaluation.definition is None:
-        return None
+        raise MissingRuleError("no function of JAX computes it; evaluate the document with tidu instead")
     import jax
 
     function = graph_function(expanded(primitives, case), lambda inner: jax_function(inner, primitives, precise=precise))
