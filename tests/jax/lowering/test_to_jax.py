@@ -272,6 +272,22 @@ def test_recipes_have_their_digits_without_x64(jax: Any) -> None:
     np.testing.assert_allclose(slopes, special.jvp(1.5, x.astype(float)), rtol=1e-6)
 
 
+def test_graphs_within_graphs_are_made_functions_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each level asks once for what is in it: asked twice, 40 levels would take as long as they could."""
+    from tidu_cli.adapters.jax.lowering import functions
+
+    def nested(depth: int) -> Callable[[Any], Any]:
+        inner = nested(depth - 1) if depth else np.sin
+        return lambda x: tidu.scan(lambda c, _: (inner(c), None), x, length=1)[0]
+
+    asked, by_jax = [], functions._by_jax
+    monkeypatch.setattr(functions, "_by_jax", lambda case, precise: asked.append(case.op) or by_jax(case, precise))
+    for depth in (4, 8):
+        asked.clear()
+        tidu.to_jax(tidu.trace(nested(depth), "f64[]"))
+        assert len(asked) <= 3 * (depth + 2)
+
+
 def test_a_loop_is_traced_once(jax: Any) -> None:
     document = tidu.trace(lambda x: tidu.scan(lambda c, _: (np.sin(c) + x, c), x, length=5)[0], "f64[]")
     function = tidu.to_jax(document)
