@@ -315,6 +315,6 @@ class _Zeros:
         maker = self.definitions[place]
         if not isinstance(maker, Application):
             return None
-        if self.primitives[maker.case.op].evaluation.passes:  # a copy is delayed with what is no zero
+        if self.primitives[maker.case.op].evaluation.passes:  # a copy of a value that is not zero waits as the value does
             return [maker.operands[maker.slot]]
         return maker.operands if self.makes_zeros(self.graphs[maker.graph].code[maker.node]) else None

@@ -21,6 +21,11 @@ Operand = Any
 """An Array, a number, or an array of NumPy."""
 
 
+def _operators(op: str) -> tuple[Callable[[Any, Operand], Array], Callable[[Any, Operand], Array]]:
+    """A primitive as Python's operator: of an Array and what stands on its right, and of one and what stands on its left."""
+    return (lambda x, y: _applied(op, x, y)), (lambda x, y: _applied(op, y, x))
+
+
 class Array:
     """A value of a recording."""
 
@@ -35,64 +40,24 @@ class Array:
         """The lengths of the axes."""
         return self.term.type.shape
 
-    def __add__(self, other: Operand) -> Array:
-        return _applied("add", self, other)
-
-    def __radd__(self, other: Operand) -> Array:
-        return _applied("add", other, self)
-
-    def __sub__(self, other: Operand) -> Array:
-        return _applied("sub", self, other)
-
-    def __rsub__(self, other: Operand) -> Array:
-        return _applied("sub", other, self)
-
-    def __mul__(self, other: Operand) -> Array:
-        return _applied("mul", self, other)
-
-    def __rmul__(self, other: Operand) -> Array:
-        return _applied("mul", other, self)
-
-    def __truediv__(self, other: Operand) -> Array:
-        return _applied("div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Array:
-        return _applied("div", other, self)
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("div")
+    __lt__, __gt__ = _operators("lt")
+    __le__, __ge__ = _operators("le")
+    __and__ = _operators("and")[0]
+    __or__ = _operators("or")[0]
+    __eq__ = _operators("eq")[0]  # type: ignore[assignment]
+    __ne__ = _operators("ne")[0]  # type: ignore[assignment]
 
     def __pow__(self, power: Operand) -> Array:
         if isinstance(power, int | float) and math.isfinite(power) and power == int(power) and math.fabs(power) < 2**31:
             return _applied("integer_pow", self, y=int(power))
         return _applied("pow", self, power)
 
-    def __rpow__(self, base: Operand) -> Array:
-        return _applied("pow", base, self)
-
     def __neg__(self) -> Array:
         return _applied("neg", self)
-
-    def __lt__(self, other: Operand) -> Array:
-        return _applied("lt", self, other)
-
-    def __le__(self, other: Operand) -> Array:
-        return _applied("le", self, other)
-
-    def __gt__(self, other: Operand) -> Array:
-        return _applied("gt", self, other)
-
-    def __ge__(self, other: Operand) -> Array:
-        return _applied("ge", self, other)
-
-    def __eq__(self, other: Operand) -> Array:  # type: ignore[override]
-        return _applied("eq", self, other)
-
-    def __ne__(self, other: Operand) -> Array:  # type: ignore[override]
-        return _applied("ne", self, other)
-
-    def __and__(self, other: Operand) -> Array:
-        return _applied("and", self, other)
-
-    def __or__(self, other: Operand) -> Array:
-        return _applied("or", self, other)
 
     def __invert__(self) -> Array:
         return _applied("not", self)
@@ -202,20 +167,10 @@ def full_like(x: Array, value: float) -> Array:
     return Array(x.term.trace.full(value, x.term.type))
 
 
-def empty_like(x: Array) -> Array:
-    """Likewise, of any."""
-    return full_like(x, 0.0)
-
-
-def total(x: Array) -> Array:
-    """The sums over the last axis."""
-    return _applied("reduce_sum", x, axes=(len(x.shape) - 1,))
-
-
 def dot(x: Array, numbers: Any) -> Array:
     """The sums over the last axis of x times a constant array of one axis.
 
-    XLA's compiler for CPUs, when it fuses `total` with what is computed before it, has been seen to sum wrong numbers.
+    A product, as XLA's compiler for CPUs has been seen to sum wrong numbers where it fuses a sum with what is computed before it.
     """
     trace, axis = x.term.trace, len(x.shape) - 1
     constant = _constant(trace, numbers, (len(numbers),), "f64")

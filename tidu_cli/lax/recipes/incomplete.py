@@ -240,12 +240,7 @@ def _beta_by_orders(attrs: Any, a: Array, b: Array, x: Array) -> Array:
     known = (a > 0) & (b > 0) & (x >= 0) & (x <= 1)
     inside = known & (xp.maximum(a, b) < math.inf) & (x > 0) & (x < 1)
     a, b, x = xp.where(inside, a, 1.0), xp.where(inside, b, 1.0), xp.where(inside, x, 0.5)
-    if not n:
-        lower = xp.log(x) <= xp.digamma(a) - xp.digamma(a + b)
-    elif not m:
-        lower = xp.log1p(-x) >= xp.digamma(b) - xp.digamma(a + b)
-    else:
-        lower = x * (a + b) <= a
+    lower = order_integrals._is_lower(NUMBERS, SPECIAL, m, n, a, b, x)
     derivative = xp.where(lower, _beta_lower(m, n, a, b, x, 1 - x), -_beta_lower(n, m, b, a, 1 - x, x))
     return xp.where(inside, derivative, xp.where(known, 0.0, math.nan))
 

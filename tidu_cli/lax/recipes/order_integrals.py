@@ -138,16 +138,18 @@ def _gamma_side(np: Any, special: Any, n: int, a: Any, x: Any, sign: float) -> A
     return np.sqrt(a / (2 * math.pi)) * np.exp(-_remainder(np, special, a)) * _integral(np, start, reach, sign, integrand)
 
 
+def _is_lower(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:
+    """Whether the density's derivative, m times by a and n times by b, keeps its sign below x, and not above it."""
+    if not n:
+        return np.log(x) <= special.psi(a) - special.psi(a + b)
+    return np.log1p(-x) >= special.psi(b) - special.psi(a + b) if not m else x * (a + b) <= a
+
+
 def beta_by_orders(np: Any, special: Any, m: int, n: int, a: Any, b: Any, x: Any) -> Any:
     """The derivative, m times by a and n times by b, of the regularized incomplete beta function; NaN outside of its domain."""
 
     def inside(a: Any, b: Any, x: Any) -> Any:
-        if not n:
-            lower = np.log(x) <= special.psi(a) - special.psi(a + b)
-        elif not m:
-            lower = np.log1p(-x) >= special.psi(b) - special.psi(a + b)
-        else:
-            lower = x * (a + b) <= a
+        lower = _is_lower(np, special, m, n, a, b, x)
         upper, y = ~lower, 1 - x
         derivatives = np.empty_like(a)
         derivatives[lower] = _beta_lower(np, special, m, n, a[lower], b[lower], x[lower], y[lower])
