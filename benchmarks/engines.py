@@ -31,7 +31,7 @@ from benchmarks.generate import SHAPES
 from benchmarks.native import casadi_gradient
 from benchmarks.xla import Problem, attention_by, normal, sample
 from tidu_cli.errors import EvaluationError
-from tidu_cli.runtime.engines.choosing import FEW, MANY, chosen
+from tidu_cli.runtime.choosing import FEW, MANY, chosen
 
 ENGINES = ("numpy", "native", "xla")
 OTHERS = ("jax.jit", "autograd", "CasADi")

@@ -23,7 +23,7 @@ from tidu_cli.adapters.native.engine import program
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.batches import Runs, evaluate_batch
-from tidu_cli.runtime.engines.choosing import Choice
+from tidu_cli.runtime.choosing import Choice
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.batch import vectorized
 

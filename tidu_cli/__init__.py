@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from tidu_cli.adapters.jax.api import *  # noqa: F403
     from tidu_cli.adapters.numpy.api import *  # noqa: F403
     from tidu_cli.adapters.onnx.api import *  # noqa: F403
+    from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
-    from tidu_cli.api.reports import *  # noqa: F403
     from tidu_cli.errors import TiduError
     from tidu_cli.graph.graph import Document
     from tidu_cli.graph.keys import Key

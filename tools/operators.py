@@ -17,8 +17,8 @@ import onnx
 
 from tests.onnx.operators.node_tests import Outcome, cases, has_tensors_only, outcome
 from tidu_cli.adapters.onnx.reading.operators.index import operators, refusals
+from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, NoMeaningError
-from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.model import OPSET
 from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.graph.graph import Case

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of
+from tidu_cli.adapters.stablehlo.reading.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.recording import RefusedError
 from tidu_cli.adapters.stablehlo.writing.lowering import Lowered, lowered
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError

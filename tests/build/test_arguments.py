@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import tidu_cli
 from tests.tiers import examples
-from tidu_cli.adapters.numpy.arguments.data import with_data
-from tidu_cli.adapters.numpy.arguments.parameters import arguments_of, bound, tree_of
+from tidu_cli.adapters.numpy.data import with_data
+from tidu_cli.adapters.numpy.parameters import arguments_of, bound, tree_of
 from tidu_cli.adapters.numpy.tracing import build_function
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.values import read_values

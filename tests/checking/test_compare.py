@@ -21,7 +21,7 @@ from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, 
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.link import Application, Definitions, GraphBuilder, link
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.render.words.phrases import expression
+from tidu_cli.render.phrases import expression
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve

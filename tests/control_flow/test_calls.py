@@ -19,11 +19,11 @@ from tests.transforms.laws.test_laws import same
 from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.transforms.checkpoints import Segments
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.memory.checkpoints import Segments
-from tidu_cli.transforms.memory.recompute import recompute
+from tidu_cli.transforms.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
 

@@ -12,10 +12,10 @@ from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.terms import op
 from tidu_cli.runtime.evaluate import evaluate
 from tidu_cli.runtime.memory import evaluation
+from tidu_cli.transforms.checkpoints import Segments, Sqrt
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.memory.checkpoints import Segments, Sqrt
-from tidu_cli.transforms.memory.recompute import recompute
+from tidu_cli.transforms.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
 sin, cos = op("sin"), op("cos")

@@ -22,7 +22,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.memory.recompute import recompute
+from tidu_cli.transforms.recompute import recompute
 
 FORMS = [("json", True), ("msgpack", True), ("msgpack", False)]
 

@@ -20,8 +20,8 @@ from tidu_cli.formats.nodes import listed as plain
 from tidu_cli.formats.nodes.numbering import Pairs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.columns import dataflow as columns
-from tidu_cli.graph.columns import large
+from tidu_cli.graph import dataflow as columns
+from tidu_cli.graph import large
 from tidu_cli.graph.graph import Document, Externals
 
 CONFORMANCE = Path(__file__).parents[2] / "samples" / "conformance"

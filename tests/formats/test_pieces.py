@@ -22,7 +22,7 @@ from tidu_cli.formats.nodes import reader as nodes
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.read import parse
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.columns import large
+from tidu_cli.graph import large
 
 LAYOUTS: list[Callable[[object], str]] = [
     json.dumps,

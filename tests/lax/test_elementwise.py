@@ -18,12 +18,12 @@ from tidu_cli.checking.numeric.laws import check_primitive_numerically
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.elementwise import bitwise, comparison, elementary, rounding, special, trigonometric
+from tidu_cli.lax.elementwise import comparison, elementary, rounding, special
 from tidu_cli.lax.vocabulary import BUILTIN
 
 NAN, INF = math.nan, math.inf
 TINY = 5e-324
-MODULES = (elementary, trigonometric, special, rounding, comparison, bitwise)
+MODULES = (elementary, special, rounding, comparison)
 
 
 def spread(*magnitudes):

@@ -12,7 +12,7 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.folding import folds
 from tidu_cli.render.picture import Kind, n_items, picture
-from tidu_cli.render.words.words import Words
+from tidu_cli.render.words import Words
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

@@ -13,7 +13,7 @@ from tidu_cli.checking.numeric.linear import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.render.dot import to_dot
 from tidu_cli.render.picture import picture
-from tidu_cli.render.words.words import Words
+from tidu_cli.render.words import Words
 from tidu_cli.runtime.memory import flops
 
 PASSED = {"cotangent": {"of": "y", "pass": 1}}

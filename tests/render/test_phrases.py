@@ -12,7 +12,7 @@ from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.render.words.phrases import array_phrase, attrs_label, phrase
+from tidu_cli.render.phrases import array_phrase, attrs_label, phrase
 
 
 def case_of(op, operands, mask=None, **attrs):

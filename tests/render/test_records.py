@@ -19,9 +19,9 @@ from tidu_cli.graph.text import parse_value_type
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.render.dot import to_dot
 from tidu_cli.render.folding import type_text
+from tidu_cli.render.phrases import attrs_label, expression, phrase, value_text
 from tidu_cli.render.picture import picture
-from tidu_cli.render.words.phrases import attrs_label, expression, phrase, value_text
-from tidu_cli.render.words.words import Words
+from tidu_cli.render.words import Words
 
 SEGMENT, EVENTS = ROOT / "samples" / "segment.json", ROOT / "samples" / "events.json"
 AT = {"s": {"a": {"x": 0, "y": 1}, "b": {"x": 3, "y": 5}}, "length@-1": 1}

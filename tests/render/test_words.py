@@ -12,9 +12,9 @@ from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.render.folding import key_words
+from tidu_cli.render.phrases import value_text
 from tidu_cli.render.picture import picture
-from tidu_cli.render.words.phrases import value_text
-from tidu_cli.render.words.words import Words
+from tidu_cli.render.words import Words
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

@@ -9,12 +9,12 @@ from tidu_cli.graph.graph import SHOWN, Document
 TYPE_CHECKING = False  # as in tidu_cli
 
 if TYPE_CHECKING:
+    from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check as check
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
-    from tidu_cli.api.reports import *  # noqa: F403
     from tidu_cli.errors import TiduError as TiduError
     from tidu_cli.graph.keys import Key as Key
 
@@ -42,7 +42,7 @@ FUNCTIONS = {
     **dict.fromkeys(("Compiled", "compile", "evaluate"), "tidu_cli.api.evaluation"),
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
-    **dict.fromkeys(("diff", "info", "ops", "schema", "show"), "tidu_cli.api.reports"),
+    **dict.fromkeys(("diff", "info", "ops", "schema", "show"), "tidu_cli.api.checks"),
     "check": "tidu_cli.api.checks",
     "Document": "tidu_cli.graph.graph",
     "Key": "tidu_cli.graph.keys",

@@ -1,4 +1,4 @@
-"""Whether a document is right, and what a file holds: a document, a library of ops, or a model of another system."""
+"""Whether a document is right, how it differs from another, and what a file holds: a document, ops, or another system's model."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 from tidu_cli import arguments
 from tidu_cli.api.files import reading_options, vocabulary_with
+from tidu_cli.arguments import op_name
 from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library
-from tidu_cli.errors import ArgumentError, Remedy, counted
+from tidu_cli.errors import ArgumentError, PluginError, Remedy, counted
 from tidu_cli.formats.files import Source, reading
 from tidu_cli.formats.read import parse_imported, parse_subject
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.installed import declared_options, format_named, recognized
+from tidu_cli.installed import declared_options, format_named, recognized, source_named
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.options import checked
 from tidu_cli.port_data import Asked, Imported
@@ -142,3 +143,62 @@ def _check_foreign(
 def _size(document: Document, *, graphs: bool = True) -> str:
     nodes = counted(sum(graph.n_nodes for graph in document.graphs), "node")
     return f"{counted(len(document.graphs), 'graph')}, {nodes}" if graphs else nodes
+
+
+@checked()
+def info(document: Document, digests: bool = False) -> dict[str, Any]:
+    """What a document is, as `tidu info --json` tells it: its graphs, and what evaluating it takes; with the digests of values."""
+    from tidu_cli.checking.report import summary_of
+
+    return summary_of(document, with_digests=digests)
+
+
+@checked()
+def diff(a: Document, b: Document, exact: bool = False) -> dict[str, Any]:
+    """How two documents differ in structure, as `tidu diff --json` tells it: "same", and where they differ.
+
+    With `exact` graphs are also compared one by one: names, order, nodes, roles and meta.
+    """
+    from tidu_cli.checking.comparing.report import difference
+
+    return difference(a, b, exact=exact)[1]
+
+
+@checked()
+def schema() -> dict[str, Any]:
+    """The JSON Schema of documents."""
+    from tidu_cli.formats.shape.schema import json_schema
+
+    return json_schema()
+
+
+@checked()
+def show(document: Document, all: bool = False, formula: bool = False) -> str:
+    """A document as text that people read, all nodes of it if `all`; or the head, a graph of numbers, as a formula.
+
+    Raises BuildError for a graph that no formula has.
+    """
+    if formula:
+        return str(source_named("formula").written(document))
+    from tidu_cli.render.listing import listing
+
+    return "\n".join(listing(document, every=all))
+
+
+@checked(names=op_name)
+def ops(
+    *names: str, plugins: str | Sequence[str] = (), ops: str | PurePath | Sequence[str | PurePath] = ()
+) -> list[dict[str, Any]]:
+    """What is known of all primitives, or of those of these names, as `tidu ops --json` tells it.
+
+    `plugins` names packages that may be imported for theirs, `ops` are files of libraries. Raises UnknownNameError; PluginError for
+    one that two of these bring.
+    """
+    from tidu_cli.api.files import vocabulary_with
+    from tidu_cli.checking.catalogue import data_of, known_ops
+
+    primitives = vocabulary_with(plugins, ops)
+    chosen, wrong = known_ops(names, primitives)
+    if wrong:
+        raise PluginError(wrong)
+    return [data_of(op, primitives) for op in chosen]

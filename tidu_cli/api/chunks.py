@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.cluster.collecting import spread, write
+from tidu_cli.cluster.collecting import blocks_of, spread, write
 from tidu_cli.cluster.items import Plan, from_files
-from tidu_cli.cluster.matrices import blocks_of
 from tidu_cli.cluster.run import batch_of
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Graph
-    from tidu_cli.runtime.engines.choosing import Choice
+    from tidu_cli.runtime.choosing import Choice
     from tidu_cli.transforms.shorthands import Pipeline
 
 Results = tuple[Mapping[Key, Any], Mapping[Key, Type]]

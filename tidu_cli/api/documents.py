@@ -187,7 +187,7 @@ def materialize(
 
     policy = None
     if recompute:
-        from tidu_cli.transforms.memory.recompute import joint_policy
+        from tidu_cli.transforms.recompute import joint_policy
 
         policy = joint_policy(cast("list[str]", recompute))
     if set:
@@ -209,7 +209,7 @@ def materialize(
     result = materialize(document, outputs=outputs, needed_inputs=needed_inputs)
     if policy is None:
         return result
-    from tidu_cli.transforms.memory.recompute import recompute as recomputed
+    from tidu_cli.transforms.recompute import recompute as recomputed
 
     return _lesser(result, recomputed(document, policy, outputs=outputs, needed_inputs=needed_inputs))
 

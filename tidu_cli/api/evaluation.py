@@ -29,7 +29,7 @@ from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, TensorType, Type
 from tidu_cli.limits import limited_steps
 from tidu_cli.options import checked
-from tidu_cli.runtime.engines.choosing import MANY, PLAIN, Choice, chosen, default_engine
+from tidu_cli.runtime.choosing import MANY, PLAIN, Choice, chosen, default_engine
 from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.transforms.materialize import materialize
 
@@ -258,7 +258,7 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
 
     `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
     """
-    from tidu_cli.runtime.engines.preparing import prepared
+    from tidu_cli.runtime.choosing import prepared
 
     head = materialize(document, outputs=parsed(output)).head
     choice = chosen(head, engine or default_engine(), device=device, runs=MANY)

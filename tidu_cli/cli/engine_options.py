@@ -18,7 +18,7 @@ from tidu_cli.installed import OWN_ENGINES, brought_engines
 if TYPE_CHECKING:
     from tidu_cli.api.chunks import Results
     from tidu_cli.graph.graph import Graph
-    from tidu_cli.runtime.engines.choosing import Choice
+    from tidu_cli.runtime.choosing import Choice
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +48,7 @@ def engine_options(function: F) -> F:
 
 def chosen_engine(graph: Graph, engine: str, device: str | None) -> Choice:
     """Which engine runs a graph, told if --verbose was given."""
-    from tidu_cli.runtime.engines.choosing import chosen
+    from tidu_cli.runtime.choosing import chosen
 
     choice = chosen(graph, engine, device=device)
     detail(f"engine {choice.name}, {choice.reason}")

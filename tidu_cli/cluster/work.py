@@ -21,7 +21,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.installed import scheduler
 from tidu_cli.limits import Limits, limited, limits
 from tidu_cli.runtime.batches import Runs, evaluate_batch
-from tidu_cli.runtime.engines.choosing import PLAIN, Choice
+from tidu_cli.runtime.choosing import PLAIN, Choice
 from tidu_cli.runtime.sums import added
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.watching import listening

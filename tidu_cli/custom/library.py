@@ -7,11 +7,10 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
 from tidu_cli.custom.definitions import CustomAttrs, OpDefinition, SourceNode, substituted
-from tidu_cli.custom.graphs import check_references, typed_graph
+from tidu_cli.custom.graphs import check_references, require_written_out, sizes, typed_graph
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.custom.patterns import instance, variables_of
 from tidu_cli.custom.rules import JVP_SUFFIX, Sets, custom_primitives
-from tidu_cli.custom.sizes import require_written_out, sizes
 from tidu_cli.errors import PluginError, TiduError, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.rules.vocabulary import PrimitiveSet

@@ -24,9 +24,9 @@ from tidu_cli.formats.shape.document import (
     type_reader,
 )
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph, nodes_written_out
-from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import no_collection
 from tidu_cli.installed import blaming, declared_options, recognized
 from tidu_cli.limits import require
 from tidu_cli.port_data import Imported

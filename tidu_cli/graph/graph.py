@@ -16,8 +16,8 @@ from itertools import accumulate
 from typing import Any, Protocol
 
 from tidu_cli.frozen import Frozen, field
-from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import by_columns
 from tidu_cli.graph.types import Type
 
 Column = array  # of signed 32-bit integers, typecode "i", one beside the other in memory
@@ -235,7 +235,7 @@ class Graph(Frozen, slots=False, eq=False):
         return f"graph '{self.name}', node {node} ({self.case(node).op})"
 
 
-@by_columns("tidu_cli.graph.columns.dataflow", lambda _, code, *first: len(code))
+@by_columns("tidu_cli.graph.dataflow", lambda _, code, *first: len(code))
 def starts(sizes: Sequence[int], code: Column[int], first: int = 0) -> Column[int]:
     """Where each of these begins, if they lie one after the other and have the sizes that their codes have; and the end."""
     return column([*accumulate(map(sizes.__getitem__, code), initial=first)])

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import mark_dependencies
-from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Case, CaseTable, Column, Detached, Document, Externals, Graph, Input, Meta, Output, Place, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import by_columns
 from tidu_cli.graph.select import select_outputs
 from tidu_cli.graph.types import Type
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.columns.dataflow import Flow
+    from tidu_cli.graph.dataflow import Flow
 
 
 class LogicalGraph(Frozen, slots=False, eq=False):
@@ -100,7 +100,7 @@ class LogicalGraph(Frozen, slots=False, eq=False):
     def depends_on(self, values: Iterable[int]) -> bytearray:
         """For each flat id, 1 if one of `values` is it or depends on it, else 0."""
         if self.flow is not None:
-            from tidu_cli.graph.columns.dataflow import depended_on
+            from tidu_cli.graph.dataflow import depended_on
 
             return bytearray(depended_on(self.flow, values).data)
         needed = bytearray(self.n_values)
@@ -135,13 +135,13 @@ def link(document: Document) -> LogicalGraph:
     return logical
 
 
-@by_columns("tidu_cli.graph.columns.dataflow", lambda document, *_: sum(graph.n_nodes for graph in document.graphs))
+@by_columns("tidu_cli.graph.dataflow", lambda document, *_: sum(graph.n_nodes for graph in document.graphs))
 def flow_of(document: Document, base: Sequence[int], outside: Sequence[Column[int]]) -> Flow | None:
     """The nodes of a logical graph as NumPy columns; None where they are walked."""
     return None
 
 
-@by_columns("tidu_cli.graph.columns.dataflow", lambda external, *_: len(external))
+@by_columns("tidu_cli.graph.dataflow", lambda external, *_: len(external))
 def externals_in_flat_ids(
     external: Externals, base: Sequence[int], outside: Sequence[Column[int]], n_inputs: Sequence[int]
 ) -> Column[int]:

@@ -17,15 +17,15 @@ import msgpack
 
 from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.identity import case_digests, digest_text
 from tidu_cli.graph.keys import MAX_PASS, Key, checked_pass
+from tidu_cli.graph.large import by_columns, no_collection
 from tidu_cli.graph.link import LogicalGraph, link
 from tidu_cli.graph.select import require_inputs
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.columns.dataflow import Ints
+    from tidu_cli.graph.dataflow import Ints
 
 
 class Call(Frozen, slots=False, eq=False):
@@ -100,7 +100,7 @@ def with_used_passes(document: Document, passes: Mapping[int, str]) -> Document:
     return replace(document, passes={number: identity for number, identity in passes.items() if number in used})
 
 
-@by_columns("tidu_cli.graph.columns.dataflow", lambda code, _: len(code))
+@by_columns("tidu_cli.graph.dataflow", lambda code, _: len(code))
 def occurring(code: Column[int], n: int) -> set[int]:
     """Which of the numbers below n occur."""
     return set(code)
@@ -125,7 +125,7 @@ def _columns(logical: LogicalGraph, kind_of: Column[int], flat: Mapping[int, int
         yield from encoded(args, table)
 
 
-@by_columns("tidu_cli.graph.columns.dataflow", lambda values, _: len(values))
+@by_columns("tidu_cli.graph.dataflow", lambda values, _: len(values))
 def encoded(values: Column[int] | Ints, table: Column[int] | None) -> Iterator[bytes]:
     """Integers, or the entries of a table that they number, as little-endian bytes."""
     integers = column(values if table is None else [*map(table.tolist().__getitem__, values)])

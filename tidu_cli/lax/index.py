@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 FAMILIES: Mapping[str, str] = {
-    "elementwise.arithmetic": "add sub mul div neg integer_pow pow max min abs sign",
-    "elementwise.strong_zeros": "strong_mul strong_div",
-    "elementwise.elementary": "exp exp2 expm1 log log1p logistic sqrt rsqrt cbrt square",
-    "elementwise.trigonometric": "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",
+    "elementwise.arithmetic": "add sub mul div neg integer_pow pow max min abs sign strong_mul strong_div",
+    "elementwise.elementary": "exp exp2 expm1 log log1p logistic sqrt rsqrt cbrt square sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh",  # noqa: E501
     "elementwise.special": "erf erfc erf_inv gamma lgamma digamma polygamma zeta igamma igammac regularized_incomplete_beta bessel_i0e bessel_i1e",  # noqa: E501
     "special.orders": "igamma_grad_a regularized_incomplete_beta_grad zeta_grad igamma_inv igammac_inv regularized_incomplete_beta_inv",  # noqa: E501
     "special.bessel": "bessel_j bessel_y bessel_ie bessel_ke spherical_bessel_j",
     "special.integrals": "erfcx erfc_inv dawsn expi expn fresnel_s fresnel_c sin_integral cos_integral owens_t spence hyp0f1 hyp1f1 hyp2f1",  # noqa: E501
     "elementwise.rounding": "floor ceil round rem is_finite nextafter",
     "elementwise.complex_numbers": "conj real imag complex",
-    "elementwise.comparison": "eq ne lt le gt ge select_n clamp",
-    "elementwise.bitwise": "not and or xor shift_left shift_right_logical shift_right_arithmetic population_count clz bitcast_convert_type",  # noqa: E501
+    "elementwise.comparison": "eq ne lt le gt ge select_n clamp not and or xor shift_left shift_right_logical shift_right_arithmetic population_count clz bitcast_convert_type",  # noqa: E501
     "arrays.structural": "constant convert_element_type broadcast_in_dim reshape transpose stop_gradient optimization_barrier",
     "arrays.slicing": "slice dynamic_slice dynamic_update_slice split",
     "arrays.joining": "pad concatenate squeeze expand_dims rev iota copy",

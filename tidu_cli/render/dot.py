@@ -11,8 +11,8 @@ from tidu_cli.errors import TiduError, printable
 from tidu_cli.graph.graph import Document, Externals, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.render.folding import name, port_text, short, type_text
+from tidu_cli.render.phrases import attrs_label
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, picture
-from tidu_cli.render.words.phrases import attrs_label
 
 COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b3fa0"}
 """What is primal is blue, tangents are orange, cotangents purple."""

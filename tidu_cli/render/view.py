@@ -23,9 +23,9 @@ from tidu_cli.render.groups.drawn import LEGIBLE, PLAIN, STRIP, laid_out, scale,
 from tidu_cli.render.groups.forest import forest, named
 from tidu_cli.render.groups.labels import given_name, lines
 from tidu_cli.render.groups.page import Boxes, boxes, interned
+from tidu_cli.render.phrases import SHORT, summary_text, value_text
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, pictures_within, results
-from tidu_cli.render.words.phrases import SHORT, summary_text, value_text
-from tidu_cli.render.words.words import Words
+from tidu_cli.render.words import Words
 
 _LONG = 24
 """How many elements of an array are told where there is room."""

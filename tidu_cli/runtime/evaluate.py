@@ -11,7 +11,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, storage_dtype, unit_of
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.runtime.engines.choosing import PLAIN, Choice
+from tidu_cli.runtime.choosing import PLAIN, Choice
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory
 
@@ -44,7 +44,7 @@ def evaluate(
     are NumPy arrays: datetime64 of datetimes, f64 of durations, which count their unit; of records dicts of these, of tuples
     tuples. Raises EvaluationError for missing and wrong inputs, and for what would not fit, before anything runs.
     """
-    from tidu_cli.runtime.engines.preparing import prepared  # and with it NumPy
+    from tidu_cli.runtime.choosing import prepared  # and with it NumPy
 
     program = prepared(source, engine, outputs, max_memory)[0] if isinstance(source, Graph) else source
     require_given(program.inputs, inputs)

@@ -223,7 +223,7 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
     """Times in a unit of their own in that of their declared type."""
     import numpy as np
 
-    from tidu_cli.rules.tangents.units import conversion
+    from tidu_cli.rules.units import conversion
 
     kinds = next((kinds for kinds in (DATETIMES, DURATIONS) if type_.dtype in kinds and given.dtype in kinds), None)
     if kinds is None or given.shape != type_.shape:

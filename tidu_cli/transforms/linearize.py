@@ -13,9 +13,9 @@ from itertools import compress
 
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import are_marked, first_results, operands
-from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import by_columns
 from tidu_cli.graph.passes import Call
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.lax.vocabulary import vocabulary

@@ -9,9 +9,9 @@ from operator import itemgetter
 from tidu_cli.errors import TransformError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import are_marked, first_results, whole_nodes
-from tidu_cli.graph.columns.large import by_columns, no_collection
 from tidu_cli.graph.graph import Document, Externals, Meta, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import by_columns, no_collection
 from tidu_cli.graph.link import GraphBuilder, LogicalGraph, link
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.lax.vocabulary import vocabulary

@@ -9,8 +9,8 @@ from functools import cache
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, backwards, closed_graphs, forwards
-from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Meta
+from tidu_cli.graph.large import no_collection
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, Type

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import forwards, mark_dependencies
-from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Column, Externals, Graph, Meta, column
+from tidu_cli.graph.large import by_columns
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.limits import limits, require
 from tidu_cli.rules.recording.trace import Emitted, Template

@@ -14,8 +14,8 @@ from itertools import chain
 from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import backwards
-from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Document, Graph, Input, Output
+from tidu_cli.graph.large import by_columns
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.templates import Templates, transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet

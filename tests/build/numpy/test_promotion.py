@@ -26,7 +26,7 @@ from tidu_cli.adapters.numpy.numpy.elementwise.special import COMPLEX
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import WITH_PARAMETERS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
 from tidu_cli.adapters.numpy.numpy.functions import ALIASES, FUNCTIONS, NOT_NUMPYS
-from tidu_cli.adapters.numpy.numpy.writing.putting import WRITING
+from tidu_cli.adapters.numpy.numpy.putting import WRITING
 from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.keys import Key

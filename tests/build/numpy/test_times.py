@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tidu_cli
-from tidu_cli.adapters.numpy.arguments.data import with_data
+from tidu_cli.adapters.numpy.data import with_data
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.formulas.formula import build_formula
 from tidu_cli.graph.text import parse_value_type

@@ -82,7 +82,7 @@ def test_a_place_that_is_no_directory_keeps_nothing(tmp_path: Path, first: tuple
 
 def test_what_is_kept_that_jax_does_not_take_is_compiled_anew(tmp_path: Path, bits: str) -> None:
     (kept,) = tmp_path.glob("xla-*")
-    write = "from tidu_cli.runtime.engines.caches import keep; import sys; keep(sys.argv[1], b'no program')"
+    write = "from tidu_cli.runtime.caches import keep; import sys; keep(sys.argv[1], b'no program')"
     subprocess.run([sys.executable, "-c", write, kept.name], env=os.environ | {"TIDU_CACHE_DIR": str(tmp_path)}, check=True)
     assert run(tmp_path) == (1, bits)
     assert not campaign() or run(tmp_path) == (0, bits)

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from tests.graphs.record_graphs import flattened, random_arguments, record_graphs
 from tests.graphs.strategies import seeds
 from tests.tiers import examples
-from tidu_cli.runtime.engines.choosing import PLAIN, Choice
-from tidu_cli.runtime.engines.preparing import prepared
+from tidu_cli.runtime.choosing import PLAIN, Choice, prepared
 from tidu_cli.transforms.materialize import materialize
 
 pytestmark = pytest.mark.jax

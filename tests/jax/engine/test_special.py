@@ -17,7 +17,7 @@ from tests.runtime.engines.local import ULPS
 from tests.tiers import campaign, few
 from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.runtime.engines.choosing import engine_named
+from tidu_cli.runtime.choosing import engine_named
 from tidu_cli.runtime.plans.program import plain_program
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]

@@ -66,7 +66,7 @@ def test_samples(path: Path) -> None:
 def test_what_replaces_functions_of_lax_takes_all_dtypes(op: str) -> None:
     import jax
 
-    from tidu_cli.adapters.jax.lowering.primitives.precise import FUNCTIONS
+    from tidu_cli.adapters.jax.lowering.precise import FUNCTIONS
 
     assert op in FUNCTIONS and len(FUNCTIONS) == 8
     with jax.enable_x64(True):

@@ -33,7 +33,7 @@ from tidu_cli.graph.types import (
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.tangents.types import TABLE
-from tidu_cli.rules.tangents.units import ratio
+from tidu_cli.rules.units import ratio
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

@@ -16,7 +16,7 @@ from tests.tiers import examples
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import UNITS, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
-from tidu_cli.rules.tangents.units import ratio
+from tidu_cli.rules.units import ratio
 
 LAST = 2**63 - 1
 NAT = -(2**63)

@@ -6,17 +6,15 @@ import pytest
 
 from tests.onnx.operators.one_node import One, by_tidu, draw, require_equal, versions
 from tests.tiers import few
-from tidu_cli.adapters.onnx.reading.operators.arrays import indexing, joining, shapes
-from tidu_cli.adapters.onnx.reading.operators.arrays import indexing as scattering
-from tidu_cli.adapters.onnx.reading.operators.attention import attention
-from tidu_cli.adapters.onnx.reading.operators.elementwise import activations, elementwise, quantization
-from tidu_cli.adapters.onnx.reading.operators.sums import normalization, reductions
-from tidu_cli.adapters.onnx.reading.operators.sums import reductions as contraction
-from tidu_cli.adapters.onnx.reading.operators.sums import reductions as losses
+from tidu_cli.adapters.onnx.reading.operators import elementwise, indexing, joining, normalization, quantization, reductions, shapes
+from tidu_cli.adapters.onnx.reading.operators import indexing as scattering
+from tidu_cli.adapters.onnx.reading.operators import reductions as contraction
+from tidu_cli.adapters.onnx.reading.operators import reductions as losses
+from tidu_cli.adapters.onnx.reading.operators.networks import attention
 from tidu_cli.errors import TiduError
 
 FAMILIES = (
-    activations, attention, contraction, elementwise, indexing, joining, losses, normalization, quantization, reductions,
+    attention, contraction, elementwise, indexing, joining, losses, normalization, quantization, reductions,
     scattering, shapes,
 )  # fmt: skip
 APART = ("QLinearConv", "QLinearMatMul", "SimplifiedLayerNormalization")

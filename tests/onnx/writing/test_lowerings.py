@@ -24,8 +24,8 @@ from tests.onnx.writing.lowered import (
     point,
     told,
 )
+from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
-from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.lax.vocabulary import BUILTIN
 
 ITERATIVE = "eig eigh expm expm_frechet logm logm_frechet pinv polar schur solve_sylvester sqrtm svd"

@@ -17,9 +17,9 @@ from tests.lax.sampling.samples import by_op
 from tests.onnx.operators.one_node import eps
 from tests.onnx.writing.written import by_reference, by_runtime, checked_model
 from tests.tiers import campaign, examples, few
+from tidu_cli.adapters.onnx.writing import linear_algebra
+from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import CODES, NoMeaningError
-from tidu_cli.adapters.onnx.writing.lowerings import linear_algebra
-from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.model import OLDEST_OPSET, OPSET
 from tidu_cli.adapters.onnx.writing.templates import operators
 from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document

@@ -15,7 +15,7 @@ from tidu_cli.graph.graph import Case, Graph, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.runtime.engines.choosing import engine_named
+from tidu_cli.runtime.choosing import engine_named
 from tidu_cli.runtime.plans.interpreter import each
 
 ULPS = 4

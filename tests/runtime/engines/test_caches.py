@@ -9,8 +9,8 @@ import zlib
 
 import pytest
 
-from tidu_cli.runtime.engines import caches
-from tidu_cli.runtime.engines.caches import cached, keep
+from tidu_cli.runtime import caches
+from tidu_cli.runtime.caches import cached, keep
 
 
 @pytest.fixture(autouse=True)

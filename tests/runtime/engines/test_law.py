@@ -16,7 +16,7 @@ from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, 
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.runtime.engines.choosing import engine_named
+from tidu_cli.runtime.choosing import engine_named
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize

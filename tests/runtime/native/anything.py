@@ -8,10 +8,10 @@ import numpy as np
 
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.test_opcodes import cases, edges
+from tidu_cli.adapters.native import floats
+from tidu_cli.adapters.native import integers as special
 from tidu_cli.adapters.native.machine import TABLE
-from tidu_cli.adapters.native.opcodes import floats
-from tidu_cli.adapters.native.opcodes import integers as special
-from tidu_cli.adapters.native.opcodes.table import COMPLEXES
+from tidu_cli.adapters.native.opcodes import COMPLEXES
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled

@@ -13,7 +13,7 @@ import pytest
 from tests.tiers import few
 from tests.waiting import LIMIT
 from tidu_cli.adapters.native import compiling
-from tidu_cli.runtime.engines import caches
+from tidu_cli.runtime import caches
 
 SCRIPT = """
 import numpy as np

@@ -8,9 +8,9 @@ import pytest
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
 from tidu_cli.adapters.native import compiling
+from tidu_cli.adapters.native import integers as special
 from tidu_cli.adapters.native.machine import TABLE
-from tidu_cli.adapters.native.opcodes import integers as special
-from tidu_cli.adapters.native.opcodes.table import FLOATS, INTEGERS
+from tidu_cli.adapters.native.opcodes import FLOATS, INTEGERS
 from tidu_cli.graph.keys import Key
 
 FLOAT_EDGES = [

@@ -18,7 +18,7 @@ from benchmarks.generate import chain, dag
 from tests.graphs.interpret import evaluate, random_inputs
 from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
-from tidu_cli.graph.columns import dataflow as columns
+from tidu_cli.graph import dataflow as columns
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder

@@ -21,9 +21,9 @@ from tests.tiers import examples
 from tests.transforms.laws.test_laws import wrt_of
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph.columns import dataflow as columns
-from tidu_cli.graph.columns import dataflow as flow
-from tidu_cli.graph.columns import large
+from tidu_cli.graph import dataflow as columns
+from tidu_cli.graph import dataflow as flow
+from tidu_cli.graph import large
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder, link

@@ -23,12 +23,12 @@ from tidu_cli.graph.graph import Binding, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.memory import estimate_memory, evaluation
 from tidu_cli.runtime.plans.program import compile_graph
+from tidu_cli.transforms.checkpoints import Cheap, Named, Policy, Sqrt
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Policy, Sqrt
-from tidu_cli.transforms.memory.recompute import recompute
+from tidu_cli.transforms.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
 X = key("x")

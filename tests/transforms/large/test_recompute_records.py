@@ -16,10 +16,10 @@ from tests.transforms.large.test_recompute import All
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import moves
 from tidu_cli.runtime.memory import evaluation
+from tidu_cli.transforms.checkpoints import Cheap, Named, Policy, Sqrt
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.memory.checkpoints import Cheap, Named, Policy, Sqrt
-from tidu_cli.transforms.memory.recompute import recompute
+from tidu_cli.transforms.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
 STATE = "{x: f64[1000], v: f64[1000]}"

@@ -34,7 +34,7 @@ from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.linking.resolve import resolve
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.matrix import matrix
-from tidu_cli.transforms.memory.recompute import recompute
+from tidu_cli.transforms.recompute import recompute
 from tidu_cli.transforms.transpose import transpose
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidu_cli.adapters.native.integers import FUNCTIONS
 from tidu_cli.adapters.native.machine import SPECIAL, module_text
-from tidu_cli.adapters.native.opcodes.integers import FUNCTIONS
-from tidu_cli.runtime.engines.caches import cached, keep
+from tidu_cli.runtime.caches import cached, keep
 
 Run = Callable[[int, int, int, int], int]
 """From the address of the instructions, the first one's number, the address of the registers and the width, to where it stopped."""

@@ -12,7 +12,7 @@ from tidu_cli.adapters.native.lowering import is_own, written_out
 from tidu_cli.adapters.native.program import NativeProgram, native_program
 from tidu_cli.errors import EvaluationError, TransformError
 from tidu_cli.graph.closed import cases_within
-from tidu_cli.graph.columns.dataflow import array_of, counts
+from tidu_cli.graph.dataflow import array_of, counts
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import vocabulary

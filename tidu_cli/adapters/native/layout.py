@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidu_cli.adapters.native.machine import FIELDS, OPCODES
-from tidu_cli.adapters.native.opcodes.table import COMPLEXES, TYPES, Signature
+from tidu_cli.adapters.native.opcodes import COMPLEXES, TYPES, Signature
 from tidu_cli.errors import LimitError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case

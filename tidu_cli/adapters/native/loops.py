@@ -23,7 +23,7 @@ from tidu_cli.adapters.native.layout import (
     width,
 )
 from tidu_cli.adapters.native.machine import COPY, JUMP, JUMP_BACK, JUMP_UNLESS, LOAD, OPCODES, STORE
-from tidu_cli.adapters.native.opcodes.table import Signature
+from tidu_cli.adapters.native.opcodes import Signature
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType

@@ -13,7 +13,7 @@ from tidu_cli.adapters.native.layout import MOST_ELEMENTS, Entry, Escape, Layout
 from tidu_cli.adapters.native.loops import FOLDS, LOOPS, MOST_INSTRUCTIONS, MOVES, expanded, moved
 from tidu_cli.adapters.native.machine import ESCAPE, FIELDS
 from tidu_cli.graph.closed import closed_graphs
-from tidu_cli.graph.columns.dataflow import blocks, counts
+from tidu_cli.graph.dataflow import blocks, counts
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import literal_array

@@ -18,11 +18,11 @@ from typing import Any
 
 from llvmlite import ir
 
-from tidu_cli.adapters.native.opcodes import floats, integers
-from tidu_cli.adapters.native.opcodes import floats as complexes
-from tidu_cli.adapters.native.opcodes import floats as conversions
-from tidu_cli.adapters.native.opcodes import integers as special
-from tidu_cli.adapters.native.opcodes.table import PARTS, TYPES, WORD, Emit, Emitter, Signature, Value
+from tidu_cli.adapters.native import floats, integers
+from tidu_cli.adapters.native import floats as complexes
+from tidu_cli.adapters.native import floats as conversions
+from tidu_cli.adapters.native import integers as special
+from tidu_cli.adapters.native.opcodes import PARTS, TYPES, WORD, Emit, Emitter, Signature, Value
 
 TABLE: dict[Signature, Emit] = {**floats.TABLE, **integers.TABLE, **conversions.TABLE, **complexes.TABLE, **special.TABLE}
 

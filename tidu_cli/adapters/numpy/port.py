@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.adapters.numpy.arguments.parameters import free_names, functions_of, parameters_of
+from tidu_cli.adapters.numpy.parameters import free_names, functions_of, parameters_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.port_data import Data, Given
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arguments.data import with_data
-from tidu_cli.adapters.numpy.arguments.parameters import arguments_of, bound, tree_of
+from tidu_cli.adapters.numpy.data import with_data
 from tidu_cli.adapters.numpy.errors import BuildError, called, name_of_function, signature_of
-from tidu_cli.adapters.numpy.patching.names import loading, numpy_traced
+from tidu_cli.adapters.numpy.names import loading, numpy_traced
+from tidu_cli.adapters.numpy.parameters import arguments_of, bound, tree_of
 from tidu_cli.adapters.numpy.pytree import inputs_of, outputs_of
 from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output, running
 from tidu_cli.adapters.numpy.scipy.calling import scipy_traced

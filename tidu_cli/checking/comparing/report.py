@@ -12,7 +12,7 @@ from tidu_cli.graph.graph import Document, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import Application, Definitions
 from tidu_cli.graph.select import listed
-from tidu_cli.render.words.phrases import expression
+from tidu_cli.render.phrases import expression
 
 
 def lines(compared: Comparison, data: dict[str, Any]) -> Iterator[str]:

@@ -28,8 +28,8 @@ from tidu_cli.graph.types import (
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.recording.trace import Trace, recorded
 from tidu_cli.rules.tangents.conversion import converted
-from tidu_cli.rules.tangents.units import is_step
 from tidu_cli.rules.terms import Term, field, fieldwise, op
+from tidu_cli.rules.units import is_step
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 EXACT = INTEGERS | DATETIMES

@@ -63,7 +63,7 @@ def matrix(document: Document, holomorphic: bool) -> Document:
 def _policies(ctx: click.Context, param: click.Parameter, policies: tuple[str, ...]) -> tuple[str, ...]:
     """The policies, if they go together. Raises UsageError."""
     if policies:
-        from tidu_cli.transforms.memory.recompute import joint_policy
+        from tidu_cli.transforms.recompute import joint_policy
 
         try:
             joint_policy(policies)
@@ -73,7 +73,7 @@ def _policies(ctx: click.Context, param: click.Parameter, policies: tuple[str, .
 
 
 def _policy(text: str) -> str:
-    from tidu_cli.transforms.memory.recompute import parse_policy
+    from tidu_cli.transforms.recompute import parse_policy
 
     parse_policy(text)
     return text

@@ -88,7 +88,7 @@ def info(file: str, digests: bool, as_json: bool) -> None:
     most frequent ops; below it, indented, the same of the graphs in its loops and branches, of one step. A star marks the head.
     Then come the record types of the document, what evaluating the head takes, and each graph's inputs and outputs.
     """
-    from tidu_cli.api.reports import info
+    from tidu_cli.api.checks import info
 
     document, format_ = load(file)
     summary = {"format": format_, **info(document, digests)}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidu_cli.formats.nodes.numbering import Pairs
-from tidu_cli.graph.columns.dataflow import array_of, blocks, column_of, spans, sums
+from tidu_cli.graph.dataflow import array_of, blocks, column_of, spans, sums
 from tidu_cli.graph.graph import Column, Externals, column
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from tidu_cli.formats.nodes.numbering import Pairs
 from tidu_cli.formats.shape.document import DocumentData, TypeReader
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.columns.large import by_columns
 from tidu_cli.graph.graph import Case, Column, Document, Externals, Graph, Output, column
 from tidu_cli.graph.keys import key_to_json
+from tidu_cli.graph.large import by_columns
 from tidu_cli.rules.attrs.fields import DOUBT, made, read_quickly
 from tidu_cli.watching import Watched
 

@@ -115,7 +115,7 @@ def _convert_types(attrs: ConvertAttrs, operands: Types) -> Types:
 def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Types) -> Kernel:
     old, new = operands[0].dtype, attrs.new_dtype
     if old in TIMES and new in TIMES and old != new:
-        from tidu_cli.rules.tangents.units import conversion  # here and below, as times are rare
+        from tidu_cli.rules.units import conversion  # here and below, as times are rare
 
         return conversion(np, old, new)
     if (old in DATETIMES and new in FLOATS | COMPLEXES) or (new in DATETIMES and old in FLOATS | COMPLEXES | {"u64"}):
@@ -130,7 +130,7 @@ def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Type
 
 def _between_datetimes_and_numbers(np: Any, old: str, new: str) -> Kernel:
     """The kernel that makes numbers of datetimes, or datetimes of numbers that they may be unable to count: NaT is NaN."""
-    from tidu_cli.rules.tangents.units import counts, numbers
+    from tidu_cli.rules.units import counts, numbers
 
     if old in DATETIMES:
         dtype = numpy_dtype(np, new)
@@ -158,7 +158,7 @@ def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
 def _convert_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), (y,), t = node.operands, node.results, node.tangent
     if y.type.dtype in DATETIMES and x.type.dtype in DATETIMES:
-        from tidu_cli.rules.tangents.units import is_step
+        from tidu_cli.rules.units import is_step
 
         if is_step(x.type.dtype, y.type.dtype):
             return [None]
@@ -170,7 +170,7 @@ def _convert_transpose(node: Transposition, ct: Term, type_: TensorType) -> Term
     if type_.dtype == ct.type.dtype or type_.dtype not in DURATIONS or ct.type.dtype not in DURATIONS:
         return convert(ct, new_dtype=type_.dtype)
     # The adjoint of multiplication by a factor is multiplication by the same, where the conversion back would divide.
-    from tidu_cli.rules.tangents.units import ratio
+    from tidu_cli.rules.units import ratio
 
     factor, count = ratio(unit_of(type_.dtype), unit_of(ct.type.dtype)), convert(ct, new_dtype="f64")
     scaled = count * float(factor) if factor > 1 else count / float(factor.denominator)
@@ -255,7 +255,7 @@ def _conversion_caption(case: Case, operands: Sequence[str]) -> Caption:
     old = given.dtype if given else ""
     if old not in TIMES and new not in TIMES:
         return Caption(f"{operands[0]} as {new}", f"converted to {new}")
-    from tidu_cli.rules.tangents.units import conversion_words
+    from tidu_cli.rules.units import conversion_words
 
     how, does = conversion_words(old, new)
     return Caption(f"{operands[0]} {how}", does)

@@ -1,31 +1,136 @@
 """Special functions: error functions, the gamma function and its relatives, Bessel functions.
 
-They are SciPy's, mended where those lose digits. Half precision is computed in single.
+They are SciPy's, repaired where those lose digits. Half precision is computed in single.
+
+Functions scaled by an exponential have slopes of their own far from 0, where those by neighbours or by x y are differences without
+digits.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.elementwise.far import bessel_i_slope
 from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op
 
-and_, bessel_i0e, bessel_i1e, bessel_ie, digamma, exp, gt, is_finite, lt = map(
-    op, ("and", "bessel_i0e", "bessel_i1e", "bessel_ie", "digamma", "exp", "gt", "is_finite", "lt")
+(
+    and_,
+    bessel_i0e,
+    bessel_i1e,
+    bessel_ie,
+    digamma,
+    exp,
+    gt,
+    is_finite,
+    lt,
+    lgamma,
+    log,
+    log1p,
+    max_,
+    polygamma,
+    power,
+    select_n,
+    sign,
+    square,
+    zeta,
+    beta_grad,
+    igamma_grad_a,
+    zeta_grad,
+    or_,
+) = map(
+    op,
+    (
+        "and",
+        "bessel_i0e",
+        "bessel_i1e",
+        "bessel_ie",
+        "digamma",
+        "exp",
+        "gt",
+        "is_finite",
+        "lt",
+        "lgamma",
+        "log",
+        "log1p",
+        "max",
+        "polygamma",
+        "pow",
+        "select_n",
+        "sign",
+        "square",
+        "zeta",
+        "regularized_incomplete_beta_grad",
+        "igamma_grad_a",
+        "zeta_grad",
+        "or",
+    ),
 )
-lgamma, log, log1p, max_, polygamma, power, select_n, sign, square, zeta = map(
-    op, ("lgamma", "log", "log1p", "max", "polygamma", "pow", "select_n", "sign", "square", "zeta")
-)
-beta_grad, igamma_grad_a, zeta_grad = map(op, ("regularized_incomplete_beta_grad", "igamma_grad_a", "zeta_grad"))
+
+
+_TERMS = 10
+
+
+def where_far(x: Term, limit: float, far: Callable[[Term], Term], near: Term, *, below: bool = True) -> Term:
+    """far(x) for x beyond the limit, with `below` for those beyond its negative too, and `near` elsewhere."""
+    beyond = or_(gt(x, limit), lt(x, -limit)) if below else gt(x, limit)
+    chosen: Term = select_n(beyond, near, far(select_n(beyond, limit, x)))
+    return chosen
+
+
+def bessel_limit(order: float) -> float:
+    """From where on Debye's terms are enough, and neighbours leave too little."""
+    return 40 * (1 + order**2)
+
+
+def bessel_i_slope(order: float, x: Term, y: Term, near: Term) -> Term:
+    """The slope of y = e^-|x| I(x), `near` where x is not great."""
+    rates = [c if k % 2 == 0 else -c for k, c in enumerate(_rates(order))]
+
+    def far(x: Term) -> Term:
+        side = sign(x)
+        return side * y * _series(rates, side / x)
+
+    return where_far(x, bessel_limit(order), far, near)
+
+
+def bessel_k_slope(order: float, x: Term, y: Term, near: Term) -> Term:
+    """The slope of y = eˣ K(x), `near` where x is not great."""
+    return where_far(x, bessel_limit(order), lambda x: y * _series(_rates(order), 1.0 / x), near, below=False)
+
+
+def tail_slope(x: Term, factor: float, sign: int, near: Term, *, below: bool) -> Term:
+    """factor Σ (2k + 1)!! (sign / 2)ᵏ x^(-2k - 2), the slope of Dawson's integral, and of erfcx, for great x; `near` for others."""
+    coefficients = [factor]
+    for k in range(1, _TERMS):
+        coefficients.append(coefficients[-1] * sign * (2 * k + 1) / 2)
+    return where_far(x, 12.0, lambda x: _series(coefficients, 1.0 / (x * x)), near, below=below)
+
+
+def _rates(order: float) -> list[float]:
+    """The c of y' / y = Σ c x^-(k + 1) for y = eˣ K(x), by Riccati's equation r' - 2r + r² + (r - 1) / x = order² / x².
+
+    For y = e^-x I(x) the c of even powers have the other sign.
+    """
+    c = [-0.5]
+    for k in range(1, _TERMS):
+        products = sum(c[i] * c[k - 1 - i] for i in range(k))
+        c.append((products + (1 - k) * c[-1] - (order**2 if k == 1 else 0)) / 2)
+    return c
+
+
+def _series(coefficients: Sequence[float], u: Term) -> Term:
+    """Σ c u^(k + 1)"""
+    *first, last = coefficients
+    return reduce(lambda total, c: (total + c) * u, reversed(first), u * last)
+
 
 _EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 

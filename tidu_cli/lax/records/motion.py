@@ -40,9 +40,9 @@ from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Value
 from tidu_cli.rules.families import minus, primitive, summed
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.types import chosen
-from tidu_cli.rules.tangents.units import between, scaling, span
 from tidu_cli.rules.tangents.views import by_properties
 from tidu_cli.rules.terms import Term, field, fieldwise, op
+from tidu_cli.rules.units import between, scaling, span
 
 difference, retract = op("difference"), op("retract")
 

@@ -91,7 +91,7 @@ def _sub_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
 
 
 def _duration_between(np: Any, x: Any, y: Any) -> Any:
-    from tidu_cli.rules.tangents.units import between  # here, as times are rare
+    from tidu_cli.rules.units import between  # here, as times are rare
 
     return between(np, x, y)
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from tidu_cli.lax.elementwise.far import bessel_i_slope, bessel_k_slope
+from tidu_cli.lax.elementwise.special import bessel_i_slope, bessel_k_slope
 from tidu_cli.lax.special.families import special_function
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import Attrs

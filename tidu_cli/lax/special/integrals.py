@@ -9,7 +9,7 @@ import math
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS
-from tidu_cli.lax.elementwise.far import tail_slope
+from tidu_cli.lax.elementwise.special import tail_slope
 from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.lax.special.families import in_double, special_function
 from tidu_cli.rules.attrs.fields import After, Bounded

@@ -13,8 +13,8 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from tidu_cli.errors import LimitError, MissingRuleError, TypeRuleError, placed
 from tidu_cli.frozen import replace
-from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Case, CaseTable, Graph
+from tidu_cli.graph.large import no_collection
 from tidu_cli.graph.types import (
     DATETIMES,
     INTEGERS,

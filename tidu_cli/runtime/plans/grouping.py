@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidu_cli.graph.columns.dataflow import array_of, blocks, counts, spans, taken
+from tidu_cli.graph.dataflow import array_of, blocks, counts, spans, taken
 from tidu_cli.graph.graph import Graph, Output, column
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.vocabulary import PrimitiveSet

@@ -230,7 +230,7 @@ def _view_or_numbers(np: Any, array: Any, at: Any) -> tuple[Any, Any]:
 
 
 def _rows_of(*columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
-    from tidu_cli.graph.columns.dataflow import blocks  # and with it NumPy
+    from tidu_cli.graph.dataflow import blocks  # and with it NumPy
 
     parts = (zip(*[values[block].tolist() for values in columns], strict=True) for block in blocks(0, len(columns[0])))
     return chain.from_iterable(parts)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidu_cli.graph.columns.dataflow import array_of, blocks, column_of, counts, spans
+from tidu_cli.graph.dataflow import array_of, blocks, column_of, counts, spans
 from tidu_cli.graph.graph import Column, Graph, Output, column
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.vocabulary import PrimitiveSet

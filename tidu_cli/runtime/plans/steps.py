@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import forwards
-from tidu_cli.graph.columns.dataflow import FIRST, Flow, array_of, blocks, column_of, counting, hashes_of, spans, sums, taken
+from tidu_cli.graph.dataflow import FIRST, Flow, array_of, blocks, column_of, counting, hashes_of, spans, sums, taken
 from tidu_cli.graph.graph import Case, Column, Document, Graph, Output, column
 from tidu_cli.graph.link import link
 from tidu_cli.runtime.plans.interpreter import MOST_KEPT, kept_bytes

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from tidu_cli.frozen import replace
-from tidu_cli.graph.columns.dataflow import (
+from tidu_cli.graph.dataflow import (
     FIRST,
     SECOND,
     Bools,

@@ -14,7 +14,7 @@ import numpy as np
 
 from tidu_cli.errors import TiduError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.columns.dataflow import (
+from tidu_cli.graph.dataflow import (
     Bools,
     Flow,
     Indices,

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.columns.dataflow import (
+from tidu_cli.graph.dataflow import (
     Bools,
     Flow,
     Ints,

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field, replace
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs, forwards
-from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Binding, Case, CaseTable, Document, Externals, Graph, column
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import no_collection
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Constant, Literal
 from tidu_cli.graph.select import fresh_name, require_inputs

@@ -18,11 +18,11 @@ from tests.onnx.operators.one_node import (
     versions,
 )  # fmt: skip
 from tests.tiers import few
-from tidu_cli.adapters.onnx.reading.operators.elementwise import activations, elementwise
+from tidu_cli.adapters.onnx.reading.operators import elementwise
 from tidu_cli.errors import TiduError
 
 APART = {"BitCast", "BitShift", "Cast", "CastLike", "Clip", "Dropout", "Mod", "PRelu", "Where"}
-ELEMENTWISE = sorted({*elementwise.OPERATORS, *activations.OPERATORS, *elementwise.OPERATORS} - APART)
+ELEMENTWISE = sorted({*elementwise.OPERATORS, *elementwise.OPERATORS, *elementwise.OPERATORS} - APART)
 BINARY = {
     "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
     "Mul", "Or", "Pow", "Sub", "SwiGLU", "Xor",

@@ -19,7 +19,7 @@ from tests.onnx.operators.one_node import (
     versions,
 )
 from tests.tiers import few
-from tidu_cli.adapters.onnx.reading.operators.sums.reductions import REDUCTIONS
+from tidu_cli.adapters.onnx.reading.operators.reductions import REDUCTIONS
 from tidu_cli.errors import TiduError
 
 ALONG = [None, [], [0], [-1], [0, 2], [2, 0, 1]]

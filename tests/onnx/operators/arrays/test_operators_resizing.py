@@ -86,7 +86,7 @@ def test_they_agree_with_other_evaluators(draw):
 @pytest.mark.check
 @pytest.mark.parametrize("matrices", [0, 10**6])
 def test_sums_are_gathered_or_products(monkeypatch, matrices):
-    monkeypatch.setattr("tidu_cli.adapters.onnx.reading.operators.sampling.resampling.SMALL_MATRIX", matrices)
+    monkeypatch.setattr("tidu_cli.adapters.onnx.reading.operators.networks.resampling.SMALL_MATRIX", matrices)
     require_values(resize, others, 60)
     require_derivatives(resize, apart=(1, 2))
 

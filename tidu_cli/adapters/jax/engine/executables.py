@@ -20,12 +20,12 @@ import jax
 import numpy as np
 
 from tidu_cli import __version__
-from tidu_cli.graph.columns.dataflow import array_of
+from tidu_cli.graph.dataflow import array_of
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.identity import case_digests
 from tidu_cli.graph.types import TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.runtime.engines.caches import cached, keep
+from tidu_cli.runtime.caches import cached, keep
 
 Executable = Any
 """`jax.stages.Compiled`: from the arrays of inputs, those of records one by one, to a tuple of those of outputs."""
@@ -69,7 +69,7 @@ def _compiled(graph: Graph, device: Any) -> Executable:
 def _function(graph: Graph) -> Callable[..., tuple[Any, ...]]:
     """From the arrays of all inputs to those of all outputs."""
     from tidu_cli.adapters.jax.lowering.functions import document_function
-    from tidu_cli.adapters.jax.lowering.primitives.records import zeros
+    from tidu_cli.adapters.jax.lowering.records import zeros
 
     function = document_function(graph, precise=True)
 
@@ -83,7 +83,7 @@ def _function(graph: Graph) -> Callable[..., tuple[Any, ...]]:
 
 
 def _put_together(type_: Type, arrays: Iterator[Any]) -> Any:
-    from tidu_cli.adapters.jax.lowering.primitives.records import made
+    from tidu_cli.adapters.jax.lowering.records import made
 
     if isinstance(type_, TensorType):
         return next(arrays)

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.equations.index import CALLS
+from tidu_cli.adapters.jax.functions.index import CALLS
 from tidu_cli.adapters.jax.functions.known import is_extended, struct_of, type_of
 from tidu_cli.adapters.jax.functions.operations import Operations
 from tidu_cli.adapters.jax.functions.reader import Reader
-from tidu_cli.adapters.numpy.arguments.data import parts_of, with_data
-from tidu_cli.adapters.numpy.arguments.parameters import arguments_of, bound, tree_of
 from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.data import parts_of, with_data
 from tidu_cli.adapters.numpy.errors import BuildError, called, name_of_function
+from tidu_cli.adapters.numpy.parameters import arguments_of, bound, tree_of
 from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output
 from tidu_cli.adapters.numpy.tracing import loaded
 from tidu_cli.errors import TypeTextError

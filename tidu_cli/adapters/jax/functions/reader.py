@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from tidu_cli.adapters.jax.functions.equations.calls import of_package
-from tidu_cli.adapters.jax.functions.equations.equation import Equation, spread
-from tidu_cli.adapters.jax.functions.equations.index import (
+from tidu_cli.adapters.jax.functions.calls import of_package
+from tidu_cli.adapters.jax.functions.equation import Equation, spread
+from tidu_cli.adapters.jax.functions.index import (
     CALLS,
     CHOICES,
     LOOPS,

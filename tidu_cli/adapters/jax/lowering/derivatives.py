@@ -16,7 +16,7 @@ import numpy as np
 from jax import numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from tidu_cli.adapters.jax.lowering.primitives.windows import is_plain
+from tidu_cli.adapters.jax.lowering.arrays import is_plain
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, tangent_type

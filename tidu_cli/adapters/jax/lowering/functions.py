@@ -84,14 +84,14 @@ def document_function(graph: Graph, *, precise: bool = False) -> Function:
 
 
 def _of_records(case: Case) -> Function | None:
-    from tidu_cli.adapters.jax.lowering.primitives import records
+    from tidu_cli.adapters.jax.lowering import records
 
     function = records.function(case)
     return None if function is None else lambda *values: (function(*values),)  # which may be a tuple itself
 
 
 def _of_graphs(case: Case, precise: bool) -> Function | None:
-    from tidu_cli.adapters.jax.lowering.primitives.control_flow import FUNCTIONS
+    from tidu_cli.adapters.jax.lowering.graphs import FUNCTIONS
 
     def of_graph(graph: ClosedGraph) -> Function:
         return document_function(graph.graph, precise=precise)
@@ -101,7 +101,7 @@ def _of_graphs(case: Case, precise: bool) -> Function | None:
 
 
 def _of_times(case: Case) -> Function | None:
-    from tidu_cli.adapters.jax.lowering.primitives import times
+    from tidu_cli.adapters.jax.lowering import times
 
     function = times.function(case)
     return None if function is None else lambda *xs: _tuple(function(*xs))
@@ -125,10 +125,9 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
 @cache
 def _families() -> dict[str, Callable[..., Any]]:
     """The functions of attrs, a dict, and of arrays, by op: those that are made of lax's."""
-    from tidu_cli.adapters.jax.lowering.primitives import arrays, linear_algebra, windows
+    from tidu_cli.adapters.jax.lowering import arrays
 
-    families: tuple[Any, ...] = (arrays, linear_algebra, windows)
-    return {op: function for family in families for op, function in family.FUNCTIONS.items()}
+    return arrays.FUNCTIONS
 
 
 @cache
@@ -142,7 +141,7 @@ def _special() -> dict[str, Callable[..., Any]]:
 @cache
 def _precise() -> dict[str, Callable[..., Any]]:
     """Likewise, those that have more digits than lax's of the same names."""
-    from tidu_cli.adapters.jax.lowering.primitives.precise import FUNCTIONS
+    from tidu_cli.adapters.jax.lowering.precise import FUNCTIONS
 
     return FUNCTIONS
 

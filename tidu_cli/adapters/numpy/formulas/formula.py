@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arguments.data import named_with_data
 from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.data import named_with_data
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_names
 from tidu_cli.adapters.numpy.formulas.walker import MAX_DEPTH, FormulaError, Walker

@@ -16,8 +16,8 @@ from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, apply_ufunc, apply_ufunc_all, ufunc_named
 from tidu_cli.adapters.numpy.numpy.functions import ALIASES, FUNCTIONS
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import solve_triangular
+from tidu_cli.adapters.numpy.numpy.putting import WRITING
 from tidu_cli.adapters.numpy.numpy.reductions import series
-from tidu_cli.adapters.numpy.numpy.writing.putting import WRITING
 from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.literals import literal_from_numbers

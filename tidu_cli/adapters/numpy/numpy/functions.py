@@ -20,15 +20,13 @@ from tidu_cli.adapters.numpy.arrays.storage import Selection, masked_axes, roote
 from tidu_cli.adapters.numpy.buffers.memory import Memory, resolved
 from tidu_cli.adapters.numpy.buffers.writing import into
 from tidu_cli.adapters.numpy.errors import UnknownFunctionError, UntraceableError
-from tidu_cli.adapters.numpy.numpy import indexing, shaping, statistics
+from tidu_cli.adapters.numpy.numpy import assigning, indexing, putting, shaping, signal, statements, statistics
 from tidu_cli.adapters.numpy.numpy.elementwise import elementary
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
 from tidu_cli.adapters.numpy.numpy.indexing import indexed, sizes_of
 from tidu_cli.adapters.numpy.numpy.linear_algebra import decompositions, products, systems
 from tidu_cli.adapters.numpy.numpy.reductions import reducing, series
-from tidu_cli.adapters.numpy.numpy.signal import convolution, fourier
-from tidu_cli.adapters.numpy.numpy.writing import assigning, putting, statements
 from tidu_cli.errors import did_you_mean
 
 
@@ -70,8 +68,8 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "reductions": functions_of(reducing),
     "order and statistics": functions_of(statistics),
     "samples": functions_of(series),
-    "convolutions": {"convolve": convolution.convolve, "correlate": convolution.correlate},
-    "Fourier transforms": fourier.FUNCTIONS,
+    "convolutions": {"convolve": signal.convolve, "correlate": signal.correlate},
+    "Fourier transforms": signal.FUNCTIONS,
     "choices and elements": functions_of(elementary) | {"take": indexing.taken, "take_along_axis": indexing.taken_along},
     "writing into arrays": putting.WRITING,
     "arrays and their types": {

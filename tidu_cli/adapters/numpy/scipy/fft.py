@@ -7,11 +7,11 @@ from typing import Any
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand
-from tidu_cli.adapters.numpy.numpy.signal import fourier
+from tidu_cli.adapters.numpy.numpy import signal
 
 
 def _of(name: str) -> Callable[..., Array]:
-    transform, several = fourier.FUNCTIONS[f"fft.{name}"], name[-1] in "2n"
+    transform, several = signal.FUNCTIONS[f"fft.{name}"], name[-1] in "2n"
     every = (-2, -1) if name[-1] == "2" else None if several else -1
 
     def applied(
@@ -32,6 +32,6 @@ def _of(name: str) -> Callable[..., Array]:
 
 
 COMPOSED: Mapping[str, Callable[..., Array]] = {
-    name: _of(name) for name in (full.removeprefix("fft.") for full in fourier.FUNCTIONS)
+    name: _of(name) for name in (full.removeprefix("fft.") for full in signal.FUNCTIONS)
 }
 """By SciPy's names, which are NumPy's."""

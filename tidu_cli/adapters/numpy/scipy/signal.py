@@ -12,8 +12,7 @@ from tidu_cli.adapters.numpy.control_flow.scan import scan
 from tidu_cli.adapters.numpy.errors import BuildError, UntraceableError
 from tidu_cli.adapters.numpy.numpy.indexing import filled, indexed, normal_axes, normal_axis, part
 from tidu_cli.adapters.numpy.numpy.shaping import atleast_1d, flip, moveaxis, pad
-from tidu_cli.adapters.numpy.numpy.signal.convolution import Window, slid, window_of
-from tidu_cli.adapters.numpy.numpy.signal.fourier import transform
+from tidu_cli.adapters.numpy.numpy.signal import Window, slid, transform, window_of
 
 
 def _pair(name: str, in1: Operand, in2: Operand, mode: str) -> tuple[Array, Array]:

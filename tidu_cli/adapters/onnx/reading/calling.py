@@ -11,8 +11,8 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.onnx.loading import DTYPES, package
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
-from tidu_cli.adapters.onnx.reading.operators.arrays.sequences import TAKING
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operators, refusals
+from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
 from tidu_cli.errors import Remedy, TiduError, did_you_mean
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.types import FLOATS

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.onnx.loading import package
+from tidu_cli.adapters.onnx.writing.elementwise import BROADCASTING
 from tidu_cli.adapters.onnx.writing.lowering import Body, NoMeaningError, tensor, tensor_type, value_info
-from tidu_cli.adapters.onnx.writing.lowerings.elementwise import BROADCASTING
 from tidu_cli.adapters.onnx.writing.templates import DOMAIN, Template, Templates
 from tidu_cli.errors import TypeTextError
 from tidu_cli.formats.nodes.listed import GraphWriter

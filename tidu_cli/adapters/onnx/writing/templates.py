@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from tidu_cli.adapters.onnx.loading import package
+from tidu_cli.adapters.onnx.writing.arrays import aligned
+from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, constant_nodes
-from tidu_cli.adapters.onnx.writing.lowerings.arrays import aligned
-from tidu_cli.adapters.onnx.writing.lowerings.index import LOWERINGS
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case
 from tidu_cli.rules.vocabulary import PrimitiveSet

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation, require_written_out
 from tidu_cli.adapters.stablehlo.own import claims_document
 from tidu_cli.adapters.stablehlo.reading.guards import guarded
+from tidu_cli.adapters.stablehlo.reading.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.library import bounded, bounds_of, cancelling_kinks, chosen
-from tidu_cli.adapters.stablehlo.reading.operations.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.recording import Recording, RefusedError, Site, array_type, placed_error
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, LimitError, TiduError

@@ -17,8 +17,8 @@ from tidu_cli.errors import ArgumentError, Remedy
 from tidu_cli.formats.msgpack import pieces
 from tidu_cli.formats.nodes.listed import GraphWriter
 from tidu_cli.formats.write import bindings, heading
-from tidu_cli.graph.columns.large import no_collection
 from tidu_cli.graph.graph import Document
+from tidu_cli.graph.large import no_collection
 
 FEW_NODES = 100
 """Documents of no more nodes are written into modules so that people can read them."""

@@ -1,0 +1,185 @@
+"""Convolutions and correlations of whole arrays, over all of their axes, as parts of the full one; and what np.fft has.
+
+Transforms are over any axes, cut or filled to any lengths, with all norms, onto the primitive over last axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod, sqrt
+from operator import index
+from typing import Any
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, lifted_as_arrays
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axis, part
+from tidu_cli.adapters.numpy.numpy.shaping import atleast_1d, flip, pad
+from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
+
+MODES = ("full", "same", "valid")
+
+Window = tuple[Sequence[int], Sequence[int]]
+"""Where a part of the full result starts along each axis, and how long it is."""
+
+
+def window_of(mode: str, x: Sequence[int], kernel: Sequence[int], like: Sequence[int]) -> Window:
+    """The part of the full result that a mode means, of arrays of these shapes; `same` is the middle, of shape `like`."""
+    if mode not in MODES:
+        raise ValueError(f"mode is 'full', 'same' or 'valid', not {mode!r}")
+    whole = [n + m - 1 for n, m in zip(x, kernel, strict=True)]
+    lengths = {"full": whole, "same": like, "valid": [n - m + 1 for n, m in zip(x, kernel, strict=True)]}[mode]
+    return [(n - length) // 2 for n, length in zip(whole, lengths, strict=True)], lengths
+
+
+def slid(x: Array, kernel: Array, window: Window) -> Array:
+    """The part of the full correlation of x by a kernel, which is neither reversed nor conjugated. They have one dtype and rank."""
+    if x.type.dtype == "bool":
+        return slid(x.convert("i32"), kernel.convert("i32"), window) != 0
+    rank, edges = x.ndim, zip(x.shape, kernel.shape, *window, strict=True)
+    ones, axes = (1,) * rank, tuple(range(rank + 2))
+    correlated = x.reshaped((1, 1, *x.shape)).emit(
+        "conv_general_dilated",
+        kernel.reshaped((1, 1, *kernel.shape)),
+        window_strides=ones,
+        padding=tuple((m - 1 - start, start + length - n) for n, m, start, length in edges),
+        lhs_dilation=ones,
+        rhs_dilation=ones,
+        dimension_numbers=ConvDimensionNumbers(lhs_spec=axes, rhs_spec=axes, out_spec=axes),
+    )
+    return correlated.reshaped(correlated.shape[2:])
+
+
+def _vectors(name: str, a: Operand, v: Operand) -> tuple[Array, Array]:
+    x, kernel = (atleast_1d(operand) for operand in lifted_as_arrays(a, v))
+    if x.ndim != 1 or kernel.ndim != 1 or not x.size or not kernel.size:
+        raise ValueError(f"{name} takes vectors that are not empty, got {x.type} and {kernel.type}")
+    return x, kernel
+
+
+def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
+    x, kernel = _vectors("convolve", a, v)
+    x, kernel = (kernel, x) if kernel.size > x.size else (x, kernel)
+    return slid(x, flip(kernel, 0), window_of(mode, x.shape, kernel.shape, x.shape))
+
+
+def correlate(a: Operand, v: Operand, mode: str = "valid") -> Array:
+    x, kernel = _vectors("correlate", a, v)
+    if kernel.size > x.size:
+        return flip(correlate(kernel, x, mode).conj(), 0)
+    return slid(x, kernel.conj(), window_of(mode, x.shape, kernel.shape, x.shape))
+
+
+_SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+"""The norm of the inverse transform by which a Hermitian one is defined."""
+
+
+Transform = Callable[..., Array]
+
+
+def _scale(norm: Any, n: int, inverse: bool) -> float:
+    """By what the primitive is multiplied, whose inverse divides by n."""
+    if norm not in _SWAPPED:
+        raise ValueError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}")
+    if norm == "ortho":
+        return sqrt(n) if inverse else 1 / sqrt(n)
+    return 1.0 if norm != "forward" else float(n) if inverse else 1 / n
+
+
+def _as_floats(x: Array) -> Array:
+    """As NumPy takes them: integers and bools as f64, half precision as f32."""
+    return x if x.type.dtype in ("f32", "f64", "c64", "c128") else x.convert("f32" if x.type.inexact else "f64")
+
+
+def _resized(x: Array, axis: int, n: int) -> Array:
+    """x with n elements along an axis: the first ones, or zeros after them."""
+    if x.shape[axis] >= n:
+        return x if x.shape[axis] == n else part(x, axis, slice(0, n))
+    return pad(x, [(0, n - size) if k == axis else (0, 0) for k, size in enumerate(x.shape)])
+
+
+def transform(x: Array, kind: str, lengths: Sequence[int], axes: Sequence[int], norm: Any = None) -> Array:
+    """The transform over these axes, which differ, cut or filled to these lengths: those of the result, of an inverse real one."""
+    if min(lengths) < 1:
+        raise ValueError(f"a transform of {min(lengths)} elements; the lengths are {list(lengths)}")
+    given, x = x.type.dtype, _as_floats(x)
+    if kind == "RFFT" and x.type.complex:
+        raise BuildError(f"a transform of real numbers, got {x.type}; write np.fft.fft, or take it of x.real")
+    if kind != "RFFT" and not x.type.complex:
+        x = x.convert("c64" if x.type.dtype == "f32" else "c128")
+    sizes = [*lengths[:-1], lengths[-1] // 2 + 1] if kind == "IRFFT" else lengths
+    for axis, n in zip(axes, sizes, strict=True):
+        x = _resized(x, axis, n)
+    order = [*(k for k in range(x.ndim) if k not in axes), *axes]
+    transformed = x.permuted(order).emit("fft", fft_type=kind, fft_lengths=tuple(lengths))
+    transformed = transformed.permuted(sorted(range(len(order)), key=order.__getitem__))
+    scale = _scale(norm, prod(lengths), kind in ("IFFT", "IRFFT"))
+    transformed = transformed if scale == 1 else transformed * scale
+    # The result of half precision is that again where NumPy makes nothing complex of it before.
+    return transformed.convert(given) if (given, kind, len(axes)) == ("f16", "IRFFT", 1) else transformed
+
+
+def _lengths(x: Array, s: Any, axes: Any, kind: str) -> tuple[list[int], list[int]]:
+    """The lengths and axes that NumPy's functions of several axes mean."""
+    if axes is None:
+        chosen = list(range(x.ndim)) if s is None else list(range(x.ndim - len(s), x.ndim))
+    else:
+        chosen = [normal_axis(axis, x.ndim) for axis in axes]
+    if s is not None and len(s) != len(chosen):
+        raise ValueError(f"{len(s)} lengths for {len(chosen)} axes")
+    sizes = [x.shape[axis] for axis in chosen]
+    if kind == "IRFFT" and sizes:
+        sizes[-1] = 2 * (sizes[-1] - 1)
+    given = sizes if s is None else s
+    return [n if g is None or index(g) == -1 else index(g) for g, n in zip(given, sizes, strict=True)], chosen
+
+
+def _over_one(kind: str) -> Transform:
+    def over_one(a: Operand, n: Any = None, axis: int = -1, norm: Any = None, out: object = None) -> Array:
+        x = an_array(a)
+        return transform(x, kind, *_lengths(x, None if n is None else [n], [axis], kind), norm)
+
+    return over_one
+
+
+def _over_several(kind: str, default: Any = None) -> Transform:
+    def over_several(a: Operand, s: Any = None, axes: Any = default, norm: Any = None, out: object = None) -> Array:
+        x = an_array(a)
+        lengths, chosen = _lengths(x, s, axes, kind)
+        if not chosen:
+            if kind in ("RFFT", "IRFFT"):
+                raise ValueError("a transform of real numbers is over an axis at least")
+            return x.convert(x.type.dtype if x.type.complex else "c128")
+        if len(set(chosen)) == len(chosen):
+            return transform(x, kind, lengths, chosen, norm)
+        # An axis that comes again is transformed again, one after the other in NumPy's order: real ones where the signal is.
+        kinds = [*["IFFT" if kind[0] == "I" else "FFT"] * (len(chosen) - 1), kind]
+        steps = list(zip(kinds, lengths, chosen, strict=True))
+        for of, n, axis in steps if kind == "IRFFT" else reversed(steps):
+            x = transform(x, of, [n], [axis], norm)
+        return x
+
+    return over_several
+
+
+def _hfft(a: Operand, n: Any = None, axis: int = -1, norm: Any = None, out: object = None) -> Array:
+    """Of a signal that is Hermitian in time, and so real in frequency."""
+    _scale(norm, 1, False)
+    return _over_one("IRFFT")(an_array(a).conj(), n, axis, _SWAPPED[norm])
+
+
+def _ihfft(a: Operand, n: Any = None, axis: int = -1, norm: Any = None, out: object = None) -> Array:
+    _scale(norm, 1, False)
+    return _over_one("RFFT")(an_array(a), n, axis, _SWAPPED[norm]).conj()
+
+
+_KINDS = {"fft": "FFT", "ifft": "IFFT", "rfft": "RFFT", "irfft": "IRFFT"}
+
+FUNCTIONS: Mapping[str, Transform] = {
+    **{f"fft.{name}": _over_one(kind) for name, kind in _KINDS.items()},
+    **{f"fft.{name}n": _over_several(kind) for name, kind in _KINDS.items()},
+    **{f"fft.{name}2": _over_several(kind, (-2, -1)) for name, kind in _KINDS.items()},
+    "fft.hfft": _hfft,
+    "fft.ihfft": _ihfft,
+}
+"""By NumPy's names."""

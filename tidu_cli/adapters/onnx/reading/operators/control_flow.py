@@ -1,0 +1,326 @@
+"""Branches and loops.
+
+A Loop of a known number of steps is a scan, which has a reverse mode; one that ends by a condition is a while loop, which has none.
+Where the types of what it carries change, or where its graph needs numbers, it is unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.control_flow.while_loop import cond
+from tidu_cli.adapters.onnx.reading.node import NeedsValueError, Node, Operator, RefusedError, Value, counted
+from tidu_cli.adapters.onnx.reading.operators.networks.recurrent import (
+    ChangesTypeError,
+    Recorded,
+    recorded,
+    repeated,
+    scan,
+    scanned,
+)
+from tidu_cli.adapters.onnx.reading.operators.shapes import normal
+from tidu_cli.graph.types import TensorType
+
+MOST_UNROLLED = 256
+"""Loops of this many steps are unrolled where they cannot be scans; loops of known numbers alone are computed for as many."""
+
+MOST_STEPS = 2**31
+"""A scan has fewer steps than this."""
+
+
+def _single(x: Value, what: str) -> Any:
+    """An array of one element without axes. Raises RefusedError for another."""
+    if np.size(x) != 1:
+        raise RefusedError(f"its {what} has {np.size(x)} elements, and should have one")
+    return x.reshape(()) if x.shape else x
+
+
+def _if(node: Node, condition: Value) -> list[Value]:
+    condition = _single(condition, "condition")
+    known = node.importing.known(condition)
+    if known is not None:
+        return node.body("then_branch" if known else "else_branch")()
+    wanted = [k for k in range(node.n_outputs) if node.wants(k)]
+
+    def branch(name: str) -> Callable[[], dict[str, Value]]:
+        def run() -> dict[str, Value]:
+            values = node.body(name)()
+            if len(values) != node.n_outputs:
+                raise RefusedError(f"its graph '{name}' has {len(values)} outputs, and the node has {node.n_outputs}")
+            return {node.outputs[k]: values[k] for k in wanted}
+
+        run.__name__ = name
+        return run
+
+    results = cond(condition, branch("then_branch"), branch("else_branch"))
+    return [results.get(name) for name in node.outputs]
+
+
+# Loop.
+
+
+def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Value) -> list[Value]:
+    if any(x is None for x in initial):
+        raise RefusedError("its initial values are left out, but tidu knows their types by them")
+    if trip is not None:
+        trip = _single(trip, "trip count")
+    start = np.array(True) if condition is None else _single(condition, "condition")
+    known_start = node.importing.known(start)
+    steps = None if trip is None else node.importing.known(trip)
+    n = None if steps is None else max(int(steps), 0)
+    if known_start is not None and not known_start:
+        n = 0
+    is_listed = any(isinstance(x, list) for x in initial)
+    if known_start is not None and (is_listed or not _reads_traced(node, initial)):
+        results = _unrolled(node, n, initial, required=is_listed)
+        if results is not None:
+            return results
+    try:
+        if known_start is not None and n is not None and n < MOST_STEPS:
+            return _counted(node, n, initial)
+        return _while(node, _recorded(node, initial), trip, start, initial)
+    except (ChangesTypeError, NeedsValueError) as error:
+        if trip is not None and not getattr(error, "inputs", ()):  # with these values it could be unrolled
+            node.known(trip, "trip count")
+            node.known(start, "condition")
+        results = _unrolled(node, n, initial, required=False) if known_start is not None else None
+        if results is None:
+            raise
+        return results
+
+
+def _counted(node: Node, n: int, initial: Sequence[Value]) -> list[Value]:
+    """A loop of at most n steps, which is a scan if its condition stays true."""
+    recording = _recorded(node, initial)
+    goes_on, *results = recording.results
+    if n == 0:
+        return [*initial, *[np.zeros((0, *x.shape), x.dtype) for x in results]]
+    known = node.importing.known(goes_on)
+    if known is None:
+        return _while(node, recording, np.array(n, np.int64), np.array(True), initial)
+    changing, length = _changing(node, initial), n if known else 1
+    wanted = [node.wants(len(initial) + k) for k in range(len(results))]
+    recording.results = [x for x, is_wanted in zip(results, wanted, strict=True) if is_wanted]
+    after, stacked = scanned(node, recording, [initial[k] for k in changing], [counted(node, length), None], length)
+    rows = iter(stacked)
+    return [*_filled(initial, changing, after), *[next(rows) if is_wanted else None for is_wanted in wanted]]
+
+
+def _while(node: Node, recording: Recorded, trip: Value, start: Value, initial: Sequence[Value]) -> list[Value]:
+    """A loop that ends by its condition, whose number of steps is not known."""
+    n_results = node.n_outputs - len(initial)
+    if any(node.wants(len(initial) + k) for k in range(n_results)):
+        if trip is not None:
+            node.known(trip, "trip count")
+        node.known(start, "condition")
+        raise RefusedError(
+            "stacks results of steps, whose number depends on inputs; shapes are known here: give it a trip count, and a condition "
+            "that stays true"
+        )
+    changing = _changing(node, initial)
+    with recording.body.going_on():
+        recording.carried = [*recording.carried, recording.arguments[-2] + 1, recording.results[0]]
+
+    def goes_on(carried: Sequence[Array]) -> Array:
+        *_, step, condition = carried
+        return condition if trip is None else np.logical_and(condition, step < trip)
+
+    first = [*[initial[k] for k in changing], np.array(0, np.int64), start]
+    after = repeated(node, recording, first, goes_on)
+    return [*_filled(initial, changing, after), *[None] * n_results]
+
+
+def _recorded(node: Node, initial: Sequence[Value]) -> Recorded:
+    """A step: its arguments are what changes, the step's number and the condition; its results the condition, and the graph's.
+
+    A step is done where the condition holds, and so its graph has it as a known value.
+    """
+    changing = _changing(node, initial)
+
+    def step(*arguments: Array) -> tuple[list[Value], list[Value]]:
+        *carried, number, _ = arguments
+        goes_on, after, results = _step(node, number, _filled(initial, changing, carried))
+        return [after[k] for k in changing], [goes_on, *results]
+
+    names = [(node["body"].input[2 + k].name, initial[k]) for k in changing]
+    return recorded(step, names, [TensorType("i64"), TensorType("bool")])
+
+
+def _step(node: Node, number: Value, states: Sequence[Value]) -> tuple[Value, list[Value], list[Value]]:
+    """Whether the loop goes on after a step, what it carries on, and its results."""
+    outputs = node.body("body")(number, np.array(True), *states)
+    n = len(states)
+    if len(outputs) < n + 1 or node.n_outputs > len(outputs) - 1:
+        raise RefusedError(f"its graph has {len(outputs)} outputs for {n} carried values and {node.n_outputs} outputs of the node")
+    return _single(outputs[0], "condition"), outputs[1 : n + 1], outputs[n + 1 :]
+
+
+def _unrolled(node: Node, n: int | None, initial: Sequence[Value], required: bool) -> list[Value] | None:
+    """A loop as its steps, one after the other. None, or RefusedError if it is `required`, if they are too many, or unknown."""
+    states: list[Value] = list(initial)
+    rows: list[list[Value]] = []
+    for number in count():
+        if n is not None and number >= n:
+            break
+        too_many = number >= MOST_UNROLLED or (n or 0) > MOST_UNROLLED
+        goes_on, known = None, None
+        if not too_many:
+            goes_on, states, results = _step(node, np.array(number, np.int64), states)
+            rows.append(results)
+            known = node.importing.known(goes_on)
+        if known is None:
+            if required:
+                told = f"more than {MOST_UNROLLED}" if too_many else "a number that depends on inputs"
+                raise RefusedError(f"carries sequences, or arrays whose shapes change, through {told} of steps")
+            return None
+        if not known:
+            break
+    if not rows and node.n_outputs > len(initial):
+        return None
+    return [*states, *[np.stack(column) for column in zip(*rows, strict=True)]]
+
+
+def _changing(node: Node, initial: Sequence[Value]) -> list[int]:
+    """The carried values that a step does not just hand on."""
+    graph = node["body"]
+    if graph is None or len(graph.input) < len(initial) + 2 or len(graph.output) < len(initial) + 1:
+        told = f"{len(graph.input)} inputs and {len(graph.output)} outputs" if graph is not None else "not even that"
+        raise RefusedError(f"its graph has {told} for {len(initial)} carried values")
+    same = {n.output[0]: n.input[0] for n in graph.node if n.op_type == "Identity" and len(n.input) == len(n.output) == 1}
+
+    def is_handed_on(k: int) -> bool:
+        name = graph.output[1 + k].name
+        while name in same:
+            name = same.pop(name)
+        return bool(name == graph.input[2 + k].name)
+
+    return [k for k in range(len(initial)) if not is_handed_on(k)]
+
+
+def _filled(values: Sequence[Value], places: Sequence[int], new: Sequence[Value]) -> list[Value]:
+    """The values, with new ones at places."""
+    filled = list(values)
+    for k, x in zip(places, new, strict=False):
+        filled[k] = x
+    return filled
+
+
+def _reads_traced(node: Node, initial: Sequence[Value]) -> bool:
+    """Whether a loop begins with, or its graph reads, what is traced."""
+    return any(isinstance(x, Array) for x in (*initial, *map(node.scope.get, _names(node["body"]))))
+
+
+def _names(graph: Any) -> Iterator[str]:
+    """The names that a graph, and those within it, read."""
+    if graph is None:
+        return
+    for proto in graph.node:
+        yield from proto.input
+        for attribute in proto.attribute:
+            if attribute.HasField("g"):
+                yield from _names(attribute.g)
+    yield from (output.name for output in graph.output)
+
+
+# Scan.
+
+
+def _scan(node: Node, *operands: Value) -> list[Value]:
+    if node.version < 9:
+        return _batched_scan(node, *operands)
+    n = node["num_scan_inputs"]
+    states, xs = list(operands[: len(operands) - n]), list(operands[len(operands) - n :])
+    n_results = node.n_outputs - len(states)
+    directions, back = _listed(node, "scan_input_directions", n), _listed(node, "scan_output_directions", n_results)
+    axes, placed = _listed(node, "scan_input_axes", n), _listed(node, "scan_output_axes", n_results)
+    xs = [np.moveaxis(x, normal([axis], x.ndim)[0], 0) for x, axis in zip(xs, axes, strict=True)]
+    is_reverse = bool([*directions, *back]) and all([*directions, *back])
+    if not is_reverse:
+        xs = [np.flip(x, 0) if is_back else x for x, is_back in zip(xs, directions, strict=True)]
+    after, ys = _scanned(node, states, xs, is_reverse)
+    if not is_reverse:
+        ys = [np.flip(y, 0) if is_back else y for y, is_back in zip(ys, back, strict=True)]
+    return [*after, *[np.moveaxis(y, 0, normal([axis], y.ndim)[0]) for y, axis in zip(ys, placed, strict=True)]]
+
+
+def _scanned(node: Node, states: Sequence[Value], xs: Sequence[Value], is_reverse: bool) -> tuple[list[Value], list[Value]]:
+    """What the scan of the node's graph carries out, and its results, over slices along the first axis."""
+    n = len(states)
+
+    def step(*arguments: Value) -> tuple[list[Value], list[Value]]:
+        outputs = node.body("body")(*arguments)
+        if len(outputs) != node.n_outputs:
+            raise RefusedError(f"its graph has {len(outputs)} outputs, and the node has {node.n_outputs}")
+        return outputs[:n], outputs[n:]
+
+    return scan(node, step, _named(node, states), xs, _length(xs), is_reverse)
+
+
+def _named(node: Node, states: Sequence[Value]) -> list[tuple[str, Value]]:
+    graph = node["body"]
+    return [(graph.input[k].name if graph is not None and k < len(graph.input) else "", x) for k, x in enumerate(states)]
+
+
+def _listed(node: Node, name: str, n: int) -> list[int]:
+    """An attribute with a number for each of n arrays, all 0 by default."""
+    numbers = node[name] or [0] * n
+    if len(numbers) != n:
+        raise RefusedError(f"its attribute '{name}' has {len(numbers)} numbers for {n} arrays")
+    return list(numbers)
+
+
+def _length(xs: Sequence[Value]) -> int:
+    sizes = {x.shape[0] if x.ndim else -1 for x in xs}
+    if len(sizes) != 1 or -1 in sizes:
+        told = ", ".join(str(list(x.shape)) for x in xs)
+        raise RefusedError(f"scans over slices of arrays of the shapes {told}; all have one number of them")
+    return int(sizes.pop())
+
+
+def _batched_scan(node: Node, lengths: Value, *operands: Value) -> list[Value]:
+    """Scan of opset 8: a scan over a batch, of scans. Steps behind the end of a sequence change nothing, and give zeros."""
+    n = node["num_scan_inputs"]
+    n_states = len(operands) - n
+    directions = _listed(node, "directions", n)
+
+    def one(*slices: Value) -> tuple[list[Value], list[Value]]:
+        *arrays, length = slices
+        xs = [_back(x, None if lengths is None else length) if d else x for x, d in zip(arrays[n_states:], directions, strict=True)]
+        if lengths is None:
+            after, ys = _scanned(node, arrays[:n_states], xs, False)
+        else:
+            after, ys = _masked(node, arrays[:n_states], xs, length)
+        return [], [*after, *ys]
+
+    batch = operands[0].shape[0]
+    counts = np.zeros(batch, np.int64) if lengths is None else lengths
+    return scan(node, one, [], [*operands, counts], batch)[1]
+
+
+def _back(x: Value, length: Value) -> Value:
+    """Slices in the reverse order, the first `length` of them."""
+    if length is None:
+        return np.flip(x, 0)
+    place = np.arange(x.shape[0])
+    return np.take(x, np.where(place < length, length - 1 - place, place), 0)
+
+
+def _masked(node: Node, states: Sequence[Value], xs: Sequence[Value], length: Value) -> tuple[list[Value], list[Value]]:
+    n, n_steps = len(states), _length(xs)
+
+    def step(*arguments: Value) -> tuple[list[Value], list[Value]]:
+        *given, number = arguments
+        outputs = node.body("body")(*given)
+        on = number < length
+        kept = [np.where(on, new, old) for new, old in zip(outputs[:n], given[:n], strict=True)]
+        return kept, [np.where(on, y, np.zeros((), y.dtype)) for y in outputs[n:]]
+
+    return scan(node, step, _named(node, states), [*xs, counted(node, n_steps)], n_steps)
+
+
+OPERATORS: Mapping[str, Operator] = {"If": _if, "Loop": _loop, "Scan": _scan}

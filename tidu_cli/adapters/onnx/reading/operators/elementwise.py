@@ -1,0 +1,299 @@
+"""Arithmetic, comparisons and functions of one operand, with NumPy's broadcasting; activation functions.
+
+The latter have forms whose derivatives neither overflow nor cancel. Kinks have the derivative of their lower side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, name_of
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.lax.names import ops_of
+
+
+def converted(node: Node, x: Value, dtype: Any) -> Value:
+    """x as another dtype: floats become integers towards zero, and clamped."""
+    return x if x.dtype == dtype else computed(node, "convert_element_type", x, new_dtype=name_of(dtype))
+
+
+def _bit_cast(node: Node, x: Value) -> Value:
+    dtype = node.dtype(node["to"])
+    if x.dtype.itemsize != dtype.itemsize:
+        raise RefusedError(f"elements of {name_of(x.dtype)} have not as many bits as those of {name_of(dtype)}")
+    if not isinstance(x, Array):
+        return x.view(dtype)
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind in "biu" and dtype.kind in "biu":
+        return x.astype(dtype)
+    raise RefusedError(f"the bits of {name_of(x.dtype)} as {name_of(dtype)} have no primitive, but of values that are known")
+
+
+def _of(function: Callable[..., Any]) -> Operator:
+    """NumPy's function of the operands."""
+    return lambda node, *operands: function(*operands)
+
+
+def _primitive(op: str) -> Operator:
+    """A primitive of tidu's that has no name in NumPy."""
+    return lambda node, *operands: computed(node, op, *operands)
+
+
+def _folded(function: Callable[[Any, Any], Any]) -> Operator:
+    """A function of two operands, of any number of them from the left."""
+    return lambda node, *operands: reduce(function, operands)
+
+
+def _whole(x: Value) -> bool:
+    """Whether elements are integers."""
+    return np.dtype(x.dtype).kind in "iu"
+
+
+def _broadcast(x: Value, y: Value) -> tuple[Value, Value]:
+    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    return np.broadcast_to(x, shape), np.broadcast_to(y, shape)
+
+
+def _div(node: Node, x: Value, y: Value) -> Value:
+    """Integers are divided towards zero."""
+    return computed(node, "div", *_broadcast(x, y)) if _whole(x) else x / y
+
+
+def _mod(node: Node, x: Value, y: Value) -> Value:
+    """The remainder with the sign of the divisor, or with fmod that of the dividend."""
+    if node["fmod"]:
+        return computed(node, "rem", *_broadcast(x, y))
+    remainder = np.mod(x, y)
+    if _whole(x):
+        return remainder
+    zero = np.where(y < number(x, 0), number(x, -0.0), number(x, 0))  # a remainder of zero, too, has the divisor's sign
+    return np.where(remainder == number(x, 0), zero, remainder)
+
+
+_MANY = 64
+"""Known whole exponents up to this one, or down to its negative, are powers by multiplication."""
+
+
+def _pow(node: Node, x: Value, y: Value) -> Value:
+    """The power, of the base's dtype."""
+    dtype, known = x.dtype, node.importing.known(y)
+    if known is not None and np.size(known) == 1 and float(np.ravel(known)[0]).is_integer():
+        exponent = int(np.ravel(known)[0])
+        if 0 <= exponent <= _MANY or (exponent >= -_MANY and not _whole(x)):
+            shape = np.broadcast_shapes(x.shape, known.shape)
+            return np.broadcast_to(computed(node, "integer_pow", x, y=exponent), shape)
+    if known is not None and np.ndim(known) == 0 and known == 0.5 and not _whole(x):
+        return np.sqrt(x)
+    if not _whole(y) and y.dtype != dtype:
+        common = np.promote_types(np.float64 if _whole(x) else dtype, y.dtype)
+        x, y = converted(node, x, common), converted(node, y, common)
+    elif _whole(x):
+        if _whole(y) and not isinstance(x, Array) and not isinstance(y, Array) and np.min(y, initial=0) >= 0:
+            return np.power(x, y.astype(np.int64)).astype(dtype)
+        x = converted(node, x, np.dtype(np.float64))
+    return converted(node, computed(node, "pow", *_broadcast(x, y)), dtype)
+
+
+def _bit_shift(node: Node, x: Value, y: Value) -> Value:
+    direction = node["direction"]
+    if direction not in ("LEFT", "RIGHT"):
+        raise RefusedError(f"shifts in the direction '{direction}', which is neither LEFT nor RIGHT")
+    return np.left_shift(x, y) if direction == "LEFT" else np.right_shift(x, y)
+
+
+def _mean(node: Node, *operands: Value) -> Value:
+    return reduce(np.add, operands) / number(operands[0], len(operands)) if len(operands) > 1 else operands[0]
+
+
+def _is_inf(node: Node, x: Value) -> Value:
+    signs = (node["detect_negative"], node["detect_positive"])
+    if all(signs):
+        return np.isinf(x)
+    if not any(signs):
+        return np.zeros_like(x, dtype=bool)
+    return x == number(x, -np.inf if signs[0] else np.inf)
+
+
+def _clip(node: Node, x: Value, low: Value | None = None, high: Value | None = None) -> Value:
+    """x between bounds, those that there are; where they cross, the upper one. On a bound the derivative is 0."""
+    if node.version < 11:
+        low, high = (number(x, node[name]) for name in ("min", "max"))
+    if any(b is not None and b.size != 1 for b in (low, high)):
+        raise RefusedError("its bounds are one number each, and not arrays")
+    low, high = (b if b is None else np.reshape(b, ()) for b in (low, high))
+    if low is not None and high is not None:
+        return computed(node, "clamp", low, x, high)
+    x = x if low is None else np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
+
+
+def _p_relu(node: Node, x: Value, slope: Value) -> Value:
+    return np.where(x < number(x, 0), x * slope, x)
+
+
+_UFUNCS = {op: ufunc for ufunc, op in ops_of("numpy").items()}
+
+
+def _named(op: str) -> Operator:
+    """NumPy's function of that operation, which computes what is known, or the primitive, of which NumPy has none."""
+    return _of(getattr(np, _UFUNCS[op])) if op in _UFUNCS else _primitive(op)
+
+
+def relu(x: Value) -> Value:
+    """x where it is positive, else 0, of which the derivative is 0 at 0, too."""
+    zero = number(x, 0)
+    return np.where(x <= zero, zero, x)
+
+
+def _leaky_relu(node: Node, x: Value) -> Value:
+    return np.where(x < number(x, 0), x * number(x, node["alpha"]), x)
+
+
+def _exponential(node: Node, x: Value, alpha: float, scale: float = 1.0, width: float = 1.0) -> Value:
+    """x where it is positive, else alpha (e^(x / width) - 1); all that scale times."""
+    zero = number(x, 0)
+    positive = x > zero
+    inside = np.where(positive, zero, x)  # so that nothing overflows where it is not taken
+    below = np.expm1(inside if width == 1 else inside / number(x, width)) * number(x, alpha * scale)
+    return np.where(positive, x if scale == 1 else x * number(x, scale), below)
+
+
+def _elu(node: Node, x: Value) -> Value:
+    return _exponential(node, x, node["alpha"])
+
+
+def _selu(node: Node, x: Value) -> Value:
+    return _exponential(node, x, node["alpha"], node["gamma"])
+
+
+def _celu(node: Node, x: Value) -> Value:
+    return _exponential(node, x, node["alpha"], 1.0, node["alpha"])
+
+
+def sigmoid(node: Node, x: Value) -> Value:
+    """1 / (1 + e^-x)."""
+    return computed(node, "logistic", x)
+
+
+def _between(node: Node, x: Value, alpha: float, beta: float) -> Value:
+    """alpha x + beta, between 0 and 1."""
+    return computed(node, "clamp", number(x, 0), x * number(x, alpha) + number(x, beta), number(x, 1))
+
+
+def softplus(x: Value) -> Value:
+    """ln(1 + eˣ), with its derivatives of all orders: where eˣ is too great for 1 to count, it is x."""
+    import ml_dtypes  # whose finfo knows bf16, too
+
+    eps = float(ml_dtypes.finfo(x.dtype).eps)  # type: ignore[no-untyped-call]
+    large = x > number(x, -math.log(eps))
+    return np.where(large, x, np.log1p(np.exp(np.where(large, number(x, 0), x))))
+
+
+def _softsign(node: Node, x: Value) -> Value:
+    return x / (np.abs(x) + number(x, 1))
+
+
+def _thresholded_relu(node: Node, x: Value) -> Value:
+    return np.where(x > number(x, node["alpha"]), x, number(x, 0))
+
+
+def _shrink(node: Node, x: Value) -> Value:
+    lambd, bias, dtype = node["lambd"], node["bias"], x.dtype
+    if np.dtype(dtype).kind in "iu":
+        x = converted(node, x, np.dtype(np.float64))
+    low, high, by = (number(x, v) for v in (-lambd, lambd, bias))
+    return converted(node, np.where(x < low, x + by, np.where(x > high, x - by, number(x, 0))), dtype)
+
+
+def _swish(node: Node, x: Value) -> Value:
+    return x * sigmoid(node, x if node["alpha"] == 1 else x * number(x, node["alpha"]))
+
+
+def gelu(node: Node, x: Value, approximate: str = "none") -> Value:
+    """x times the normal distribution function of it, of which "tanh" is an approximation."""
+    if approximate == "tanh":
+        inner = (x + x * x * x * number(x, 0.044715)) * number(x, math.sqrt(2 / math.pi))
+        return x * number(x, 0.5) * (np.tanh(inner) + number(x, 1))
+    if approximate != "none":
+        raise RefusedError(f"its approximation is '{approximate}', and neither none nor tanh")
+    return x * number(x, 0.5) * computed(node, "erfc", x * number(x, -math.sqrt(0.5)))
+
+
+def _dropout(node: Node, x: Value, ratio: Value | None = None, training_mode: Value | None = None) -> list[Value]:
+    """Inference: x itself, all of it kept. Raises RefusedError for training, which is random."""
+    if training_mode is not None and node.known(training_mode, "training_mode").any():
+        part = 0.5 if ratio is None else float(np.ravel(node.known(ratio, "ratio"))[0])
+        if part:
+            raise RefusedError(
+                f"leaves out {part:g} of the elements by chance; export the model for inference: training_mode false"
+            )
+    return [x, np.broadcast_to(node.sized(np.ones((), x.dtype if node.version < 10 else np.bool_), x.shape), x.shape)]
+
+
+def _activation(function: Callable[[Any], Any]) -> Operator:
+    return lambda node, x: function(x)
+
+
+OPERATORS: Mapping[str, Operator] = {
+    **{name: _named(op) for name, op in ops_of("onnx").items()},
+    "Abs": _of(np.abs),
+    "Add": _of(np.add),
+    "And": _of(np.logical_and),
+    "BitShift": _bit_shift,
+    "Ceil": _of(np.ceil),
+    "Clip": _clip,
+    "Div": _div,
+    "Equal": _of(np.equal),
+    "Floor": _of(np.floor),
+    "Greater": _of(np.greater),
+    "GreaterOrEqual": _of(np.greater_equal),
+    "IsInf": _is_inf,
+    "IsNaN": _of(np.isnan),
+    "Less": _of(np.less),
+    "LessOrEqual": _of(np.less_equal),
+    "Max": _folded(np.maximum),
+    "Mean": _mean,
+    "Min": _folded(np.minimum),
+    "Mod": _mod,
+    "Mul": _of(np.multiply),
+    "Not": _of(np.logical_not),
+    "Or": _of(np.logical_or),
+    "PRelu": _p_relu,
+    "Pow": _pow,
+    "Reciprocal": _of(np.reciprocal),
+    "Round": _of(np.rint),
+    "Sub": _of(np.subtract),
+    "Sum": _folded(np.add),
+    "Where": _of(np.where),
+    "Xor": _of(np.logical_xor),
+    "BitCast": _bit_cast,
+    "BitwiseAnd": lambda node, x, y: np.bitwise_and(x, y),
+    "BitwiseNot": lambda node, x: np.invert(x),
+    "BitwiseOr": lambda node, x, y: np.bitwise_or(x, y),
+    "BitwiseXor": lambda node, x, y: np.bitwise_xor(x, y),
+    "Cast": lambda node, x: converted(node, x, node.dtype(node["to"])),
+    "CastLike": lambda node, x, like: converted(node, x, like.dtype),
+    "Celu": _celu,
+    "Dropout": _dropout,
+    "Elu": _elu,
+    "Gelu": lambda node, x: gelu(node, x, node["approximate"]),
+    "HardSigmoid": lambda node, x: _between(node, x, node["alpha"], node["beta"]),
+    "HardSwish": lambda node, x: x * _between(node, x, 1 / 6, 0.5),
+    "LeakyRelu": _leaky_relu,
+    "Mish": lambda node, x: x * np.tanh(softplus(x)),
+    "Relu": _activation(relu),
+    "Selu": _selu,
+    "Shrink": _shrink,
+    "Sigmoid": sigmoid,
+    "Softplus": _activation(softplus),
+    "Softsign": _softsign,
+    "SwiGLU": lambda node, x, y: _swish(node, x) * y,
+    "Swish": _swish,
+    "ThresholdedRelu": _thresholded_relu,
+}

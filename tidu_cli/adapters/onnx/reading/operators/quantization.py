@@ -1,0 +1,155 @@
+"""Quantization: integers that stand for floats by a scale and a zero point, and products of them.
+
+What is rounded to integers has the derivative 0: nothing is put in its place, and the user is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axis
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, number
+from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
+from tidu_cli.adapters.onnx.reading.operators.networks.convolution import OPERATORS as CONVOLUTION
+
+_I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)
+
+
+def _told(node: Node, *operands: Value) -> None:
+    if any(isinstance(x, Array) for x in operands):
+        node.note("rounds to integers, so derivatives through it are 0; for others, export the model before it was quantized")
+
+
+def _spread(node: Node, scale: Value, x: Value, what: str) -> Value:
+    """A scale or zero point for all elements, for each place of an axis or each block of it, such that it broadcasts with x."""
+    if scale.size == 1 and scale.ndim < 2:
+        return np.reshape(scale, ())
+    axis, block = normal_axis(1 if node["axis"] is None else node["axis"], x.ndim), node["block_size"] or 0
+    n = x.shape[axis]
+    if scale.ndim == 1 and scale.shape[0] == n and not (block and x.ndim == 1):
+        return np.reshape(scale, [n if k == axis else 1 for k in range(x.ndim)])
+    blocks = -(-n // block) if block > 0 else n
+    if scale.shape != tuple(blocks if k == axis else size for k, size in enumerate(x.shape)):
+        told = f"in blocks of {block} " if block else ""
+        raise RefusedError(
+            f"{what} of shape {list(scale.shape)} does not fit an array of shape {list(x.shape)} {told}along axis {axis}"
+        )
+    return np.repeat(node.sized(scale, x.shape), max(block, 1), axis)[(slice(None),) * axis + (slice(n),)]
+
+
+def _rounded(node: Node, x: Value, zero: Value | None, dtype: Any) -> Value:
+    """x rounded, halves to even, plus a zero point, as integers, which end at the ends of their range."""
+    wide = x.dtype if x.dtype.itemsize >= 4 else _F32  # floats of 16 bits do not have all integers of 16 bits
+    whole = converted(node, np.rint(x), wide)
+    return converted(node, whole if zero is None else whole + converted(node, zero, wide), dtype)
+
+
+def _quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:
+    if zero is not None and zero.shape != scale.shape:
+        raise RefusedError(f"has a scale of shape {list(scale.shape)} and a zero point of shape {list(zero.shape)}")
+    code = node["output_dtype"]
+    dtype = zero.dtype if zero is not None else node.dtype(code) if code else _U8
+    if code and node.dtype(code) != dtype:
+        raise RefusedError(f"its output_dtype is {node.dtype(code)}, and that of its zero point {dtype}")
+    if np.dtype(dtype).kind not in "iu":
+        raise RefusedError(f"quantizes to {dtype}, which is not a type of integers")
+    _told(node, x, scale)
+    precision = node.dtype(node["precision"]) if node["precision"] else scale.dtype
+    by = converted(node, _spread(node, scale, x, "a scale"), precision)
+    quotient = converted(node, x, precision) / by
+    return _rounded(node, quotient, None if zero is None else _spread(node, zero, x, "a zero point"), dtype)
+
+
+def _dequantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:
+    dtype = node.dtype(node["output_dtype"]) if node["output_dtype"] else scale.dtype
+    by = converted(node, _spread(node, scale, x, "a scale"), dtype)
+    if zero is not None:
+        if zero.shape != scale.shape:
+            raise RefusedError(f"has a scale of shape {list(scale.shape)} and a zero point of shape {list(zero.shape)}")
+        x = converted(node, x, _I32) - converted(node, _spread(node, zero, x, "a zero point"), _I32)
+    return converted(node, x, dtype) * by
+
+
+def _dynamic_quantize_linear(node: Node, x: Value) -> list[Value]:
+    """Integers of 8 bits, and the scale and zero point with which their range is that of x and 0."""
+    _told(node, x)
+    zero, top = number(x, 0), number(x, 255)
+    low, high = (np.minimum(np.min(x), zero), np.maximum(np.max(x), zero)) if x.size else (zero, zero)
+    scale = np.where(low == high, number(x, 1), high - low) / top
+    point = np.rint(np.minimum(np.maximum(-low / scale, zero), top))
+    return [converted(node, np.rint(x / scale) + point, _U8), scale, converted(node, point, _U8)]
+
+
+def _shifted(node: Node, x: Value, zero: Value | None, axis: int) -> Value:
+    """The integers less their zero point, as i32: one for all, or one for each place of an axis."""
+    x = converted(node, x, _I32)
+    return x if zero is None else x - converted(node, _along(zero, x, axis), _I32)
+
+
+def _along(parameter: Value, x: Value, axis: int) -> Value:
+    """A parameter, such that it broadcasts with x along an axis: a vector is along that one."""
+    if parameter.ndim != 1 or x.ndim < 2 or parameter.size == 1:
+        return np.reshape(parameter, ()) if parameter.size == 1 else parameter
+    return np.reshape(parameter, [parameter.size if k == axis % x.ndim else 1 for k in range(x.ndim)])
+
+
+def _mat_mul_integer(node: Node, x: Value, y: Value, x_zero: Value | None = None, y_zero: Value | None = None) -> Value:
+    return np.matmul(_shifted(node, x, x_zero, -2), _shifted(node, y, y_zero, -1))
+
+
+def _conv_integer(node: Node, x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None) -> Value:
+    return CONVOLUTION["Conv"](node, _shifted(node, x, x_zero, 0), _shifted(node, w, w_zero, 0))
+
+
+def _requantized(node: Node, whole: Value, scale: Value, y_zero: Value) -> Value:
+    """Sums of products of integers, times a scale, as integers with a zero point."""
+    _told(node, whole)
+    wide = scale.dtype if scale.dtype.itemsize >= 4 else _F32
+    return _rounded(
+        node,
+        converted(node, whole, wide) * converted(node, scale, wide),
+        np.reshape(y_zero, ()) if y_zero.size == 1 else y_zero,
+        y_zero.dtype,
+    )
+
+
+def _q_linear_mat_mul(
+    node: Node, a: Value, a_scale: Value, a_zero: Value, b: Value, b_scale: Value, b_zero: Value, y_scale: Value, y_zero: Value
+) -> Value:
+    whole = np.matmul(_shifted(node, a, a_zero, -2), _shifted(node, b, b_zero, -1))
+    scale = _along(a_scale, whole, -2) * _along(b_scale, whole, -1) / _along(y_scale, whole, -2)
+    return _requantized(node, whole, scale, y_zero)
+
+
+def _q_linear_conv(
+    node: Node,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    w: Value,
+    w_scale: Value,
+    w_zero: Value,
+    y_scale: Value,
+    y_zero: Value,
+    bias: Value | None = None,
+) -> Value:
+    whole = _conv_integer(node, x, w, x_zero, w_zero)
+    if bias is not None:
+        whole = whole + _along(bias, whole, 1)
+    scale = _along(x_scale, whole, 1) * _along(w_scale, whole, 1) / _along(y_scale, whole, 1)
+    return _requantized(node, whole, scale, y_zero)
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "ConvInteger": _conv_integer,
+    "DequantizeLinear": _dequantize_linear,
+    "DynamicQuantizeLinear": _dynamic_quantize_linear,
+    "MatMulInteger": _mat_mul_integer,
+    "QLinearConv": _q_linear_conv,
+    "QLinearMatMul": _q_linear_mat_mul,
+    "QuantizeLinear": _quantize_linear,
+}

@@ -1,0 +1,274 @@
+"""Elementwise operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from tidu_cli.adapters.onnx.writing import bits as doubles
+from tidu_cli.adapters.onnx.writing.bits import of_doubles
+from tidu_cli.adapters.onnx.writing.lowering import CODES, Lowering, Rule, widened
+from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED
+
+
+def _op(op_type: str, **attrs: object) -> Rule:
+    """One operator."""
+    return lambda low, *operands: low.emit(op_type, *operands, **attrs)
+
+
+def _either(of_bools: str, of_integers: str) -> Rule:
+    """One operator of bools, another of integers."""
+    return lambda low, *operands: low.emit(of_bools if low.operand.dtype == "bool" else of_integers, *operands)
+
+
+def _ordered(op_type: str) -> Rule:
+    """max and min, and comparisons: of bools as of integers."""
+
+    def rule(low: Lowering, *operands: str) -> str:
+        if low.operand.dtype != "bool":
+            return low.emit(op_type, *operands)
+        result = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
+        return low.cast(result, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else result
+
+    return rule
+
+
+def _not_equal(low: Lowering, x: str, y: str) -> str:
+    return low.emit("Not", low.emit("Equal", x, y))
+
+
+def _is_finite(low: Lowering, x: str) -> str:
+    return low.emit("Less", low.emit("Abs", x), low.number(math.inf))
+
+
+def _round(low: Lowering, x: str) -> str:
+    if low.attrs.rounding_method != "AWAY_FROM_ZERO":
+        return low.emit("Round", x)
+    # Half is added after the whole part is off, as x + 0.5 may round.
+    size = low.emit("Abs", x)
+    whole = low.emit("Floor", size)
+    up = low.emit("GreaterOrEqual", low.emit("Sub", size, whole), low.number(0.5))
+    return low.emit("Mul", low.emit("Sign", x), low.emit("Add", whole, low.cast(up, low.operand.dtype)))
+
+
+def _integer_pow(low: Lowering, x: str) -> str:
+    """A power of an integer by squares, which wraps as products do."""
+    y, base = low.attrs.y, x
+    if y == 2:
+        return low.emit("Mul", x, x)
+    if low.operand.dtype in FLOATS:
+        return low.emit("Reciprocal", x) if y == -1 else low.emit("Pow", x, low.number(y))
+    power: str | None = None
+    for digit in reversed(f"{y:b}"):
+        if digit == "1":
+            power = base if power is None else low.emit("Mul", power, base)
+        base = low.emit("Mul", base, base)
+    return low.emit("Expand", low.number(1), low.ints(low.result.shape)) if power is None else low.emit("Identity", power)
+
+
+def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
+    bounds = low.operands[::2]
+    if all(not t.shape for t in bounds):
+        return low.emit("Clip", x, least, most)
+    return low.emit("Min", low.emit("Max", least, x), most)
+
+
+def _select(low: Lowering, which: str, *cases: str) -> str:
+    if low.operand.dtype == "bool":
+        return low.where(which, cases[1], cases[0], low.result.dtype) if len(cases) == 2 else low.emit("Identity", cases[0])
+    chosen = cases[0]
+    for k, case in enumerate(cases[1:], 1):
+        chosen = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, chosen, low.result.dtype)
+    return chosen if len(cases) > 1 else low.emit("Identity", chosen)
+
+
+def _convert(low: Lowering, x: str) -> str:
+    """To integers floats are clamped, NaN being 0: Cast leaves that open."""
+    source, target = low.operand.dtype, low.result.dtype
+    if source not in FLOATS or target not in INTEGERS:
+        return low.emit("Cast", x, to=CODES[target])
+    bits = int(target[1:])
+    least = -(2 ** (bits - 1)) if target in SIGNED else 0
+    end = 2 ** (bits - 1) if target in SIGNED else 2**bits
+    if source == "f16" and end > 65504:  # the greatest of f16
+        x, source = low.cast(x, "f32"), "f32"
+    known = low.emit("Where", low.emit("IsNaN", x), low.number(0, source), x)
+    most = low.body.constant(end - 1, target)
+    wide = low.emit("Where", low.emit("Less", known, low.number(float(least), source)), low.number(float(least), source), known)
+    inside = low.emit("Less", wide, low.number(float(end), source))
+    within = low.emit("Where", inside, wide, low.number(0, source))
+    return low.where(inside, low.emit("Cast", within, to=CODES[target]), most, target)
+
+
+def _is_negative(low: Lowering, x: str) -> str:
+    """Whether the sign is negative, of zeros, too."""
+    zero = low.number(0)
+    return low.emit("Less", low.emit("Where", low.emit("Equal", x, zero), low.emit("Reciprocal", x), x), zero)
+
+
+def _atan2(low: Lowering, y: str, x: str) -> str:
+    """By the quotient of the sizes, turned where x is negative, with the sign of y. Zeros and infinities have one, too."""
+    zero, one, infinity = low.number(0), low.number(1), low.number(math.inf)
+    a, b = low.emit("Abs", y), low.emit("Abs", x)
+    both = low.emit("And", low.emit("Equal", a, infinity), low.emit("Equal", b, infinity))
+    ratio = low.emit("Div", low.emit("Where", both, one, a), low.emit("Where", both, one, b))
+    none = low.emit("And", low.emit("Equal", a, zero), low.emit("Equal", b, zero))
+    ratio = low.emit("Where", none, zero, ratio)
+    angle = doubles.atan(low, ratio) if low.operand.dtype == "f64" else low.emit("Atan", ratio)
+    turned = low.emit("Where", _is_negative(low, x), low.emit("Sub", low.number(math.pi), angle), angle)
+    return low.emit("Where", _is_negative(low, y), low.emit("Neg", turned), turned)
+
+
+def _cube_root(low: Lowering, x: str) -> str:
+    """The cube root, which keeps the sign: a power, and a step of Newton's for the digits that the exponent 1/3 has lost."""
+    size = low.emit("Abs", x)
+    power = low.emit("Pow", size, low.number(1 / 3))
+    excess = low.emit("Sub", power, low.emit("Div", size, low.emit("Mul", power, power)))
+    step = low.emit("Div", low.emit("Where", low.emit("IsNaN", excess), low.number(0), excess), low.number(3))
+    return low.emit("Mul", low.emit("Sign", x), low.emit("Sub", power, step))
+
+
+def _quotient(low: Lowering, x: str, y: str) -> str:
+    """Of integers by 0 all bits are set; runtimes stop there, and where the least number is divided by -1."""
+    dtype = low.operand.dtype
+    if dtype in FLOATS:
+        return low.emit("Div", x, y)
+    zero, one = low.number(0), low.number(1)
+    is_zero = low.emit("Equal", y, zero)
+    all_bits = low.number(-1 if dtype in SIGNED else 2 ** int(dtype[1:]) - 1)
+    if dtype not in SIGNED:
+        return low.where(is_zero, all_bits, low.emit("Div", x, low.where(is_zero, one, y, dtype)), dtype)
+    is_minus_one = low.emit("Equal", y, low.number(-1))
+    divisor = low.where(low.emit("Or", is_zero, is_minus_one), one, y, dtype)
+    quotient = low.where(is_minus_one, low.emit("Sub", zero, x), low.emit("Div", x, divisor), dtype)
+    return low.where(is_zero, all_bits, quotient, dtype)
+
+
+def _strong(op_type: str, zero: int) -> Rule:
+    """0 where the result is NaN and the operand of this number is 0."""
+
+    def rule(low: Lowering, *operands: str) -> str:
+        result, none = low.emit(op_type, *operands), low.number(0)
+        is_weak = low.emit("And", low.emit("Equal", operands[zero], none), low.emit("IsNaN", result))
+        return low.emit("Where", is_weak, none, result)
+
+    return rule
+
+
+def _shift(direction: str) -> Rule:
+    """Shifts of unsigned integers, which ONNX has; those by as many bits as there are give 0."""
+
+    def rule(low: Lowering, x: str, y: str) -> str:
+        bits = int(low.operand.dtype[1:])
+        unsigned = f"u{bits}"
+        a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
+        most = low.number(bits - 1, unsigned)
+        is_far = low.emit("Greater", b, most)
+        within = low.where(is_far, most, b, unsigned)
+        shifted = low.emit("BitShift", a, within, direction=direction)
+        shifted = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
+        return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
+
+    return rule
+
+
+def _remainder(low: Lowering, x: str, y: str) -> str:
+    """Of integers by 0 what is divided; by -1 it is 0, where runtimes stop for the least number."""
+    if low.operand.dtype in FLOATS:
+        return low.emit("Mod", x, y, fmod=1)
+    dtype = low.operand.dtype
+    is_zero = low.emit("Equal", y, low.number(0))
+    odd = low.emit("Or", is_zero, low.emit("Equal", y, low.number(-1))) if dtype in SIGNED else is_zero
+    remainder = low.emit("Mod", x, low.where(odd, low.number(1), y, dtype), fmod=1)
+    return low.where(is_zero, x, remainder, dtype)
+
+
+def _identities(low: Lowering, *operands: str) -> list[str]:
+    return [low.emit("Identity", x) for x in operands]
+
+
+def _reduce_precision(low: Lowering, x: str) -> str:
+    formats = {(5, 10): "f16", (8, 7): "bf16", (8, 23): "f32", (11, 52): "f64"}
+    target = formats.get((low.attrs.exponent_bits, low.attrs.mantissa_bits))
+    if target is None:
+        raise low.refuse("rounds to a float format that ONNX has not got")
+    return low.cast(low.cast(x, target), low.operand.dtype)
+
+
+def _neg(low: Lowering, x: str) -> str:
+    return low.emit("Sub", low.number(0), x) if low.operand.dtype.startswith("u") else low.emit("Neg", x)
+
+
+def _abs(low: Lowering, x: str) -> str:
+    return low.emit("Identity", x) if low.operand.dtype.startswith("u") else low.emit("Abs", x)
+
+
+LOWERINGS: Mapping[str, Rule] = {
+    "abs": _abs,
+    "acos": of_doubles(doubles.acos, widened(_op("Acos"), bf16="f32")),
+    "acosh": of_doubles(doubles.acosh, widened(_op("Acosh"), bf16="f32")),
+    **dict.fromkeys(("add", "add_cotangents"), _op("Add")),
+    "and": _either("And", "BitwiseAnd"),
+    "asin": of_doubles(doubles.asin, widened(_op("Asin"), bf16="f32")),
+    "asinh": of_doubles(doubles.asinh, widened(_op("Asinh"), bf16="f32")),
+    "atan": of_doubles(doubles.atan, widened(_op("Atan"), bf16="f32")),
+    "atan2": widened(_atan2, f16="f32", bf16="f32"),
+    "atanh": of_doubles(doubles.atanh, widened(_op("Atanh"), bf16="f32")),
+    "cbrt": widened(_cube_root, f16="f32", bf16="f32"),
+    "ceil": _op("Ceil"),
+    "clamp": widened(_clamp, bool="i32", i16="i32", u16="i32"),
+    "conj": _op("Identity"),
+    "convert_element_type": _convert,
+    "copy": _op("Identity"),
+    "cos": widened(_op("Cos"), bf16="f32"),
+    "cosh": of_doubles(doubles.cosh, widened(_op("Cosh"), bf16="f32")),
+    "div": _quotient,
+    "eq": _op("Equal"),
+    "erf": of_doubles(Lowering.by_definition, widened(_op("Erf"), bf16="f32")),
+    "exp": _op("Exp"),
+    "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
+    "expm1": widened(doubles.expm1, f16="f32", bf16="f32"),
+    "floor": _op("Floor"),
+    "ge": _ordered("GreaterOrEqual"),
+    "gt": _ordered("Greater"),
+    "integer_pow": _integer_pow,
+    "is_finite": _is_finite,
+    "le": _ordered("LessOrEqual"),
+    "log": _op("Log"),
+    "log1p": widened(doubles.log1p, f16="f32", bf16="f32"),
+    "logistic": of_doubles(doubles.logistic, _op("Sigmoid")),
+    "lt": _ordered("Less"),
+    "max": widened(_ordered("Max"), i16="i32", u16="i32"),
+    "min": widened(_ordered("Min"), i16="i32", u16="i32"),
+    "mul": _op("Mul"),
+    "ne": _not_equal,
+    "neg": _neg,
+    "not": _either("Not", "BitwiseNot"),
+    "optimization_barrier": _identities,
+    "or": _either("Or", "BitwiseOr"),
+    "pow": _op("Pow"),
+    "reduce_precision": _reduce_precision,
+    "rem": _remainder,
+    "round": widened(_round, bf16="f32"),
+    "rsqrt": lambda low, x: low.emit("Reciprocal", low.emit("Sqrt", x)),
+    "select_n": _select,
+    "shift_left": _shift("LEFT"),
+    "shift_right_logical": _shift("RIGHT"),
+    "sign": _op("Sign"),
+    "sin": widened(_op("Sin"), bf16="f32"),
+    "sinh": of_doubles(doubles.sinh, widened(_op("Sinh"), bf16="f32")),
+    "sqrt": _op("Sqrt"),
+    "square": lambda low, x: low.emit("Mul", x, x),
+    "stop_gradient": _op("Identity"),
+    "strong_div": widened(_strong("Div", 0), f16="f32", bf16="f32"),
+    "strong_mul": widened(_strong("Mul", 1), f16="f32", bf16="f32"),
+    "sub": _op("Sub"),
+    "tan": of_doubles(doubles.tan, widened(_op("Tan"), bf16="f32")),
+    "tanh": _op("Tanh"),
+    "xor": _either("Xor", "BitwiseXor"),
+}
+
+BROADCASTING = frozenset(
+    {"add", "sub", "mul", "div", "max", "min", "pow", "eq", "lt", "le", "gt", "ge", "and", "or", "xor", "select_n"}
+)
+"""Primitives that are one operator with NumPy's broadcasting."""

@@ -1,0 +1,281 @@
+"""Gathers and scatters, sorting and extrema by place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tidu_cli.adapters.onnx.writing.arrays import as_i64
+from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
+
+
+def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
+    """The entries of index vectors, each of the indices' shape with a last axis of one."""
+    wide = as_i64(low, indices, low.operands[1].dtype)
+    return low.emit_all("Split", [wide], n, axis=rank - 1, num_outputs=n) if n > 1 else [wide]
+
+
+def _full_indices(
+    low: Lowering,
+    indices: str,
+    windows: Sequence[int],
+    collapsed: Sequence[int],
+    start_map: Sequence[int],
+    result_rank: int,
+    offset_dims: Sequence[int],
+    batching: Sequence[int],
+    indices_batching: Sequence[int],
+) -> tuple[str, str | None]:
+    """For each element of the windows its place in the operand, [..., rank]; and where windows fit, None if all are moved to.
+
+    The axes before the last are the result's: those of the batch, and `offset_dims`, which run over windows.
+    """
+    operand, index_shape = low.operands[0].shape, low.operands[1].shape
+    batch_axes = [k for k in range(result_rank) if k not in offset_dims]
+    mode = low.attrs.mode
+    offsets = dict(zip([d for d in range(len(operand)) if d not in collapsed and d not in batching], offset_dims, strict=True))
+    columns = _columns(low, indices, len(index_shape), index_shape[-1]) if start_map else []
+    starts: dict[int, str] = {}
+    fits: str | None = None
+    for axis, column in zip(start_map, columns, strict=True):
+        most = operand[axis] - windows[axis]
+        flat = [1] * result_rank
+        for k, n in zip(batch_axes, index_shape[:-1], strict=True):
+            flat[k] = n
+        start = low.reshape(column, flat)
+        if mode == "fill":
+            inside = low.emit(
+                "And",
+                low.emit("GreaterOrEqual", start, low.number(0, "i64")),
+                low.emit("LessOrEqual", start, low.number(most, "i64")),
+            )
+            fits = inside if fits is None else low.emit("And", fits, inside)
+        starts[axis] = low.emit("Min", low.emit("Max", start, low.number(0, "i64")), low.number(most, "i64"))
+    shape = [0] * result_rank
+    for k, n in zip(batch_axes, index_shape[:-1], strict=True):
+        shape[k] = n
+    for d, k in offsets.items():
+        shape[k] = windows[d]
+    parts = []
+    for d in range(len(operand)):
+        place: str | None = starts.get(d)
+        if d in offsets and windows[d] > 1:
+            along = np.arange(windows[d]).reshape([-1 if k == offsets[d] else 1 for k in range(result_rank)])
+            counted = low.body.constant(along, "i64")
+            place = counted if place is None else low.emit("Add", place, counted)
+        elif d in batching:
+            k = batch_axes[indices_batching[list(batching).index(d)]]
+            place = low.body.constant(np.arange(operand[d]).reshape([-1 if a == k else 1 for a in range(result_rank)]), "i64")
+        parts.append(place or low.number(0, "i64"))
+    wide = [low.emit("Unsqueeze", low.emit("Expand", p, low.ints(shape)), low.ints([result_rank])) for p in parts]
+    return (low.emit("Concat", *wide, axis=result_rank) if len(wide) > 1 else wide[0]), fits
+
+
+def _gather(low: Lowering, x: str, indices: str) -> str:
+    attrs, numbers = low.attrs, low.attrs.dimension_numbers
+    operand, rank = low.operand, low.result.rank
+    if 0 in low.result.shape or not operand.rank:
+        return low.emit("Expand", low.reshape(x, [1] * rank), low.ints(low.result.shape)) if not operand.rank else _empty(low)
+    simple = _along_one_axis(low)
+    if simple is not None and attrs.mode != "fill":
+        return _gather_along(low, x, indices, simple)
+    full, fits = _full_indices(
+        low,
+        indices,
+        attrs.slice_sizes,
+        numbers.collapsed_slice_dims,
+        numbers.start_index_map,
+        rank,
+        numbers.offset_dims,
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+    )
+    taken = low.emit("GatherND", x, full)
+    if fits is None:
+        return taken
+    return low.where(fits, taken, low.number(_fill(low), operand.dtype), operand.dtype)
+
+
+def _empty(low: Lowering) -> str:
+    return low.emit("Expand", low.number(0), low.ints(low.result.shape))
+
+
+def _fill(low: Lowering) -> object:
+    value, dtype = low.attrs.fill_value, low.operand.dtype
+    if value is not None:
+        return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}.get(value, value)
+    if dtype in FLOATS:
+        return math.nan
+    if dtype == "bool":
+        return True
+    bits = int(dtype[1:])
+    return -(2 ** (bits - 1)) if dtype in SIGNED else 2**bits - 1
+
+
+def _along_one_axis(low: Lowering) -> int | None:
+    """The axis of a gather that takes whole slices of one axis, as Gather does."""
+    numbers, sizes, shape = low.attrs.dimension_numbers, low.attrs.slice_sizes, low.operand.shape
+    if len(numbers.start_index_map) != 1 or numbers.operand_batching_dims:
+        return None
+    (axis,) = numbers.start_index_map
+    n_index = len(low.operands[1].shape) - 1
+    others = [k for k in range(low.result.rank) if not axis <= k < axis + n_index]
+    whole = all(s == n for k, (s, n) in enumerate(zip(sizes, shape, strict=True)) if k != axis)
+    fits = tuple(numbers.collapsed_slice_dims) == (axis,) and list(numbers.offset_dims) == others
+    return axis if whole and fits and sizes[axis] == 1 else None
+
+
+def _gather_along(low: Lowering, x: str, indices: str, axis: int) -> str:
+    index_type = low.operands[1]
+    flat = low.emit("Squeeze", indices, low.ints([index_type.rank - 1]))
+    if index_type.dtype not in ("i32", "i64"):
+        flat = as_i64(low, flat, index_type.dtype)
+    if low.attrs.mode != "promise_in_bounds":
+        dtype = index_type.dtype if index_type.dtype in ("i32", "i64") else "i64"
+        flat = low.emit("Clip", flat, low.number(0, dtype), low.number(low.operand.shape[axis] - 1, dtype))
+    return low.emit("Gather", x, flat, axis=axis)
+
+
+def _scatter(reduction: str) -> Rule:
+    """Updates that do not fit go to an element after the last one, which is cut off."""
+
+    def rule(low: Lowering, x: str, indices: str, updates: str) -> str:
+        numbers, operand = low.attrs.dimension_numbers, low.operand
+        if 0 in low.operands[2].shape or not operand.size:
+            return low.emit("Identity", x)
+        rank = low.operands[2].rank
+        window_axes = [
+            d for d in range(operand.rank) if d not in numbers.inserted_window_dims and d not in numbers.operand_batching_dims
+        ]
+        windows = [1] * operand.rank
+        for d, k in zip(window_axes, numbers.update_window_dims, strict=True):
+            windows[d] = low.operands[2].shape[k]
+        if low.case.op == "scatter-sub":
+            updates = low.emit("Sub", low.number(0), updates)
+        if not operand.rank:
+            return _scalar(low, x, updates, reduction)
+        axis = _scattered_axis(low)
+        if axis is not None:
+            return _scatter_along(low, x, indices, updates, axis, reduction)
+        full, fits = _full_indices(
+            low,
+            indices,
+            windows,
+            numbers.inserted_window_dims,
+            numbers.scatter_dims_to_operand_dims,
+            rank,
+            numbers.update_window_dims,
+            numbers.operand_batching_dims,
+            numbers.scatter_indices_batching_dims,
+        )
+        kind = None if reduction == "none" else reduction
+        if kind is None:  # of updates of one element that of the last index counts
+            order = sorted(range(rank), key=lambda k: (k in numbers.update_window_dims, k))
+            full, updates = low.transpose(full, [*order, rank]), low.transpose(updates, order)
+            fits = fits and low.transpose(fits, order)
+        if fits is None:
+            return low.emit("ScatterND", x, full, updates, reduction=kind)
+        steps = [math.prod(operand.shape[k + 1 :]) for k in range(operand.rank)]
+        flat = low.emit("ReduceSum", low.emit("Mul", full, low.ints(steps)), low.ints([rank]), keepdims=0)
+        flat = low.emit("Where", fits, flat, low.number(operand.size, "i64"))
+        longer = low.emit("Concat", low.reshape(x, [-1]), low.body.constant([0], operand.dtype), axis=0)
+        scattered = low.emit("ScatterElements", longer, low.reshape(flat, [-1]), low.reshape(updates, [-1]), axis=0, reduction=kind)
+        return low.reshape(low.emit("Slice", scattered, low.ints([0]), low.ints([operand.size])), operand.shape)
+
+    return rule
+
+
+def _scattered_axis(low: Lowering) -> int | None:
+    """The axis of a scatter of whole slices along one axis."""
+    numbers, shape = low.attrs.dimension_numbers, low.operand.shape
+    if len(numbers.scatter_dims_to_operand_dims) != 1 or numbers.operand_batching_dims:
+        return None
+    (axis,) = numbers.scatter_dims_to_operand_dims
+    sizes = [low.operands[2].shape[k] for k in numbers.update_window_dims]
+    return axis if tuple(numbers.inserted_window_dims) == (axis,) and sizes == [*shape[:axis], *shape[axis + 1 :]] else None
+
+
+def _scatter_along(low: Lowering, x: str, indices: str, updates: str, axis: int, reduction: str) -> str:
+    """With the axis in front, where a slice is one block. What does not fit goes to one more, which is cut off."""
+    operand, windows = low.operand, low.attrs.dimension_numbers.update_window_dims
+    n, rank = operand.shape[axis], operand.rank
+    front = [axis, *[k for k in range(rank) if k != axis]]
+    batch = [k for k in range(low.operands[2].rank) if k not in windows]
+    (places,) = _columns(low, indices, low.operands[1].rank, 1)
+    x, updates = low.transpose(x, front), low.transpose(updates, [*batch, *windows])
+    is_cut = low.attrs.mode == "fill"
+    if is_cut:
+        below = low.emit("Less", places, low.number(0, "i64"))
+        places = low.emit("Min", low.emit("Where", below, low.number(n, "i64"), places), low.number(n, "i64"))
+        after = TensorType(operand.dtype, (1, *[operand.shape[k] for k in front[1:]]))
+        x = low.emit("Concat", x, low.filled(0, after), axis=0)
+    elif low.attrs.mode == "clip":
+        places = low.emit("Clip", places, low.number(0, "i64"), low.number(n - 1, "i64"))
+    x = low.emit("ScatterND", x, places, updates, reduction=None if reduction == "none" else reduction)
+    if is_cut:
+        x = low.emit("Slice", x, low.ints([0]), low.ints([n]), low.ints([0]))
+    return low.transpose(x, sorted(range(rank), key=front.__getitem__))
+
+
+def _scalar(low: Lowering, x: str, updates: str, reduction: str) -> str:
+    n = low.operands[2].size
+    places = low.body.constant(np.zeros(n, np.int64))
+    kind = None if reduction == "none" else reduction
+    scattered = low.emit("ScatterElements", low.reshape(x, [1]), places, low.reshape(updates, [n]), axis=0, reduction=kind)
+    return low.reshape(scattered, [])
+
+
+def _extremum(op_type: str) -> Rule:
+    def rule(low: Lowering, x: str) -> str:
+        (axis,) = low.attrs.axes
+        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
+        place = low.emit(op_type, wide, axis=axis, keepdims=0)
+        return place if low.result.dtype == "i64" else low.cast(place, low.result.dtype)
+
+    return rule
+
+
+def _top_k(low: Lowering, x: str) -> list[str]:
+    values, places = low.emit_all("TopK", [x, low.ints([low.attrs.k])], 2, axis=low.attrs.axis)
+    return [
+        values,
+        places if low.results[1].dtype == "i64" else low.cast(places, low.results[1].dtype),
+    ]
+
+
+def _sort(low: Lowering, *operands: str) -> list[str]:
+    """By stable sorts from the last key to the first. TopK puts the first of equal elements first."""
+    axis, n_keys = low.attrs.dimension, low.attrs.num_keys or 1
+    n = low.operand.shape[axis]
+    arrays = list(operands)
+    for k in reversed(range(n_keys)):
+        key, dtype = arrays[k], low.operands[k].dtype
+        if dtype in FLOATS:
+            key = low.emit("Where", low.emit("IsNaN", key), low.number(math.inf, dtype), key)
+        elif dtype == "bool":
+            key = low.cast(key, "i32")
+        order = low.emit_all("TopK", [key, low.ints([n])], 2, axis=axis, largest=0)[1]
+        arrays = [low.emit("GatherElements", x, order, axis=axis) for x in arrays]
+        if dtype in FLOATS:  # NaN comes after infinity
+            nan = low.cast(low.emit("IsNaN", arrays[k]), "i32")
+            order = low.emit_all("TopK", [nan, low.ints([n])], 2, axis=axis, largest=0)[1]
+            arrays = [low.emit("GatherElements", x, order, axis=axis) for x in arrays]
+    return arrays
+
+
+LOWERINGS: Mapping[str, Rule] = {
+    "argmax": widened(_extremum("ArgMax"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmin": widened(_extremum("ArgMin"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "gather": _gather,
+    "scatter": _scatter("none"),
+    "scatter-add": widened(_scatter("add"), f16="f32", bf16="f32"),
+    "scatter-max": widened(_scatter("max"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-min": widened(_scatter("min"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-mul": widened(_scatter("mul"), f16="f32", bf16="f32"),
+    "scatter-sub": widened(_scatter("add"), f16="f32", bf16="f32"),
+    "sort": widened(_sort, bf16="f32", u16="i32", u32="i64"),
+    "top_k": widened(_top_k, bf16="f32", bool="i32", u16="i32", u32="i64"),
+}

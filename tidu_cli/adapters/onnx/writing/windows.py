@@ -1,0 +1,319 @@
+"""Reductions of windows, and what chooses elements of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.onnx.writing.arrays import reversed_along
+from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
+from tidu_cli.adapters.onnx.writing.reductions import greatest, least
+from tidu_cli.graph.types import FLOATS, TensorType
+
+_HALF = {"bf16": "f32", "f16": "f32"}
+"""What is computed of halves, which the operators do not take, or runtimes have no kernels for."""
+
+
+_INTEGERS = {"bool": "i32", **WIDE_INTEGERS, "u64": "u64"}
+"""In which dtypes windows of integers are reduced."""
+
+
+class Flat:
+    """An array whose axes with windows are spatial ones, after one of channels and one for all others before it."""
+
+    def __init__(self, low: Lowering, operand: TensorType, attrs: Any) -> None:
+        self.low = low
+        rank = operand.rank
+        ones = (1,) * rank
+        base, dilation = attrs.base_dilation or ones, attrs.window_dilation or ones
+        moved = [
+            k
+            for k in range(rank)
+            if attrs.window_dimensions[k] > 1 or attrs.window_strides[k] > 1 or any(attrs.padding[k]) or base[k] > 1
+        ]
+        self.axes = moved or list(range(rank))[-1:]
+        self.others = [k for k in range(rank) if k not in self.axes]
+        self.shape = operand.shape
+        self.kernel, self.strides, self.pads = (
+            [given[k] for k in self.axes] for given in (attrs.window_dimensions, attrs.window_strides, attrs.padding)
+        )
+        self.dilations, self.base = [dilation[k] for k in self.axes], [base[k] for k in self.axes]
+        self.order = [*self.others, *self.axes]
+        self.channels = self.shape[self.others[-1]] if self.others else 1
+
+    def flat(self, x: str, shape: Sequence[int] | None = None) -> str:
+        """x, of the operand's shape or another one, in that form."""
+        sizes = [(self.shape if shape is None else shape)[k] for k in self.order]
+        n = len(self.others)
+        due = [math.prod(sizes[: max(n - 1, 0)]), self.channels, *sizes[n:]]
+        x = self.low.transpose(x, self.order)
+        return x if due == sizes else self.low.reshape(x, due)
+
+    def restored(self, y: str, shape: Sequence[int], is_vector: bool = False) -> str:
+        """A result of this shape from that form, or from a vector of its elements."""
+        back = sorted(range(len(self.order)), key=self.order.__getitem__)
+        is_whole = len(self.others) == 2 and not is_vector
+        return self.low.transpose(y if is_whole else self.low.reshape(y, [shape[k] for k in self.order]), back)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether runtimes have pooling of such windows: of floats, each with an element of the operand."""
+        plain = all(n > 0 for n in self.shape) and not any(d > 1 for d in self.base) and 0 < len(self.axes) <= 3
+        if not plain or self.low.operands[-1].dtype not in FLOATS:
+            return False
+        return all(
+            (d == 1 or not any(pads)) and all(0 <= p < n for p in pads)
+            for n, d, pads in zip(self.kernel, self.dilations, self.pads, strict=True)
+        )
+
+
+def _along_axes(op_type: str, nothing: Callable[[str], object]) -> Rule:
+    """Windows axis by axis: the elements of each as an axis, which is reduced."""
+
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+        value = nothing(low.operand.dtype)
+        return widened(lambda inner, wide: _reduced(inner, wide, op_type, value), **_INTEGERS)(low, x)
+
+    return rule
+
+
+def _reduced(low: Lowering, x: str, op_type: str, nothing: object) -> str:
+    attrs, shape, dtype = low.attrs, list(low.operand.shape), low.operand.dtype
+    rank = len(shape)
+    for axis in range(rank):
+        places, n = _elements(attrs, shape, axis)
+        if places.shape[1] == 1 and np.array_equal(places[:, 0], np.arange(n)):
+            continue
+        if np.any(places == n):  # an element after the last one
+            one = TensorType(dtype, tuple(1 if k == axis else m for k, m in enumerate(shape)))
+            x = low.emit("Concat", x, low.filled(nothing, one), axis=axis)
+        x = low.emit("Gather", x, low.body.constant(places), axis=axis)
+        x = low.emit(op_type, x, low.ints([axis + 1]), keepdims=0)
+        shape[axis] = len(places)
+    return low.emit("Identity", x)
+
+
+def _elements(attrs: Any, shape: Sequence[int], axis: int) -> tuple[Any, int]:
+    """For each window of an axis the numbers of its elements, [windows, size]; and how many there are, which counts as none."""
+    n, size, stride = shape[axis], attrs.window_dimensions[axis], attrs.window_strides[axis]
+    (before, after), base = attrs.padding[axis], attrs.base_dilation[axis] if attrs.base_dilation else 1
+    dilation = attrs.window_dilation[axis] if attrs.window_dilation else 1
+    width = (max(n - 1, 0) * base + 1 if n else 0) + before + after
+    count = max((width - (size - 1) * dilation - 1) // stride + 1, 0)
+    at = np.arange(count)[:, None] * stride + np.arange(size) * dilation - before
+    return np.where((at >= 0) & (at % base == 0) & (at // base < n), at // base, n).astype(np.int64), n
+
+
+def _sum(low: Lowering, x: str) -> str | Sequence[str]:
+    """A convolution by ones."""
+    flat, dtype = Flat(low, low.operand, low.attrs), low.operand.dtype
+    if not flat.is_pooled:
+        return _along_axes("ReduceSum", lambda _: 0)(low, x)
+    ones = low.body.constant(np.ones((flat.channels, 1, *flat.kernel)), dtype)
+    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
+    y = low.emit("Conv", flat.flat(x), ones, pads=pads, strides=flat.strides, dilations=flat.dilations, group=flat.channels)
+    return flat.restored(y, low.result.shape)
+
+
+def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
+    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
+    return low.emit_all("MaxPool", [x], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
+
+
+def _extreme(op_type: str, nothing: Callable[[str], object]) -> Rule:
+    def rule(low: Lowering, x: str) -> str | Sequence[str]:
+        flat = Flat(low, low.operand, low.attrs)
+        if not flat.is_pooled:
+            return _along_axes(op_type, nothing)(low, x)
+        wide = low.emit("Neg", x) if op_type == "ReduceMin" else x
+        y = flat.restored(_pooled(low, flat, flat.flat(wide), 1)[0], low.result.shape)
+        return low.emit("Neg", y) if op_type == "ReduceMin" else y
+
+    return rule
+
+
+def _places(low: Lowering, flat: Flat, x: str) -> str:
+    """The numbers of the elements that windows choose, in the flat form of the operand."""
+    if low.operands[1].dtype in _HALF:
+        x = low.cast(x, "f32")
+    if not flat.is_pooled:
+        return _chosen(low, flat, x)
+    wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
+    numbers = _pooled(low, flat, flat.flat(wide), 2)[1]
+    # Runtimes count elements of the whole array, or of each image: so what is told of the image is taken off, and put on.
+    size = math.prod(flat.shape[k] for k in flat.axes)
+    local = low.emit("Mod", numbers, low.number(size, "i64"))
+    n = math.prod(flat.shape[k] for k in flat.others)
+    images = np.arange(n).reshape(-1, flat.channels, *[1] * len(flat.axes)) * size
+    return low.emit("Add", local, low.body.constant(images, "i64"))
+
+
+MOST_ELEMENTS = 2**22
+"""Windows of more elements are not written one by one."""
+
+
+def _chosen(low: Lowering, flat: Flat, x: str) -> str:
+    """Likewise, by the elements of each window one by one, of which the first is chosen among equals."""
+    operand = low.operands[1]
+    among: Any = np.zeros((1,) * (2 * operand.rank), np.int64)
+    is_there: Any = np.ones((1,) * (2 * operand.rank), bool)
+    for axis in range(operand.rank):
+        places, n = _elements(low.attrs, operand.shape, axis)
+        step = math.prod(operand.shape[k] for k in flat.order[flat.order.index(axis) + 1 :])
+        form = [m for k in range(operand.rank) for m in (places.shape if k == axis else (1, 1))]
+        among, is_there = among + places.reshape(form) * step, is_there & (places < n).reshape(form)
+        if among.size > MOST_ELEMENTS:
+            raise low.refuse(f"has windows of more than {MOST_ELEMENTS:,} elements, which ONNX has no operator for")
+    turned = [2 * k for k in flat.order] + [2 * k + 1 for k in flat.order]
+    among, is_there = (np.transpose(v, turned).reshape(-1, math.prod(low.attrs.window_dimensions)) for v in (among, is_there))
+    at = np.argsort(~is_there, 1, kind="stable")  # what is there comes first
+    among, is_there = (np.take_along_axis(v, at, 1) for v in (among, is_there))
+    if not operand.size or not is_there.any(1).all():
+        raise low.refuse("has windows without an element, which no element is chosen of")
+    wide = low.cast(x, "u8") if operand.dtype == "bool" else x
+    of_windows = low.emit("Gather", low.reshape(flat.flat(wide), [-1]), low.body.constant(np.where(is_there, among, 0)), axis=0)
+    is_greatest = low.attrs.select_prim != "le"
+    dtype = {"bool": "u8", **_HALF}.get(operand.dtype, operand.dtype)
+    nothing = low.number((least if is_greatest else greatest)(dtype), dtype)
+    if not is_there.all():
+        of_windows = low.emit("Where", low.body.constant(is_there), of_windows, nothing)
+    first = low.emit("ArgMax" if is_greatest else "ArgMin", of_windows, axis=1, keepdims=1)
+    return low.emit("GatherElements", low.body.constant(among), first, axis=1)
+
+
+def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
+    flat = Flat(low, low.operands[1], low.attrs)
+    if not flat.axes or not low.operand.size:
+        return low.emit("Identity", source) if not flat.axes else low.filled(0, low.result)
+    places = low.reshape(_places(low, flat, operand), [-1])
+    size = low.operands[1].size
+    blank = low.emit("Expand", low.number(0), low.ints([size]))
+    updates = low.reshape(flat.flat(source, low.operands[0].shape), [-1])
+    return flat.restored(low.emit("ScatterElements", blank, places, updates, axis=0, reduction="add"), low.result.shape, True)
+
+
+def _gather_selected(low: Lowering, source: str, operand: str) -> str:
+    flat = Flat(low, low.operands[1], low.attrs)
+    if not flat.axes:
+        return low.emit("Identity", source)
+    places = _places(low, flat, operand)
+    gathered = low.emit("Gather", low.reshape(flat.flat(source), [-1]), low.reshape(places, [-1]), axis=0)
+    return flat.restored(gathered, low.result.shape, True)
+
+
+_WINDOWS: Mapping[str, Rule] = {
+    "reduce_window_max": widened(_extreme("ReduceMax", least), **_HALF),
+    "reduce_window_min": widened(_extreme("ReduceMin", greatest), **_HALF),
+    "reduce_window_sum": widened(_sum, **_HALF),
+    "select_and_gather_add": _gather_selected,
+    "select_and_scatter_add": widened(_scatter_selected, **_HALF),
+}
+
+
+# Convolutions: Conv, or ConvTranspose where the operand is dilated.
+
+
+def _conv(low: Lowering, x: str, w: str) -> str:
+    attrs, numbers = low.attrs, low.attrs.dimension_numbers
+    left, right = (list(t.shape) for t in low.operands)
+    dtype = low.result.dtype
+    through = dtype if dtype in FLOATS else "f64"  # ONNX convolves floats; doubles hold sums of products of 32 bits
+    if dtype in ("i64", "u64"):
+        raise low.refuse(f"of {dtype} has no operator in ONNX; convert to floats")
+    x, w = (low.cast(v, through) if t.dtype != through else v for v, t in zip((x, w), low.operands, strict=True))
+    x, left = _arranged(low, x, left, numbers.lhs_spec)
+    groups, batches = attrs.feature_group_count or 1, attrs.batch_group_count or 1
+    plain = not any(d > 1 for d in attrs.lhs_dilation)
+    if batches > 1:  # groups of the batch become groups of features
+        n = left[0] // batches
+        x = low.transpose(low.reshape(x, [batches, n, *left[1:]]), [1, 0, *range(2, len(left) + 1)])
+        left = [n, batches * left[1], *left[2:]]
+        x, groups = low.reshape(x, left), batches
+    if plain or any(s > 1 for s in attrs.window_strides):
+        w, right = _arranged(low, w, right, numbers.rhs_spec)
+        y = _windowed(low, x, left, w, groups)
+    else:
+        y = _transposed(low, x, left, w, right, groups)
+    inverse = sorted(range(len(numbers.out_spec)), key=numbers.out_spec.__getitem__)
+    y = low.transpose(y, inverse)
+    return low.cast(y, dtype) if through != dtype else y
+
+
+def _arranged(low: Lowering, x: str, shape: list[int], spec: Sequence[int]) -> tuple[str, list[int]]:
+    return low.transpose(x, spec), [shape[k] for k in spec]
+
+
+def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]], value: str | None = None) -> tuple[str, list[int]]:
+    """x, cut where spatial pads are negative; and the pads that are left, as ONNX has them."""
+    if any(a < 0 or b < 0 for a, b in pads):
+        starts, ends = [max(-a, 0) for a, _ in pads], [min(b, 0) or 2**62 for _, b in pads]
+        axes = range(2, len(pads) + 2)
+        x = low.emit("Slice", x, low.ints(starts), low.ints(ends), low.ints(axes))
+    return x, [*[max(a, 0) for a, _ in pads], *[max(b, 0) for _, b in pads]]
+
+
+def _windowed(low: Lowering, x: str, shape: Sequence[int], w: str, groups: int) -> str:
+    attrs = low.attrs
+    if len(shape) == 2:  # Conv has one spatial axis at least
+        convolved = low.emit("Conv", low.emit("Unsqueeze", x, low.ints([2])), low.emit("Unsqueeze", w, low.ints([2])), group=groups)
+        return low.emit("Squeeze", convolved, low.ints([2]))
+    for k, d in enumerate(attrs.lhs_dilation):
+        if d > 1 and shape[k + 2] > 1:
+            x, shape = _dilated(low, x, shape, k + 2, d)
+    x, pads = cropped(low, x, attrs.padding)
+    return low.emit("Conv", x, w, pads=pads, strides=list(attrs.window_strides), dilations=list(attrs.rhs_dilation), group=groups)
+
+
+def _dilated(low: Lowering, x: str, shape: Sequence[int], axis: int, d: int) -> tuple[str, list[int]]:
+    """x with d - 1 zeros between elements of an axis."""
+    n, split = shape[axis], [*shape[: axis + 1], 1, *shape[axis + 1 :]]
+    pads = [0] * (2 * len(split))
+    pads[len(split) + axis + 1] = d - 1
+    wide = low.emit("Pad", low.reshape(x, split), low.ints(pads))
+    flat = low.reshape(wide, [*shape[:axis], n * d, *shape[axis + 1 :]])
+    due = (n - 1) * d + 1
+    return low.emit("Slice", flat, low.ints([0]), low.ints([due]), low.ints([axis])), [*shape[:axis], due, *shape[axis + 1 :]]
+
+
+def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Sequence[int], groups: int) -> str:
+    """By ConvTranspose, whose weights are turned round and have their features swapped."""
+    attrs, spec = low.attrs, low.attrs.dimension_numbers.rhs_spec
+    spatial = list(spec[2:])
+    w = reversed_along(low, w, spatial)
+    features, channels = w_shape[spec[0]], w_shape[spec[1]]
+    kernel = [w_shape[k] for k in spatial]
+    if groups == 1:
+        w = low.transpose(w, [spec[1], spec[0], *spatial])
+    else:
+        w = low.reshape(low.transpose(w, [spec[0], spec[1], *spatial]), [groups, features // groups, channels, *kernel])
+        w = low.transpose(w, [0, 2, 1, *range(3, 3 + len(kernel))])
+        w = low.reshape(w, [groups * channels, features // groups, *kernel])
+    reach = [(k - 1) * d for k, d in zip(kernel, attrs.rhs_dilation, strict=True)]
+    cut = [(r - a, r - b) for r, (a, b) in zip(reach, attrs.padding, strict=True)]
+    more, after = [], []
+    for (a, b), s, d in zip(cut, attrs.lhs_dilation, attrs.rhs_dilation, strict=True):
+        fits = -b if 0 < -b < max(s, d) else 0  # what output_padding may add
+        more.append(fits)
+        after.append((max(-a, 0), max(-b, 0) - fits))
+    y = low.emit(
+        "ConvTranspose",
+        x,
+        w,
+        pads=[*[max(a, 0) for a, _ in cut], *[max(b, 0) for _, b in cut]],
+        output_padding=more if any(more) else None,
+        strides=list(attrs.lhs_dilation),
+        dilations=list(attrs.rhs_dilation),
+        group=groups,
+    )
+    if any(a or b for a, b in after):
+        y = low.emit("Pad", y, low.ints([0, 0, *[a for a, _ in after], 0, 0, *[b for _, b in after]]))
+    return y
+
+
+_CONVOLUTION: Mapping[str, Rule] = {"conv_general_dilated": widened(_conv, bf16="f32", f16="f32")}
+
+
+LOWERINGS: Mapping[str, Rule] = {**_WINDOWS, **_CONVOLUTION}

@@ -1,0 +1,199 @@
+"""The engines by name, what is installed of them, which one runs a graph, and graphs made ready for it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tidu_cli import installed
+from tidu_cli.errors import EvaluationError, TiduError, UnknownNameError, did_you_mean
+from tidu_cli.graph.closed import closed_graphs
+from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.select import listed
+from tidu_cli.graph.types import TensorType
+from tidu_cli.installed import OWN_ENGINES
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.ports import Engine
+from tidu_cli.runtime.memory import fits
+from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.plans.program import compile_graph, plain_program
+from tidu_cli.runtime.plans.runnable import Runnable
+
+AUTO, NUMPY = "auto", "numpy"
+
+VARIABLE = "TIDU_ENGINE"
+"""The environment variable that names the engine where nothing else does."""
+
+
+NAMES = [AUTO, NUMPY, *OWN_ENGINES]
+"""What users may say, besides engines that other packages bring."""
+
+
+def is_installed(engine: Engine) -> bool:
+    """Whether its package is there, which is not imported for that."""
+    from importlib.util import find_spec  # slow to import
+
+    return find_spec(engine.package) is not None
+
+
+def takes(engine: Engine, graph: Graph) -> bool:
+    """Whether an engine is installed, and does not refuse a graph."""
+    return is_installed(engine) and engine.refusal(graph, vocabulary(graph.cases)) is None
+
+
+def _has_devices(name: str) -> bool:
+    engine = installed.engine_named(name)
+    return engine is not None and engine.devices
+
+
+def engine_named(name: str) -> Engine:
+    """An engine other than NumPy. Raises EvaluationError that says what to install."""
+    engine = installed.engine_named(name)
+    if engine is None:
+        raise UnknownNameError(f"no engine '{name}'")
+    if not is_installed(engine):
+        raise EvaluationError(f"the engine {engine.name} needs the package {engine.package}: pip install 'tidu[{engine.extra}]'")
+    return engine
+
+
+def default_engine() -> str:
+    """What the environment says, else auto. Raises UnknownNameError."""
+    return require_engine(os.environ.get(VARIABLE) or AUTO)
+
+
+def require_engine(name: str) -> str:
+    """The name of an engine. Raises UnknownNameError."""
+    if name not in NAMES and name not in installed.brought_engines():
+        known = [*NAMES, *installed.brought_engines()]
+        raise UnknownNameError(f"no engine '{name}'{did_you_mean(name, known)} (engines: {listed(known)})")
+    return name
+
+
+class Choice(NamedTuple):
+    """Which engine runs a graph, on which of its devices (None for its own choice), and why, in a few words.
+
+    It may be replaced by NumPy where `automatic`.
+    """
+
+    name: str
+    reason: str
+    device: str | None = None
+    automatic: bool = False
+
+
+PLAIN = Choice(NUMPY, "as it is the default")
+
+
+FEW = 1
+MANY = 1000
+"""How often a graph will be run, as far as one knows: evaluated once, or compiled to be called."""
+
+WORTHWHILE = 3e-2
+"""The seconds that an engine has to save for `auto` to take it."""
+
+_PLAN, _CALL, _NUMBER, _TURN = 0.4e-6, 0.7e-6, 0.1e-6, 0.04e-6
+"""Seconds that NumPy takes: for each node before a first run; for an operation on arrays, on numbers, and on numbers in a loop,
+which is a function of Python (docs/performance.md, Engines)."""
+
+
+def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FEW) -> Choice:
+    """The engine that will run a self-contained graph: the one named, or for `auto` the one that takes the least time in all.
+
+    `auto` takes NumPy unless an engine that is installed saves `WORTHWHILE`, and one that refuses it never. It looks at cases
+    and imports no library. Raises UnknownNameError, and EvaluationError for a device that the engine named does not have.
+    """
+    require_engine(name)
+    elsewhere = device not in (None, "cpu")
+    if name == NUMPY or (name != AUTO and elsewhere and not _has_devices(name)):
+        if elsewhere:
+            able = listed([engine.name for engine in installed.own_engines().values() if engine.devices])
+            raise EvaluationError(f"the engine {name} has no device '{device}', only cpu: choose the engine {able}")
+        return Choice(name, "as asked for", device)
+    if name != AUTO:
+        return Choice(name, "as asked for", device)
+    if elsewhere:
+        able = next(engine.name for engine in installed.own_engines().values() if engine.devices)
+        return Choice(able, f"as it has the device {device}", device)
+    work = _work(graph)
+    best = Choice(NUMPY, f"{work.calls:,} operations, {work.numbers:,} of them of single numbers")
+    seconds = graph.n_nodes * _PLAN + runs * work.seconds - WORTHWHILE
+    if seconds <= 0:
+        return best
+    for engine in installed.own_engines().values():
+        estimate = engine.seconds(graph.n_nodes, work.calls, work.numbers, runs, _CALL)
+        if estimate < seconds and takes(engine, graph):
+            best, seconds = Choice(engine.name, best.reason, device, automatic=True), estimate
+    return best
+
+
+class _Work(NamedTuple):
+    """How many operations a run makes, how many of these take and give single numbers, and the seconds that NumPy takes."""
+
+    calls: int
+    numbers: int
+    seconds: float
+
+
+_TURNS = 100
+"""How often a loop runs of which only its run can tell."""
+
+
+def _work(graph: Graph, number: float = _NUMBER) -> _Work:
+    """The work of a run, where an operation on numbers takes NumPy so many seconds."""
+    calls, numbers, seconds = 0, 0, 0.0
+    for code, n in Counter(graph.code).items():
+        case = graph.cases[code]
+        inner = [_work(closed.graph, _TURN) for closed in closed_graphs(case.attrs)]
+        if inner:
+            turns = n * (getattr(case.attrs, "length", _TURNS) if "cond" not in case.op else 1)
+            calls += turns * sum(w.calls for w in inner)
+            numbers += turns * sum(w.numbers for w in inner)
+            seconds += turns * sum(w.seconds for w in inner)
+        calls += n
+        of_numbers = all(isinstance(t, TensorType) and not t.shape for t in (*case.operands, *case.results))
+        numbers += n * of_numbers
+        seconds += n * (number if of_numbers else _CALL)
+    return _Work(calls, numbers, seconds)
+
+
+def prepared(
+    graph: Graph, choice: Choice = PLAIN, outputs: Sequence[int] | None = None, max_memory: int | None = None
+) -> tuple[Runnable, Choice]:
+    """A self-contained graph made ready to compute these outputs (indices; None for all), and by which engine it is.
+
+    That is NumPy where `auto` chose one that fails. NumPy runs groups of scalars step by step where they would not fit into
+    `max_memory` bytes. Raises EvaluationError, TransformError if the graph reads values of others, and LimitError.
+    """
+    if choice.name != NUMPY:
+        primitives = vocabulary(graph.cases)
+        primitives.require_written_out([graph])
+        try:
+            with installed.blaming(choice.name, port="engines"):
+                program = engine_named(choice.name).program(graph, primitives, outputs, choice.device)
+            return _Brought(program, choice.name) if choice.name in installed.brought_engines() else program, choice
+        except (TiduError, ImportError, OSError, RuntimeError) as error:
+            if not choice.automatic:
+                raise
+            choice = Choice(NUMPY, f"as the engine {choice.name} failed: {error}")
+    program = compile_graph(graph, outputs=outputs)
+    if isinstance(program, GroupedProgram) and not fits(program, max_memory):
+        return plain_program(graph, outputs=outputs), choice  # which lets go of what it has used
+    return program, choice
+
+
+class _Brought(Runnable):
+    """A program of another package's engine: what goes wrong in a run is told as that package's."""
+
+    def __init__(self, program: Runnable, engine: str) -> None:
+        self._program, self._engine = program, engine
+        self.graph, self.primitives, self.inputs, self.outputs = program.graph, program.primitives, program.inputs, program.outputs
+
+    def run_in_order(self, values: Sequence[Any], *, once: bool = False) -> list[Any]:
+        with installed.blaming(self._engine, port="engines"):
+            return self._program.run_in_order(values, once=once)
+
+    def nbytes(self) -> int:
+        with installed.blaming(self._engine, port="engines"):
+            return self._program.nbytes()
