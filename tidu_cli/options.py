@@ -223,6 +223,7 @@ OPTIONS: Mapping[str, Option] = {
         _option("at", "The group, by its name or line, that the page shows first.", text, "GROUP"),
         _flag("exact", "Also compare the graphs one by one: names, order, nodes, roles, and meta."),
         _flag("digests", "Also the digest of each value, which --output, --bind and other files know it by."),
+        _flag("backends", "Also by what each engine and format computes them, or why not; this imports JAX and onnx."),
         _flag("all", "All nodes, also of graphs of more than 60."),
         _flag(
             "formula",

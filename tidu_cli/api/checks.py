@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidu_cli import arguments
 from tidu_cli.api.files import reading_options, vocabulary_with
 from tidu_cli.arguments import op_name
 from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library
-from tidu_cli.errors import ArgumentError, PluginError, Remedy, counted
+from tidu_cli.errors import ArgumentError, PluginError, Remedy, TiduError, counted
 from tidu_cli.formats.files import Source, reading
 from tidu_cli.formats.read import parse_imported, parse_subject
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.installed import declared_options, format_named, recognized, source_named
+from tidu_cli.installed import declared_options, format_named, recognized, source_named, takers
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.options import checked
 from tidu_cli.port_data import Asked, Imported
+from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import value_of_input
+
+if TYPE_CHECKING:
+    from tidu_cli.checking.catalogue import Listed
 
 
 @checked(document=arguments.anything, parts=arguments.several_names)
@@ -74,6 +78,29 @@ class Checked(NamedTuple):
     title: str
     report: Report
     imported: Imported | None = None
+
+
+def taken_by(primitive: Primitive, primitives: PrimitiveSet) -> dict[str, str]:
+    """By what each engine and format that comes with tidu computes a primitive, or why it does not, by name.
+
+    Asked of each of the primitive's examples, in f64 where it takes that; of several answers the first and the first refusal.
+    """
+    from tidu_cli.checking.numeric.sampling import example_cases
+
+    cases: dict[int, Case] = {}
+    for example, case in example_cases(primitives, primitive):
+        if id(example) not in cases or any(getattr(t, "dtype", None) == "f64" for t in case.operands):
+            cases[id(example)] = case
+    ways = {}
+    for name, taker in takers().items():
+        taken, refused = [], []
+        for case in cases.values():
+            try:
+                taken.append(taker.takes(case, primitives))
+            except TiduError as error:
+                refused.append(str(error))
+        ways[name] = "; or ".join([*taken[:1], *refused[:1]])
+    return ways
 
 
 def check_subject(
@@ -187,18 +214,32 @@ def show(document: Document, all: bool = False, formula: bool = False) -> str:
 
 @checked(names=op_name)
 def ops(
-    *names: str, plugins: str | Sequence[str] = (), ops: str | PurePath | Sequence[str | PurePath] = ()
+    *names: str,
+    backends: bool = False,
+    plugins: str | Sequence[str] = (),
+    ops: str | PurePath | Sequence[str | PurePath] = (),
 ) -> list[dict[str, Any]]:
     """What is known of all primitives, or of those of these names, as `tidu ops --json` tells it.
 
+    With `backends` also by what each engine and format computes them, or why it does not, for which JAX and onnx are imported.
     `plugins` names packages that may be imported for theirs, `ops` are files of libraries. Raises UnknownNameError; PluginError for
     one that two of these bring.
     """
     from tidu_cli.api.files import vocabulary_with
-    from tidu_cli.checking.catalogue import data_of, known_ops
+    from tidu_cli.checking.catalogue import known_ops
 
     primitives = vocabulary_with(plugins, ops)
     chosen, wrong = known_ops(names, primitives)
     if wrong:
         raise PluginError(wrong)
-    return [data_of(op, primitives) for op in chosen]
+    return [op_data(op, primitives, backends) for op in chosen]
+
+
+def op_data(op: Listed, primitives: PrimitiveSet, backends: bool) -> dict[str, Any]:
+    """What is known of an op, by what backends compute it included if that is asked for."""
+    from tidu_cli.checking.catalogue import data_of
+
+    data = data_of(op, primitives)
+    if backends and op.primitive is not None and op.definition is None:
+        data["backends"] = taken_by(op.primitive, primitives)
+    return data

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.adapters.numpy.port import FUNCTION
-from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.port_data import Data, Given
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -63,6 +63,12 @@ class _Xla:
         from tidu_cli.adapters.jax.engine import engine
 
         return engine.batch(graph, keys, size, max_memory)
+
+    def takes(self, case: Case, primitives: PrimitiveSet) -> str:
+        """As `functions.takes` does."""
+        from tidu_cli.adapters.jax.lowering.functions import takes
+
+        return takes(case, primitives, precise=True)
 
 
 JAX, XLA = _Jax(), _Xla()

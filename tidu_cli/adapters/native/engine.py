@@ -13,7 +13,7 @@ from tidu_cli.adapters.native.program import NativeProgram, native_program
 from tidu_cli.errors import EvaluationError, TransformError
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.dataflow import array_of, counts
-from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -34,6 +34,13 @@ def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
     lacking = next((inner.op for inner in cases_within([case]) if inner.op not in LOOPS and not is_own(inner)), case.op)
     what = f"{graph.describe(node)} has no native instruction{f' for {lacking}' if lacking != case.op else ''}"
     return f"{what}, as most nodes of this graph: choose the engine numpy, or xla"
+
+
+def takes(case: Case, primitives: PrimitiveSet) -> str:
+    """By what a node of a case is computed."""
+    if is_own(case):
+        return "machine code"
+    return "NumPy's kernel" if written_out(case, primitives) is None else "machine code of its definition"
 
 
 def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | None, device: str | None) -> NativeProgram:

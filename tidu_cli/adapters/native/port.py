@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -39,6 +39,12 @@ class _Native:
         from tidu_cli.adapters.native import engine
 
         return engine.batch(graph, keys, size, max_memory)
+
+    def takes(self, case: Case, primitives: PrimitiveSet) -> str:
+        """As `engine.takes` does."""
+        from tidu_cli.adapters.native import engine
+
+        return engine.takes(case, primitives)
 
 
 NATIVE = _Native()

@@ -8,12 +8,13 @@ from typing import Any
 from tidu_cli.adapters.onnx.choices import Choices, as_key
 from tidu_cli.arguments import named
 from tidu_cli.errors import KeyTextError, TypeTextError
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, parse_type
 from tidu_cli.options import CHECKS
 from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
 from tidu_cli.ports import Readable
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 def _size(setting: str) -> tuple[str, int]:
@@ -151,6 +152,16 @@ class _Onnx:
         from tidu_cli.adapters.onnx.remarks import remarks
 
         return remarks(source, where, imported, options, asked)
+
+    def takes(self, case: Case, primitives: PrimitiveSet) -> str:
+        """The operators that stand for it, or how many."""
+        from tidu_cli.adapters.onnx.writing.index import LOWERINGS
+        from tidu_cli.adapters.onnx.writing.model import OPSET
+        from tidu_cli.adapters.onnx.writing.templates import operators
+
+        names = operators(case, OPSET, primitives)
+        written = f"{len(names)} operators" if len(names) > 5 else ", ".join(names) or "an initializer"
+        return written if case.op in LOWERINGS else f"its definition, {written}"
 
     def outline(self, data: bytes) -> dict[str, Any]:
         """The keys and types of inputs and outputs."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import Case, Document
 from tidu_cli.options import CHECKS
 from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
 from tidu_cli.ports import Readable
+from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 class _StableHLO:
@@ -51,6 +52,12 @@ class _StableHLO:
         from tidu_cli.adapters.stablehlo.read import remarks
 
         return remarks(source.read(), where, imported, asked.seed)
+
+    def takes(self, case: Case, primitives: PrimitiveSet) -> str:
+        """As `functions.takes` does: JAX writes the operations."""
+        from tidu_cli.adapters.jax.lowering.functions import takes
+
+        return takes(case, primitives, precise=False)
 
     def outline(self, data: bytes) -> dict[str, Any]:
         """Nothing: only a process of its own parses modules, which takes longer than one waits for a TAB."""

@@ -9,7 +9,7 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import heading
-from tidu_cli.cli.options import emit_json, emit_text, example, known_primitives, ops_option
+from tidu_cli.cli.options import emit_json, emit_text, example, known_primitives, ops_option, option
 from tidu_cli.errors import PluginError
 from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.contract import Primitive
@@ -22,38 +22,44 @@ if TYPE_CHECKING:
 @click.command(
     cls=Command,
     epilog=example(
-        "tidu ops", "tidu ops mul reduce_sum", "tidu ops --ops samples/activations.json gelu", "tidu ops dot_general --json"
+        "tidu ops",
+        "tidu ops mul reduce_sum",
+        "tidu ops bessel_j --backends",
+        "tidu ops --ops samples/activations.json gelu",
+        "tidu ops dot_general --json",
     ),
 )
 @click.argument("names", nargs=-1, metavar="[OP]...")
 @click.option(
     "--long", "in_full", is_flag=True, help="Also dtypes, attrs with their types, and what each rule may emit, as for named ops."
 )
+@option("backends")
 @click.option("--json", "as_json", is_flag=True, help="All of that as JSON, for programs.")
 @ops_option
-def command(names: tuple[str, ...], in_full: bool, as_json: bool) -> None:
+def command(names: tuple[str, ...], in_full: bool, backends: bool, as_json: bool) -> None:
     """List the primitives, or those named in full.
 
     Each line tells the number of inputs (n: any), J for a JVP rule and T for a transpose rule, what it computes, and its [attrs];
     of those that installed packages or libraries (--ops) bring, also where they come from. Of packages only those are imported that
     --plugins names. An op that two of these bring, or one of them and tidu, is an error.
     """
-    from tidu_cli.checking.catalogue import data_of, known_ops
+    from tidu_cli.api.checks import op_data
+    from tidu_cli.checking.catalogue import known_ops
 
     primitives = known_primitives()
     chosen, wrong = known_ops(names, primitives)
     if as_json:
-        emit_json([data_of(op, primitives) for op in chosen], indent=1)
+        emit_json([op_data(op, primitives, backends) for op in chosen], indent=1)
     else:
-        in_full = in_full or bool(names)
+        in_full = in_full or backends or bool(names)
         width = max(len(op.name) for op in chosen)
-        emit_text("\n".join(line for op in chosen for line in _lines(op, primitives, width, in_full)))
+        emit_text("\n".join(line for op in chosen for line in _lines(op, primitives, width, in_full, backends)))
     if wrong:
         raise PluginError(wrong)
 
 
-def _lines(listed: Listed, primitives: PrimitiveSet, width: int, in_full: bool) -> Iterator[str]:
-    from tidu_cli.checking.catalogue import data_of
+def _lines(listed: Listed, primitives: PrimitiveSet, width: int, in_full: bool, backends: bool) -> Iterator[str]:
+    from tidu_cli.api.checks import op_data
 
     p, origin, definition = listed.primitive, listed.origin_text, listed.definition
     if p is None:
@@ -68,7 +74,7 @@ def _lines(listed: Listed, primitives: PrimitiveSet, width: int, in_full: bool) 
     where = f"  ({origin})" if origin and not in_full else ""
     yield f"{heading(f'{p.name:{width}}')}  {arity}  {rules}  {p.catalogue.formula}: {p.catalogue.summary}{attrs}{where}"
     if in_full:
-        details = _details(p, data_of(listed, primitives), is_built_in=definition is None)
+        details = _details(p, op_data(listed, primitives, backends), is_built_in=definition is None)
         yield from (f"{'':{width}}  {line}" for line in (*filter(None, [origin]), *details))
 
 
@@ -99,3 +105,4 @@ def _details(primitive: Primitive, data: dict[str, Any], *, is_built_in: bool) -
         yield f"without a definition: it {primitive.evaluation.opaque}"
     if is_built_in and primitive.without_derivative:
         yield primitive.without_derivative
+    yield from (f"in {name}: {way}" for name, way in data.get("backends", {}).items())

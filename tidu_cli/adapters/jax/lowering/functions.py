@@ -54,6 +54,17 @@ def computed(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: bool = 
     return _by_jax(case, precise) or _by_definition(case, primitives, precise)
 
 
+def takes(case: Case, primitives: PrimitiveSet, *, precise: bool) -> str:
+    """By what a node of a case is computed. Raises MissingRuleError, which says why it is not."""
+    import jax
+
+    with jax.enable_x64(True):
+        if _by_jax(case, precise) is not None:
+            return "functions of JAX"
+        _by_definition(case, primitives, precise)
+    return "its definition"
+
+
 def _by_jax(case: Case, precise: bool) -> Function | None:
     """A primitive by functions of JAX, and what is made of these."""
     return _of_records(case) or _of_graphs(case, precise) or _of_times(case) or _of_attrs(case, precise)
