@@ -69,10 +69,9 @@ mutants: $(VENV)/.check  ## 90 minutes: which faults in the sources the tests se
 release: $(VENV)/.check  ## build dist/, check it, and try the README's commands in an empty environment
 	sh tools/release.sh
 
-generated: $(VENV)/.check  ## write what is generated from the sources: schemas, man pages, tables of the docs
+generated: $(VENV)/.check  ## write what is generated from the sources: schemas, tables of the docs
 	$(BIN)/tidu schema > schemas/document.schema.json
 	$(BIN)/python tools/index.py
-	$(BIN)/python tools/manual.py man
 	$(BIN)/python tools/catalogue.py > docs/primitives.md
 	$(BIN)/python -m tools.identities > docs/identities.md
 	$(BIN)/python -m tools.operators

@@ -1,8 +1,9 @@
 """Man pages, written from the commands themselves: what they say is what --help says.
 
-    python tools/manual.py man
+    python -m tools.manual FOLDER
 
-writes a page for tidu and one for each command. They hold no date, so that the same program has the same pages.
+writes a page for tidu and one for each command, as building a wheel does. They hold no date, so that the same program has the same
+pages.
 """
 
 from __future__ import annotations
