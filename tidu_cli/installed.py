@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from tidu_cli.port_data import Option
-    from tidu_cli.ports import Engine, Format, Readable, Scheduler, Source, Takes
+    from tidu_cli.ports import Engine, Format, Readable, Scheduler, Source
 
 OWN_FORMATS = tuple(adapters.FORMATS)
 """The names of the formats of other systems that come with tidu."""
@@ -181,12 +181,6 @@ def runtimes() -> list[str]:
 def own_engines() -> dict[str, Engine]:
     """The engines besides NumPy that come with tidu, by name."""
     return {name: _own(place) for name, place in adapters.ENGINES.items()}
-
-
-def takers() -> dict[str, Takes]:
-    """What tells of an operation by what it computes it, by the name that users know it by."""
-    written = {format_.title: format_ for format_ in map(_own, adapters.FORMATS.values())}
-    return cast("dict[str, Takes]", {**own_engines(), **written})
 
 
 def engine_named(name: str) -> Engine | None:

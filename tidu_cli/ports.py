@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from tidu_cli.graph.graph import Case, Document, Graph
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.port_data import Asked, Data, FromPlain, Given, Imported, Option, Remarks, Worker, Written
 
@@ -91,13 +91,6 @@ class Engine(Protocol):
 
         Raises EvaluationError if one item would take more than `max_memory` bytes; None means what `limits` say.
         """
-
-
-class Takes(Protocol):
-    """What an engine or a format of tidu's has besides: `tidu ops --backends` tells it."""
-
-    def takes(self, case: Case, primitives: Any) -> str:
-        """By what it computes a node of a case, in a few words. Raises TiduError, which says why it does not."""
 
 
 class Source(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from tidu_cli import arguments
 from tidu_cli.api.files import reading_options, vocabulary_with
@@ -17,7 +17,7 @@ from tidu_cli.formats.read import parse_imported, parse_subject
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.installed import declared_options, format_named, recognized, source_named, takers
+from tidu_cli.installed import OWN_FORMATS, declared_options, format_named, own_engines, recognized, source_named
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.options import checked
 from tidu_cli.port_data import Asked, Imported
@@ -80,6 +80,13 @@ class Checked(NamedTuple):
     imported: Imported | None = None
 
 
+class _Taker(Protocol):
+    """What an engine or a format that comes with tidu has besides what its port says."""
+
+    def takes(self, case: Case, primitives: PrimitiveSet) -> str:
+        """By what it computes a node of a case, in a few words. Raises TiduError, which says why it does not."""
+
+
 def taken_by(primitive: Primitive, primitives: PrimitiveSet) -> dict[str, str]:
     """By what each engine and format that comes with tidu computes a primitive, or why it does not, by name.
 
@@ -91,8 +98,9 @@ def taken_by(primitive: Primitive, primitives: PrimitiveSet) -> dict[str, str]:
     for example, case in example_cases(primitives, primitive):
         if id(example) not in cases or any(getattr(t, "dtype", None) == "f64" for t in case.operands):
             cases[id(example)] = case
+    formats = {format_.title: format_ for format_ in map(format_named, OWN_FORMATS) if format_}
     ways = {}
-    for name, taker in takers().items():
+    for name, taker in cast("dict[str, _Taker]", {**own_engines(), **formats}).items():
         taken, refused = [], []
         for case in cases.values():
             try:

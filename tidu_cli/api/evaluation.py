@@ -258,7 +258,7 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
 
     `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
     """
-    from tidu_cli.runtime.choosing import prepared
+    from tidu_cli.runtime.preparing import prepared
 
     head = materialize(document, outputs=parsed(output)).head
     choice = chosen(head, engine or default_engine(), device=device, runs=MANY)

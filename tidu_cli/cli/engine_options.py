@@ -46,11 +46,11 @@ def engine_options(function: F) -> F:
     return option("engine", type=EngineChoice(ENGINES), default="auto", envvar="TIDU_ENGINE", show_envvar=True)(function)
 
 
-def chosen_engine(graph: Graph, engine: str, device: str | None) -> Choice:
+def chosen_engine(graph: Graph, engine: str, device: str | None, **runs: int) -> Choice:
     """Which engine runs a graph, told if --verbose was given."""
     from tidu_cli.runtime.choosing import chosen
 
-    choice = chosen(graph, engine, device=device)
+    choice = chosen(graph, engine, device=device, **runs)
     detail(f"engine {choice.name}, {choice.reason}")
     return choice
 

@@ -14,7 +14,7 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import RecordType, TensorType, Type, map_leaves, of_batch
-from tidu_cli.runtime.choosing import NUMPY, PLAIN, Choice, engine_named, prepared, takes
+from tidu_cli.runtime.choosing import NUMPY, PLAIN, Choice, engine_named, takes
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
@@ -22,6 +22,7 @@ from tidu_cli.runtime.plans.groups import Workspace
 from tidu_cli.runtime.plans.interpreter import each, owned
 from tidu_cli.runtime.plans.program import grouped_program, needed_inputs, plain_program
 from tidu_cli.runtime.plans.runnable import Run
+from tidu_cli.runtime.preparing import prepared
 from tidu_cli.runtime.sums import Partial, divided, require_reducible, summed
 from tidu_cli.watching import watch
 

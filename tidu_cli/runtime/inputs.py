@@ -264,6 +264,8 @@ def _converted(place: str, type_: TensorType, value: object) -> NDArray[Any]:
     import numpy as np
 
     given = _elements(place, type_, value)
+    if type_.dtype == "f64" and all(type(x) is float for x in given):
+        return np.array(given, np.float64).reshape(type_.shape)  # what streams of numbers hold
     if type_.dtype not in COMPLEXES and (number := next((x for x in given if type(x) is complex), None)) is not None:
         raise EvaluationError(f"{place}: expected {type_}, but {number} is complex; give a real number")
     elements = _parts(type_, given)

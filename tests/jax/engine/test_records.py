@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from tests.graphs.record_graphs import flattened, random_arguments, record_graphs
 from tests.graphs.strategies import seeds
 from tests.tiers import examples
-from tidu_cli.runtime.choosing import PLAIN, Choice, prepared
+from tidu_cli.runtime.choosing import PLAIN, Choice
+from tidu_cli.runtime.preparing import prepared
 from tidu_cli.transforms.materialize import materialize
 
 pytestmark = pytest.mark.jax

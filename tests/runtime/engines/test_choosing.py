@@ -12,8 +12,9 @@ from benchmarks.generate import SHAPES
 from tests.programs import needs
 from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.installed import own_engines
-from tidu_cli.runtime.choosing import MANY, Choice, _work, chosen, default_engine, prepared
+from tidu_cli.runtime.choosing import MANY, Choice, _work, chosen, default_engine
 from tidu_cli.runtime.plans.groups import GroupedProgram
+from tidu_cli.runtime.preparing import prepared
 
 FIND_SPEC = importlib.util.find_spec
 

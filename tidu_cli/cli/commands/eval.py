@@ -6,12 +6,7 @@ from functools import partial
 
 import click
 
-from tidu_cli.cli.engine_options import (
-    Spread,
-    chosen_engine,
-    emit_chunks,
-    engine_options,
-)
+from tidu_cli.cli.engine_options import Spread, chosen_engine, emit_chunks, engine_options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     Whole,
@@ -52,6 +47,7 @@ _FORMATS = ("json", "csv", "npy", "npz", "zarr", "msgpack", "table")
 @option("chunk", type=Whole(1))
 @option("reduce")
 @option("resume")
+@option("stream", type=str, is_flag=False, flag_value="json")
 @engine_options
 @result_options(*_FORMATS, default="json")
 def command(
@@ -66,6 +62,7 @@ def command(
     chunk: int | None,
     reduce: str | None,
     resume: bool,
+    stream: str | None,
     engine: str,
     device: str | None,
     out: str | None,
@@ -88,13 +85,22 @@ def command(
     A batch may be more than memory holds. Values in .npy and .npz files, directories of zarr and directories of numbered such files
     are read chunk by chunk, by the processes that need them, and -o OUT.zarr, .npz and .npy are written so: chunks that are done
     are kept in OUT.partial until all are, and a run that broke off goes on from them with --resume.
+
+    With --stream each line of standard input, an object of values by key, is answered by a line: the values of the outputs, or
+    {"error": "..."}. The graph is planned once. Inputs of --set and --inputs need not be in the lines.
     """
     from tidu_cli.api.evaluation import values_of
     from tidu_cli.formats.values import write_values
     from tidu_cli.transforms.materialize import materialize
 
-    require_stdin_once(file, *files, *move_files)
     spread = Spread(scheduler, chunk, reduce, resume, out)
+    if stream:
+        from tidu_cli.cli.streaming import answer
+
+        alone, to_stdout = not (spread or batches or moves or move_files), not (out or format_)
+        answer(stream, file, settings, files, output, engine, device, alone=alone, to_stdout=to_stdout)
+        return
+    require_stdin_once(file, *files, *move_files)
     if spread and not batches:
         raise click.UsageError(
             "--scheduler, --chunk, --reduce and --resume are for a batch; say with --batch KEY=0 which input has one"

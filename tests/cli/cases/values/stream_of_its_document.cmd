@@ -1,0 +1,2 @@
+# Standard input is the values.
+tidu eval - --stream < samples/f.json

@@ -1,0 +1,107 @@
+"""A document held open: values of inputs come in one after the other, and those of its outputs go out, until the input ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, BinaryIO
+
+from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.json import json_text
+from tidu_cli.formats.values import read_values, write_values
+from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.keys import Key
+from tidu_cli.limits import limits, more_than
+from tidu_cli.runtime.choosing import Choice
+from tidu_cli.runtime.evaluate import call
+from tidu_cli.runtime.inputs import value_of_input
+from tidu_cli.runtime.memory import check_memory
+from tidu_cli.runtime.preparing import prepared
+
+_AT_ONCE = 1 << 20
+
+
+def answers(
+    head: Graph, fixed: Mapping[Key, Any], items: Iterable[tuple[int, bytes]], kind: str, engine: Choice
+) -> Iterator[bytes]:
+    """For each item, which holds values of inputs by key and has a number, the values of the outputs, or {"error": message}.
+
+    The graph is planned once, and the values `fixed` are converted once; an item's own come before them. As in other files of
+    values, an item may hold more than is needed. Raises EvaluationError, before there are items, for a value of `fixed` that does
+    not fit, and for a graph that takes too much memory.
+    """
+    program, _ = prepared(head, engine)
+    check_memory(program, None)
+    declared = {i.key: i.type for i in head.inputs}
+    types = {o.key: o.type for o in program.outputs}
+    known = {key: value_of_input(key, declared[key], value) for key, value in fixed.items() if key in declared}
+    what = "line" if kind == "json" else "message"
+
+    def answer(number: int, item: bytes) -> bytes:
+        try:
+            if not item:
+                raise DocumentError(_too_long())
+            return write_values(call(program, {**known, **read_values(item, what, declared)}), kind, types)
+        except TiduError as error:
+            message = str(error)
+        except MemoryError:
+            message = "out of memory"
+        return _error(f"{what} {number}: {message.removeprefix(f'{what}: ')}", kind)
+
+    return (answer(number, item) for number, item in items)
+
+
+def _too_long() -> str:
+    return more_than("memory", limits().bytes()).replace("more than", "longer than", 1)
+
+
+def _error(message: str, kind: str) -> bytes:
+    if kind == "json":
+        return f"{json_text({'error': message})}\n".encode()
+    import msgpack
+
+    packed: bytes = msgpack.packb({"error": message})
+    return packed
+
+
+def lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file as they come, with their numbers, but for blank ones. One that is longer than memory allows is b""."""
+    most, number = limits().bytes(), 0
+    while line := file.readline(most):
+        number += 1
+        if len(line) == most and not line.endswith(b"\n"):
+            while (rest := file.readline(_AT_ONCE)) and not rest.endswith(b"\n"):
+                pass
+            yield number, b""
+        elif not line.isspace():
+            yield number, line
+
+
+def messages(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The objects of msgpack in a file as they come, each by its bytes, with their numbers.
+
+    Raises DocumentError for bytes that are not msgpack, after which nobody knows where the next object begins, and for an object
+    that is longer than memory allows or breaks off.
+    """
+    import msgpack
+
+    waiting, most = bytearray(), limits().bytes()
+    unpacker, start = msgpack.Unpacker(max_buffer_size=0), 0
+    number = 1
+    while part := file.read1(_AT_ONCE):  # type: ignore[attr-defined]  # which waits for no more than there is
+        unpacker.feed(part)
+        waiting += part
+        while True:
+            try:
+                unpacker.skip()
+            except msgpack.OutOfData:
+                break
+            except (ValueError, msgpack.UnpackException):
+                raise DocumentError(f"message {number}: not msgpack; --stream alone reads lines of JSON") from None
+            length = unpacker.tell() - start
+            yield number, bytes(waiting[:length])
+            del waiting[:length]
+            start, number = start + length, number + 1
+        if len(waiting) > most:
+            raise DocumentError(f"message {number}: {_too_long()}")
+    if waiting:
+        raise DocumentError(f"message {number}: breaks off after {len(waiting)} bytes")
