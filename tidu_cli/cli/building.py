@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import click
 
 from tidu_cli.cli.messages import note
-from tidu_cli.errors import DocumentError, TypeTextError, UnknownNameError, did_you_mean
+from tidu_cli.errors import DocumentError, TypeTextError, UnknownNameError
 from tidu_cli.formats.compression import SUFFIXES
 from tidu_cli.formats.files import DOCUMENTS, FORMATS
 from tidu_cli.graph.keys import Key, parse_key
@@ -124,13 +124,19 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
     if FUNCTION.fullmatch(argument):
         file = argument.rpartition(":")[0]
         if not os.path.exists(file):
-            raise DocumentError(f"{file}: no such file{_near(file)}")
+            raise DocumentError(f"{file}: no such file{_hint(file)}")
         return "function"
     if _is_formula(argument, settings):
         return "formula"
-    if near := _near(argument):
-        raise DocumentError(f"{argument}: no such file{near}")
+    if hint := _hint(argument):
+        raise DocumentError(f"{argument}: no such file{hint}")
     return "file"  # whose reader says why it cannot be read
+
+
+def _hint(path: str) -> str:
+    from tidu_cli.cli.mistakes import near, way_to_write
+
+    return near(path) or way_to_write(path)
 
 
 def _is_formula(text: str, settings: Sequence[str]) -> bool:
@@ -145,18 +151,6 @@ def _is_formula(text: str, settings: Sequence[str]) -> bool:
 
 def _some_function(file: str) -> str:
     return next((name for name in source_named("function").functions(file) if not name.startswith("_")), "FUNCTION")
-
-
-def _near(path: str) -> str:
-    """A hint of a file of nearly that name."""
-    folder, name = os.path.split(path)
-    stem = os.path.splitext(name)[0]
-    try:
-        files = {os.path.splitext(entry.name)[0]: entry.name for entry in os.scandir(folder or ".") if entry.is_file()}
-    except (OSError, ValueError):
-        return ""
-    close = did_you_mean(stem, sorted(files)).partition("'")[2][:-2]
-    return f"; did you mean '{os.path.join(folder, files[close])}'?" if close in files else ""
 
 
 def names_of(source: str, kind: Kind) -> Collection[str] | None:
@@ -287,6 +281,9 @@ def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str
         if type_ is not None:
             given[key] = type_
         elif constant is not None:
+            from tidu_cli.cli.mistakes import require_no_type
+
+            require_no_type(key, constant)
             given[key] = Static(read_constant(constant, f"-i {key}"))
         elif not settings and not files:
             raise click.UsageError(f"no type given for input {key}, and no data: write -i {key}:f64[], or -i {key}:f64[3], say")

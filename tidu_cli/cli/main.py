@@ -18,7 +18,7 @@ import click
 
 from tidu_cli import __version__
 from tidu_cli.cli.messages import Context, detail, error, is_quiet, is_terminal, is_verbose, level_options, note
-from tidu_cli.errors import ArgumentError, TiduError, called_in_shell, did_you_mean, printable
+from tidu_cli.errors import ArgumentError, TiduError, called_in_shell, printable
 from tidu_cli.notes import heard_by
 from tidu_cli.streams import data_alone, take_descriptor
 
@@ -134,16 +134,19 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"no command '{printable(args[0])}'{did_you_mean(args[0], list(COMMANDS))}")
+            from tidu_cli.cli.mistakes import meant
+
+            ctx.fail(f"no command '{printable(args[0])}'{meant(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with called_in_shell(), heard_by(note, detail):
                 return super().invoke(ctx)
-        except click.UsageError as failure:  # which repeats words of the command line
-            failure.message = "\n".join(map(printable, failure.message.split("\n")))  # type: ignore[misc]  # final by annotation
-            raise
+        except click.UsageError as failure:
+            from tidu_cli.cli.mistakes import with_way_out
+
+            raise with_way_out(failure) from None
         except KeyboardInterrupt:  # of a user's function, as signals end the process; click would say "Aborted!" and exit with 1
             import atexit
             import signal

@@ -1,0 +1,2 @@
+# What people call commands that have another name.
+tidu plot samples/f.json

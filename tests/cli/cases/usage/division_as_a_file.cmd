@@ -1,0 +1,2 @@
+# A formula that looks like a path.
+tidu eval 1/3

@@ -1,0 +1,2 @@
+# What --wrt is.
+tidu grad samples/f.json

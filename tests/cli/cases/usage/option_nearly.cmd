@@ -1,0 +1,2 @@
+# The option that differs least.
+tidu grad samples/f.json --wtr x

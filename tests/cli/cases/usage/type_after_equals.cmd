@@ -1,0 +1,2 @@
+# A type follows a colon.
+tidu build 'sum(x**2)' -i 'x=f64[3]'

@@ -1,0 +1,2 @@
+# A value without its option.
+tidu eval samples/f.json x=3
