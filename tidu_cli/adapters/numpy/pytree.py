@@ -63,7 +63,7 @@ def _type(value: Any, path: str) -> Type:
         if dtype in DTYPES:
             return TensorType(dtype, tuple(map(int, value.shape)))
     raise BuildError(
-        f"input '{path}': {type(value).__name__} is not a type; give text such as 'f64[3]', an array, a constant as "
+        f"input '{path}': a value of type {type(value).__name__} says no type; give text such as 'f64[3]', an array, a constant as "
         "tidu.static(value), or leave it out for its default"
     )
 

@@ -1,4 +1,4 @@
-"""Comparison, choice and clamping; logic on bools and on the bits of integers, shifts, and counting bits.
+"""Comparison and bits: order, choice and clamping; logic on bools and on the bits of integers, shifts, and counting bits.
 
 As in XLA, a shift by as many bits as there are, or more, moves all of them out; a negative amount counts as such.
 """
