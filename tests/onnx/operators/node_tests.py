@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tidu_cli.adapters.numpy.arrays.array import dtype_of
 from tidu_cli.adapters.onnx.choices import Choices, as_key
-from tidu_cli.adapters.onnx.loading import loaded
+from tidu_cli.adapters.onnx.loading import HELD, array_of, loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.reading.node import NeedsValueError
 from tidu_cli.api import evaluate
@@ -116,8 +117,12 @@ def outcome(case: Any) -> Outcome:
 
 
 def array(x: Any) -> Any:
-    """A value of a data set as NumPy's array."""
-    return onnx.numpy_helper.to_array(x) if isinstance(x, onnx.TensorProto) else np.asarray(x)
+    """A value of a data set as NumPy's array, of the dtype that holds the numbers of those with 2, 4 or 8 bits."""
+    if isinstance(x, onnx.TensorProto):
+        return array_of(x)
+    array = np.asarray(x)
+    code = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    return array.astype(dtype_of(HELD[code][1])) if code in HELD else array
 
 
 def main(pattern: str = "") -> None:

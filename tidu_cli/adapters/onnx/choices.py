@@ -15,7 +15,7 @@ class Choices(Frozen, slots=False):
     """`sizes` of symbolic dimensions by name, `types` of inputs by name, and `values` of inputs that are constants by name.
 
     With `weights` the initializers of floats are inputs. `cast` is the dtype for all floats, None for their own. `cuts` are
-    names of values that become inputs.
+    names of values that become inputs. With `straight_through` rounding has the derivative 1.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -24,6 +24,7 @@ class Choices(Frozen, slots=False):
     weights: bool = False
     cast: str | None = None
     cuts: tuple[str, ...] = ()
+    straight_through: bool = False
 
     @classmethod
     def of(
@@ -34,12 +35,14 @@ class Choices(Frozen, slots=False):
         weights: bool = False,
         cast: str | None = None,
         cut: str | Sequence[str] = (),
+        straight_through: bool = False,
     ) -> Choices:
         """What the options say. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
         if cast is not None and cast not in FLOATS:
             raise ArgumentError(f"argument 'cast' takes a dtype of floats ({', '.join(sorted(FLOATS))}), not {cast!r}")
         types = {name: parse_type(t) if isinstance(t, str) else t for name, t in (input_types or {}).items()}
-        return cls(dict(dims or {}), types, dict(set or {}), bool(weights), cast, (cut,) if isinstance(cut, str) else tuple(cut))
+        cuts = (cut,) if isinstance(cut, str) else tuple(cut)
+        return cls(dict(dims or {}), types, dict(set or {}), bool(weights), cast, cuts, bool(straight_through))
 
 
 def as_key(name: str) -> Key:

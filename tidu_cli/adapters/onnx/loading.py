@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -182,6 +183,31 @@ DTYPES = {
 }
 """The names of dtypes by their codes, `TensorProto.DataType`."""
 
+HELD: Mapping[int, tuple[str, str]] = {
+    17: ("float8e4m3fn", "f32"),
+    18: ("float8e4m3fnuz", "f32"),
+    19: ("float8e5m2", "f32"),
+    20: ("float8e5m2fnuz", "f32"),
+    21: ("uint4", "u8"),
+    22: ("int4", "i8"),
+    23: ("float4e2m1", "f32"),
+    24: ("float8e8m0", "f32"),
+    25: ("uint2", "u8"),
+    26: ("int2", "i8"),
+}
+"""The types of 2, 4 or 8 bits that tidu has not got, by their codes: their names, and dtypes that have the same numbers."""
+
+
+def held(code: int, cast: str | None = None) -> tuple[str, str]:
+    """The dtype whose arrays hold elements of a code, and the name of the type that these stand for, "" where it is that dtype.
+
+    Raises DocumentError.
+    """
+    if code not in HELD:
+        return dtype_name(code, cast), ""
+    kind, dtype = HELD[code]
+    return (cast if cast is not None and dtype in FLOATS else dtype), kind
+
 
 def dtype_name(code: int, cast: str | None = None) -> str:
     """The dtype of a code, `cast` in place of any float. Raises DocumentError for one that tidu has not got."""
@@ -196,8 +222,11 @@ def dtype_name(code: int, cast: str | None = None) -> str:
 
 
 def array_of(tensor: Any, cast: str | None = None) -> Any:
-    """The array of a TensorProto whose data is in it, its floats as `cast`. Raises DocumentError if shape and data do not fit."""
-    dtype = dtype_of(dtype_name(tensor.data_type))
+    """The array of a TensorProto whose data is in it, its floats as `cast`; of the dtype that holds what tidu has not got.
+
+    Raises DocumentError if shape and data do not fit.
+    """
+    dtype = dtype_of(held(tensor.data_type)[0])
     shape = tuple(tensor.dims)
     if min(shape, default=0) < 0:
         raise DocumentError(f"has the shape {list(shape)}")
@@ -210,7 +239,7 @@ def array_of(tensor: Any, cast: str | None = None) -> Any:
         raise DocumentError(f"its data do not form an array of shape {list(shape)}: {error}") from None
     if array.dtype != dtype:
         array = array.astype(dtype)
-    return array.astype(dtype_of(cast)) if cast is not None and DTYPES[tensor.data_type] in FLOATS else array
+    return array.astype(dtype_of(held(tensor.data_type, cast)[0]), copy=False)
 
 
 def dense(sparse: Any, cast: str | None = None) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tidu_cli.adapters.onnx.choices import Choices, as_key
-from tidu_cli.arguments import named
+from tidu_cli.arguments import flag, named
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.literals import Literal
@@ -111,6 +111,16 @@ class _Onnx:
             "Make an input of an inner value of a model of ONNX; repeats.",
             of_result=True,
             repeats=True,
+        ),
+        _option(
+            "--straight-through",
+            "straight_through",
+            "",
+            str,
+            "Give rounding in a model of ONNX the derivative 1, and quantizing within the range of its integers.",
+            of_result=True,
+            is_flag=True,
+            check=flag,
         ),
     )
     writing = (

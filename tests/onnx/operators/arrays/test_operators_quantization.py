@@ -1,6 +1,9 @@
 """Quantization: ONNX's operators against other evaluators, and that their derivatives are told to be 0."""
 
+import ml_dtypes
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
 import tidu_cli as api
@@ -16,6 +19,8 @@ from tests.onnx.operators.one_node import (
     require_equal,
     versions,
 )
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.errors import TiduError
 
 QUANTIZED = ("u1", "i1", "u2", "i2")
@@ -142,8 +147,69 @@ def test_rounding_has_the_derivative_0_and_the_user_is_told():
     x = np.array([0.3, 1.7], "f4")
     reading = imported(One("QuantizeLinear", [x, np.float32(0.1)]).model, {"x0": x, "x1": np.float32(0.1)})
     assert reading.notes == (
-        "QuantizeLinear: rounds to integers, so derivatives through it are 0; for others, export the model before it was quantized",
+        "QuantizeLinear: rounds to integers, so derivatives through it are 0; straight_through=True makes them 1 within "
+        "the range of the integers",
     )
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int2", "uint2"])
+def test_fewer_bits_in_arrays_of_eight(dtype):
+    """Integers of 2 and 4 bits are held in arrays of 8, end at the ends of their range, and are moved before they are used."""
+    rng = np.random.default_rng(8)
+    x = draw(rng, "f4", (2, 8), special=False) * 4
+    text = f"""<ir_version: 10, opset_import: ["": 25]>
+    g (float[2, 8] x, float s, {dtype} z) => (float[4, 4] y) {{
+        q = QuantizeLinear(x, s, z) n = Constant<value_ints = [4, 4]>() t = Reshape(q, n) u = Transpose(t)
+        y = DequantizeLinear(u, s, z)
+    }}"""
+    info = ml_dtypes.iinfo(dtype)
+    whole = np.clip(np.rint(x / np.float32(0.7)) + 1, info.min, info.max)
+    document = imported(onnx.parser.parse_model(text), {}).document
+    values = api.evaluate(document, {"x": x, "s": np.float32(0.7), "z": np.array(1, "i1" if dtype[0] == "i" else "u1")})
+    np.testing.assert_allclose(values["y"], (whole - 1).reshape(4, 4).T * np.float32(0.7), 1e-6)
+    assert whole.min() == info.min and whole.max() == info.max
+
+
+def test_fewer_bits_are_not_computed_with():
+    for op, told in (
+        ("y = Add(q, q)", "its input 'A' is of int4, and takes"),
+        ("n = Constant<value_ints = [1, 0]>() y = Pad(q, n)", "takes an array of int4; these are quantized, cast, and moved"),
+        ("y = If<then_branch = a () => (int4[2] u) { u = Identity(q) }, else_branch = b () => (int4[2] v) { v = Identity(q) }>(c)",
+         "gives '[uv]', an array of int4, out of a graph within a node"),
+    ):  # fmt: skip
+        text = f"""<ir_version: 10, opset_import: ["": 25]> g (int4[2] q, bool c) => (int4[2] y) {{ {op} }}"""
+        with pytest.raises(TiduError, match=told):
+            imported(onnx.parser.parse_model(text), {})
+
+
+def quantized(op, x, by, zero, *, straight=True):
+    """A model of a quantization and back, and its document: y is x, rounded."""
+    text = f"""<ir_version: 8, opset_import: ["": 21]>
+    g (float[{len(x)}] x) => (float[{len(x)}] y) {{ {op} }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in (("s", by), ("z", zero)))
+    return model, import_model(model, Choices(straight_through=straight)).document
+
+
+def test_straight_through():
+    x = np.array([-9.0, -0.2, 0.3, 2.4, 200.0, np.inf], "f4")
+    for op, inside in (
+        ("q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z)", [0, 1, 1, 1, 0, 0]),
+        ("q, t, w = DynamicQuantizeLinear(x) y = Cast<to = 1>(q)", None),
+        ("y = Round(x)", [1, 1, 1, 1, 1, 0]),
+    ):
+        given = x if inside else x[:4]
+        model, document = quantized(op, given, np.float32(0.5), np.uint8(0))
+        assert [k.op for k, _ in document.head.nodes()].count("stop_gradient")
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        np.testing.assert_array_equal(api.evaluate(document, {"x": given})["y"], session.run(None, {"x": given})[0])
+        slopes = api.evaluate(api.vjp(document, ["x"], ["y"]), {"x": given, "y@-1": np.ones_like(given)})["x@-1"]
+        if inside:
+            np.testing.assert_array_equal(slopes, inside)
+        else:  # of the integers by x: one over the scale, and what the scale and the zero point change
+            assert np.all(slopes[1:3] > 0)
+        _, flat = quantized(op, given, np.float32(0.5), np.uint8(0), straight=False)
+        assert not api.evaluate(api.vjp(flat, ["x"], ["y"]), {"x": given, "y@-1": np.ones_like(given)})["x@-1"].any()
 
 
 def test_a_scale_has_a_derivative():
@@ -159,7 +225,10 @@ def test_a_scale_has_a_derivative():
         (One("QuantizeLinear", [np.ones((2, 3), "f4"), np.ones(4, "f4")]), r"a scale of shape \[4\] does not fit"),
         (One("QuantizeLinear", [np.ones((2, 3), "f4"), np.ones(3, "f4"), np.ones((), "u1")]), "and a zero point of shape"),
         (One("QuantizeLinear", [np.ones(2, "f4"), np.float32(1)], {"output_dtype": 1}), "is not a type of integers"),
-        (One("QuantizeLinear", [np.ones(2, "f4"), np.float32(1)], {"output_dtype": 22}), "elements of type int4"),
+        (
+            One("QuantizeLinear", [np.ones(2, "f4"), np.float32(1)], {"output_dtype": 17}),
+            "float8e4m3fn, which is not a type of integers",
+        ),
         (One("DequantizeLinear", [np.ones(2, "u1"), np.float32(1), np.int8(1)]), "are of u8 and i8, and take one type"),
         (One("DequantizeLinear", [np.ones((2, 4), "u1"), np.ones((2, 3), "f4")], {"block_size": 2}), "in blocks of 2 along axis 1"),
     ],

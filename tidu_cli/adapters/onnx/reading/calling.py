@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import Array, name_of
-from tidu_cli.adapters.onnx.loading import DTYPES, package
+from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operators, refusals
 from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
@@ -68,6 +68,7 @@ _NAMES = {
     "complex128": "c128",
     "bool": "bool",
 }
+_NAMES |= {name: name for name, _ in HELD.values()}
 _NAMES |= {f"{sign}int{bits}": f"{letter}{bits}" for sign, letter in (("", "i"), ("u", "u")) for bits in (8, 16, 32, 64)}
 
 _KINDS = {"INT": (int, False), "FLOAT": (float, False), "STRING": (str, False)}
@@ -113,7 +114,7 @@ def require_fitting(node: Node, operands: Sequence[Value]) -> None:
             raise RefusedError(f"its attribute '{name}' is missing")
         if name in node.attributes and not _is_of(node.attributes[name], attribute.type.name):
             raise RefusedError(f"its attribute '{name}' is not of the type that is due, {attribute.type.name.lower()}")
-    _require_types(_parameters(node.op_type, node.version, node.domain), operands)
+    _require_types(_parameters(node.op_type, node.version, node.domain), operands, [_kind(node, x) for x in operands])
 
 
 def _is_of(value: Any, due: str) -> bool:
@@ -126,7 +127,7 @@ def _is_of(value: Any, due: str) -> bool:
     return isinstance(value, list) and all(isinstance(x, kind) for x in value) if is_list else isinstance(value, kind)
 
 
-def _require_types(parameters: Sequence[Parameter], operands: Sequence[Value]) -> None:
+def _require_types(parameters: Sequence[Parameter], operands: Sequence[Value], dtypes: Sequence[str | None]) -> None:
     kinds: dict[str, tuple[str, str]] = {}
     for k, x in enumerate(operands):
         p = parameters[min(k, len(parameters) - 1)]
@@ -134,7 +135,7 @@ def _require_types(parameters: Sequence[Parameter], operands: Sequence[Value]) -
             if not p.optional:
                 raise RefusedError(f"its input '{p.name}' is left out")
             continue
-        dtype = _dtype(x)
+        dtype = dtypes[k]
         if dtype is None or not p.dtypes:
             continue
         if dtype not in p.dtypes:
@@ -144,17 +145,17 @@ def _require_types(parameters: Sequence[Parameter], operands: Sequence[Value]) -
             raise RefusedError(f"its inputs '{name}' and '{p.name}' are of {other} and {dtype}, and take one type")
 
 
-def _dtype(x: Any) -> str | None:
-    """The dtype of an array, None for sequences."""
+def _kind(node: Node, x: Any) -> str | None:
+    """The name of the type of an array, None for sequences."""
     if isinstance(x, Array):
-        return x.type.dtype
-    return name_of(x.dtype) if hasattr(x, "dtype") else None
+        return node.importing.stands_for(x) or x.type.dtype
+    return node.kind(x) if hasattr(x, "dtype") else None
 
 
 WRONG = (TiduError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
 """What operators raise for operands that do not fit."""
 
-_CODES = {name: code for code, name in DTYPES.items()}
+_CODES = {name: code for code, name in (*DTYPES.items(), *((code, name) for code, (name, _) in HELD.items()))}
 
 
 def operands_of(proto: Any, scope: Scope) -> list[Value]:
@@ -226,7 +227,8 @@ class Expansion:
 
     def _dependent(self, schema: Any, node: Node, proto: Any, operands: Sequence[Value]) -> Any:
         helper = package().helper
-        types = [b"" if x is None else helper.make_tensor_type_proto(_code(x), np.shape(x)).SerializeToString() for x in operands]
+        protos = [None if x is None else helper.make_tensor_type_proto(_CODES[node.kind(x)], np.shape(x)) for x in operands]
+        types = [b"" if proto is None else proto.SerializeToString() for proto in protos]
         version = _newest(schema.context_dependent_function_opset_versions, node.version)
         resolved = helper.make_node(proto.op_type, proto.input, proto.output, domain=proto.domain)
         given = [a for a in proto.attribute if not a.ref_attr_name]
@@ -244,7 +246,3 @@ class Expansion:
 def _newest(versions: Sequence[int], version: int) -> int:
     """The newest of some versions that is no newer than one, else the oldest."""
     return max((v for v in versions if v <= version), default=min(versions))
-
-
-def _code(x: Value) -> int:
-    return _CODES[x.type.dtype if isinstance(x, Array) else name_of(x.dtype)]

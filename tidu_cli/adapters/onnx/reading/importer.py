@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import Array, name_of
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.onnx.choices import Choices, as_key
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.holdings import operator_name
-from tidu_cli.adapters.onnx.loading import array_of, dense
+from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dense, held
 from tidu_cli.adapters.onnx.reading.calling import (
     WRONG,
     Definition,
@@ -34,6 +34,7 @@ from tidu_cli.adapters.onnx.reading.calling import (
 )
 from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_before
 from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
+from tidu_cli.adapters.onnx.reading.standing import MOVING, Standing, operands_for
 from tidu_cli.errors import DocumentError, LimitError, Remedy, UnknownNameError, counted, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
@@ -98,6 +99,8 @@ class Importer:
         self.graph = model.graph
         self.choices = choices
         self.cast = choices.cast
+        self.straight_through = choices.straight_through
+        self._standing = Standing()
         self.cut_types = dict(cut_types)
         self.is_cut = bool(cut_types)
         self.recorder = Recorder()
@@ -144,7 +147,7 @@ class Importer:
     def _given(self, name: str, x: Value) -> Array:
         if isinstance(x, list):
             raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
-        return self.lifted(x)
+        return self.lifted(x if self.stands_for(x) not in DTYPES.values() else self._plain(name, x))
 
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
@@ -156,14 +159,16 @@ class Importer:
     def _declare(self, scope: Scope) -> None:
         initializers = {t.name: t for t in self.graph.initializer}
         types = input_types([i for i in self.graph.input if i.name not in initializers], self.choices)
+        kinds = {i.name: held(i.type.tensor_type.elem_type)[1] for i in self.graph.input if i.name in types}
         for name, type_ in types.items():
             if name in self.choices.values:
                 scope.values[name] = fixed(name, self.choices.values[name], type_)
             else:
                 self._declare_input(scope, name, type_)
+            scope.values[name] = self.standing(scope.values[name], kinds[name] or type_.dtype)
         for name, tensor in initializers.items():
             with placed(f"initializer '{name}'"):
-                self._initialize(scope, name, array_of(tensor, self.cast))
+                self._initialize(scope, name, self._tensor(tensor))
         for sparse in self.graph.sparse_initializer:
             with placed(f"initializer '{sparse.values.name}'"):
                 scope.values[sparse.values.name] = dense(sparse, self.cast)
@@ -181,7 +186,7 @@ class Importer:
 
     def _initialize(self, scope: Scope, name: str, value: Any) -> None:
         dtype = name_of(value.dtype)
-        if not self.choices.weights or dtype not in FLOATS:
+        if not self.choices.weights or dtype not in FLOATS or self.stands_for(value):
             scope.values[name] = value
             return
         x = self._declare_input(scope, name, TensorType(dtype, value.shape))
@@ -213,9 +218,22 @@ class Importer:
         if isinstance(x, Array):
             return x
         array = np.asarray(x)
-        constant = self.recorder.constant(array)
+        constant: Array = self.recorder.constant(array)
         self._numbers[constant.recorder, constant.value] = array
-        return constant
+        marked: Array = self._standing.handed_on(x, constant)
+        return marked
+
+    def stands_for(self, x: Value) -> str:
+        """The type of ONNX that a value has, where its array is of another dtype, else ""."""
+        return self._standing.of(x)
+
+    def standing(self, x: Value, kind: str) -> Value:
+        """The value, which stands for one of this type."""
+        return self._standing.mark(x, kind)
+
+    def _tensor(self, tensor: Any) -> Any:
+        array = array_of(tensor, self.cast)
+        return self.standing(array, held(tensor.data_type, self.cast)[1] or name_of(array.dtype))
 
     def note(self, text: str) -> None:
         """Something that the user should know, which is told once."""
@@ -229,12 +247,20 @@ class Importer:
             raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
         within = Scope(scope.definition, scope)
         within.values.update(zip(names, inputs, strict=True))
-        within.values.update((name, self._settled(array_of(t, self.cast))) for name, t in initializers.items())
+        within.values.update((name, self._settled(self._tensor(t))) for name, t in initializers.items())
         within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
         self._expansion.add(len(graph.node))
         with self._deeper():
             self._run_nodes(graph.node, within, f"graph '{graph.name}'")
-        return [required(within, o.name) for o in graph.output]
+        results = [required(within, o.name) for o in graph.output]
+        return [x if isinstance(x, list) else self._plain(o.name, x) for o, x in zip(graph.output, results, strict=True)]
+
+    def _plain(self, name: str, x: Value) -> Value:
+        """An output of a graph, as an array of the dtype that it stands for."""
+        kind = self.stands_for(x)
+        if kind and kind not in DTYPES.values():
+            raise RefusedError(f"gives '{name}', an array of {kind}, out of a graph within a node; cast it there")
+        return self.standing(x, "").astype(dtype_of(kind)) if kind else x
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
@@ -279,7 +305,10 @@ class Importer:
                 function, defaults = self._expansion.function(node, proto, operands)
                 results = self._call(function, {**defaults, **attributes}, operands, scope)
             else:
-                results = results_of(run(node, *self._foldable(operands)), proto.op_type)
+                given = operands_for(node, self._foldable(operands))
+                results = results_of(run(node, *given), proto.op_type)
+                if proto.op_type in MOVING and given and self.stands_for(given[0]):
+                    results = [x if x is None else self._standing.handed_on(given[0], x) for x in results]
         if len(results) < len(proto.output):
             raise RefusedError(f"has {len(proto.output)} outputs, and {len(results)} are known")
         for name, x in zip(proto.output, results, strict=False):
@@ -322,13 +351,14 @@ class Importer:
         if isinstance(x, list):  # which may be the one that stands for nothing
             return [self._settled(part) for part in x] if x else x
         array = np.asarray(x)
-        return self.lifted(array) if array.size > LARGEST_KNOWN else array
+        return self.lifted(array) if array.size > LARGEST_KNOWN else self._standing.handed_on(x, array)
 
     def _bind(self, name: str, x: Value, proto: Any, scope: Scope) -> None:
         if name in scope.values and not (self.is_cut and name in self.cut_types):
             raise RefusedError(f"computes '{name}', as an earlier node does or an input is; a name has one value")
         if scope.around is None and self._level == 0:
             if self.is_cut and name in self.cut_types:
+                scope.values[name] = self._standing.handed_on(x, scope.values[name])
                 return
             self.computed.append(name)
             if name in self.choices.cuts and x is not None and not isinstance(x, list):

@@ -10,7 +10,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.loading import dtype_name
+from tidu_cli.adapters.onnx.loading import held
 from tidu_cli.errors import DocumentError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 
@@ -35,7 +35,7 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
             raise DocumentError(f"input '{i.name}' is a {told}, but tidu computes with arrays only")
         tensor = i.type.tensor_type
         try:
-            dtype = dtype_name(tensor.elem_type, choices.cast)
+            dtype, _ = held(tensor.elem_type, choices.cast)
         except DocumentError as error:
             raise DocumentError(f"input '{i.name}' has {error}") from None
         if i.name in choices.values:

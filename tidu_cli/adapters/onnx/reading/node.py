@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
-from tidu_cli.adapters.onnx.loading import array_of, dtype_name, package
+from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dtype_name, package
 from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
@@ -41,6 +41,7 @@ class Importing(Protocol):
     """What a node asks of those who read the model."""
 
     cast: str | None
+    straight_through: bool
 
     def known(self, x: Value) -> Any:
         """The numbers of a value, None if they are not known."""
@@ -56,6 +57,12 @@ class Importing(Protocol):
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
+
+    def stands_for(self, x: Value) -> str:
+        """The type of ONNX that a value has, where its array is of another dtype, else ""."""
+
+    def standing(self, x: Value, kind: str) -> Value:
+        """The value, which stands for one of this type, "" for that of its own dtype."""
 
 
 @dataclass
@@ -109,6 +116,10 @@ class Node:
     def dtype(self, code: int) -> Any:
         """The NumPy dtype of a code of ONNX, as floats are cast here."""
         return dtype_of(dtype_name(code, self.importing.cast))
+
+    def kind(self, x: Value) -> str:
+        """The name of the type that a value has in the model."""
+        return self.importing.stands_for(x) or name_of(x.dtype)
 
     def sized(self, x: Value, shape: Sequence[int]) -> Value:
         """x, as a traced array if a result of this shape is large: then nothing of that size is made here."""
@@ -177,7 +188,7 @@ def attribute(proto: Any, cast: str | None) -> Any:
     if kind == kinds.STRING:
         return proto.s.decode("utf-8", "replace")
     if kind == kinds.TENSOR:
-        return array_of(proto.t, cast) if proto.t.data_type != package().TensorProto.STRING else proto.t
+        return array_of(proto.t, cast) if proto.t.data_type in DTYPES else proto.t
     if kind == kinds.GRAPH:
         return proto.g
     if kind == kinds.FLOATS:

@@ -14,6 +14,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.adapters.onnx.reading.standing import rounded_straight
 from tidu_cli.lax.names import ops_of
 
 
@@ -236,6 +237,12 @@ def _dropout(node: Node, x: Value, ratio: Value | None = None, training_mode: Va
     return [x, np.broadcast_to(node.sized(np.ones((), x.dtype if node.version < 10 else np.bool_), x.shape), x.shape)]
 
 
+def _round(node: Node, x: Value) -> Value:
+    """Halves to even; with `straight_through` the derivative is 1."""
+    y = np.rint(x)
+    return np.where(np.isfinite(x), rounded_straight(x), y) if node.importing.straight_through and isinstance(x, Array) else y
+
+
 def _activation(function: Callable[[Any], Any]) -> Operator:
     return lambda node, x: function(x)
 
@@ -267,7 +274,7 @@ OPERATORS: Mapping[str, Operator] = {
     "PRelu": _p_relu,
     "Pow": _pow,
     "Reciprocal": _of(np.reciprocal),
-    "Round": _of(np.rint),
+    "Round": _round,
     "Sub": _of(np.subtract),
     "Sum": _folded(np.add),
     "Where": _of(np.where),
@@ -277,8 +284,6 @@ OPERATORS: Mapping[str, Operator] = {
     "BitwiseNot": lambda node, x: np.invert(x),
     "BitwiseOr": lambda node, x, y: np.bitwise_or(x, y),
     "BitwiseXor": lambda node, x, y: np.bitwise_xor(x, y),
-    "Cast": lambda node, x: converted(node, x, node.dtype(node["to"])),
-    "CastLike": lambda node, x, like: converted(node, x, like.dtype),
     "Celu": _celu,
     "Dropout": _dropout,
     "Elu": _elu,

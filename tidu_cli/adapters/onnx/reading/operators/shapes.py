@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axes
-from tidu_cli.adapters.onnx.loading import dense
+from tidu_cli.adapters.onnx.loading import HELD, array_of, dense
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, counted, integer, number
 
 
@@ -33,6 +33,9 @@ def _constant(node: Node) -> Value:
             return np.array(node[name], node.dtype(code))
     if node.has("sparse_value"):
         return dense(node["sparse_value"].sparse_tensor, node.importing.cast)
+    if getattr(node["value"], "data_type", None) in HELD:
+        tensor = node["value"]
+        return node.importing.standing(array_of(tensor, node.importing.cast), HELD[tensor.data_type][0])
     if not isinstance(node["value"], np.ndarray):
         raise RefusedError("has a value of text, and tidu has arrays of numbers only" if node.attributes else "has no value")
     return node["value"]
@@ -40,6 +43,8 @@ def _constant(node: Node) -> Value:
 
 def _constant_of_shape(node: Node, shape: Value) -> Value:
     value = np.zeros((), node.dtype(1)) if node["value"] is None else node["value"]
+    if not isinstance(value, np.ndarray):
+        raise RefusedError("its attribute 'value' is of a type that tidu has no arrays of; cast what it makes instead")
     if np.size(value) != 1:
         raise RefusedError(f"its attribute 'value' has {np.size(value)} elements, and not one")
     return filled(node, np.reshape(value, ()), node.ints(shape, "shape"))
