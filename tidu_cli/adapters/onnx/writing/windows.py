@@ -220,9 +220,7 @@ def _conv(low: Lowering, x: str, w: str) -> str:
     attrs, numbers = low.attrs, low.attrs.dimension_numbers
     left, right = (list(t.shape) for t in low.operands)
     dtype = low.result.dtype
-    through = dtype if dtype in FLOATS else "f64"  # ONNX convolves floats; doubles hold sums of products of 32 bits
-    if dtype in ("i64", "u64"):
-        raise low.refuse(f"of {dtype} has no operator in ONNX; convert to floats")
+    through = dtype if dtype in FLOATS else _WHOLE.get(dtype, dtype)
     x, w = (low.cast(v, through) if t.dtype != through else v for v, t in zip((x, w), low.operands, strict=True))
     x, left = _arranged(low, x, left, numbers.lhs_spec)
     groups, batches = attrs.feature_group_count or 1, attrs.batch_group_count or 1
@@ -232,7 +230,10 @@ def _conv(low: Lowering, x: str, w: str) -> str:
         x = low.transpose(low.reshape(x, [batches, n, *left[1:]]), [1, 0, *range(2, len(left) + 1)])
         left = [n, batches * left[1], *left[2:]]
         x, groups = low.reshape(x, left), batches
-    if plain or any(s > 1 for s in attrs.window_strides):
+    if dtype not in FLOATS:
+        w, right = _arranged(low, w, right, numbers.rhs_spec)
+        y = _multiplied(low, x, left, w, right, groups)
+    elif plain or any(s > 1 for s in attrs.window_strides):
         w, right = _arranged(low, w, right, numbers.rhs_spec)
         y = _windowed(low, x, left, w, groups)
     else:
@@ -253,6 +254,37 @@ def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]], value: str |
         axes = range(2, len(pads) + 2)
         x = low.emit("Slice", x, low.ints(starts), low.ints(ends), low.ints(axes))
     return x, [*[max(a, 0) for a, _ in pads], *[max(b, 0) for _, b in pads]]
+
+
+_WHOLE: Mapping[str, str] = {"bool": "i32", "i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64"}
+"""What integers are convolved in where runtimes multiply no matrices of them; the lowest bits of the results are the same."""
+
+
+def _multiplied(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Sequence[int], groups: int) -> str:
+    """A convolution of integers, which Conv does not take: the elements of all windows, times the weights as a matrix."""
+    attrs = low.attrs
+    for k, d in enumerate(attrs.lhs_dilation):
+        if d > 1 and shape[k + 2] > 1:
+            x, shape = _dilated(low, x, shape, k + 2, d)
+    x, pads = cropped(low, x, attrs.padding)
+    rank = len(pads) // 2
+    x = low.emit("Pad", x, low.ints([0, 0, *pads[:rank], 0, 0, *pads[rank:]])) if any(pads) else x
+    sizes = [n + a + b for n, (a, b) in zip(shape[2:], attrs.padding, strict=True)]
+    (n, c), (features, depth, *kernel), counts = shape[:2], w_shape, low.result.shape
+    spec = low.attrs.dimension_numbers.out_spec
+    counts = tuple(counts[k] for k in spec[2:])
+    places = np.zeros((*kernel, *counts), np.int64)  # of elements in the flat image, for each tap of each window
+    for k, (size, step, apart) in enumerate(zip(sizes, attrs.window_strides, attrs.rhs_dilation, strict=True)):
+        along = np.arange(kernel[k])[:, None] * apart + np.arange(counts[k]) * step
+        layout = [1] * (2 * rank)
+        layout[k], layout[rank + k] = along.shape
+        places = places * size + along.reshape(layout)
+    taps, windows = math.prod(kernel), math.prod(counts)
+    flat = low.reshape(x, [n, c, math.prod(sizes)])
+    read = low.emit("Gather", flat, low.body.constant(places.reshape(taps, windows)), axis=2)
+    columns = low.reshape(read, [n, groups, depth * taps, windows])
+    y = low.emit("MatMul", low.reshape(w, [groups, features // groups, depth * taps]), columns)
+    return low.reshape(y, [n, features, *counts])
 
 
 def _windowed(low: Lowering, x: str, shape: Sequence[int], w: str, groups: int) -> str:

@@ -27,7 +27,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "sequences",
     ),
     "ai.onnx.ml": ("networks.machine_learning", "networks.tree_ensembles"),
-    "com.microsoft": ("networks.contrib", "networks.contrib_attention"),
+    "com.microsoft": ("networks.contrib", "networks.contrib_attention", "networks.contrib_quantized"),
 }
 """The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""
 

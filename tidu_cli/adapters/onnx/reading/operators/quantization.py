@@ -31,7 +31,8 @@ from tidu_cli.graph.types import FLOATS
 _I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)
 
 
-def _told(node: Node, *operands: Value) -> None:
+def told(node: Node, *operands: Value) -> None:
+    """Tell the user that derivatives end at rounding."""
     if any(isinstance(x, Array) for x in operands) and not node.importing.straight_through:
         way = Remedy("straight_through", True)
         node.note(f"rounds to integers, so derivatives through it are 0; {way} makes them 1 within the range of the integers")
@@ -90,7 +91,7 @@ def _quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = No
         raise RefusedError(f"its output_dtype is {due}, and that of its zero point {kind}")
     if not is_whole(kind):
         raise RefusedError(f"quantizes to {kind}, which is not a type of integers")
-    _told(node, x, scale)
+    told(node, x, scale)
     precision = node.dtype(node["precision"]) if node["precision"] else scale.dtype
     by = converted(node, _spread(node, scale, x, "a scale"), precision)
     quotient = converted(node, x, precision) / by
@@ -109,7 +110,7 @@ def _dequantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = 
 
 def _dynamic_quantize_linear(node: Node, x: Value) -> list[Value]:
     """Integers of 8 bits, and the scale and zero point with which their range is that of x and 0."""
-    _told(node, x)
+    told(node, x)
     zero, top = number(x, 0), number(x, 255)
     low, high = (np.minimum(np.min(x), zero), np.maximum(np.max(x), zero)) if x.size else (zero, zero)
     scale = np.where(low == high, number(x, 1), high - low) / top
@@ -120,7 +121,7 @@ def _dynamic_quantize_linear(node: Node, x: Value) -> list[Value]:
 def _shifted(node: Node, x: Value, zero: Value | None, axis: int, wide: Any = _I32) -> Value:
     """The integers less their zero point, as i32 or `wide`: one for all, or one for each place of an axis."""
     x = converted(node, x, wide)
-    return x if zero is None else x - converted(node, _along(zero, x, axis), wide)
+    return x if zero is None else x - converted(node, along(zero, x, axis), wide)
 
 
 def _wide(node: Node, *operands: Value) -> Any:
@@ -128,7 +129,7 @@ def _wide(node: Node, *operands: Value) -> Any:
     return next((x.dtype for x in operands if is_straight(node, x)), _I32)
 
 
-def _along(parameter: Value, x: Value, axis: int) -> Value:
+def along(parameter: Value, x: Value, axis: int) -> Value:
     """A parameter, such that it broadcasts with x along an axis: a vector is along that one."""
     if parameter.ndim != 1 or x.ndim < 2 or parameter.size == 1:
         return np.reshape(parameter, ()) if parameter.size == 1 else parameter
@@ -146,9 +147,9 @@ def _conv_integer(node: Node, x: Value, w: Value, x_zero: Value | None = None, w
     return node.importing.standing(y, "i32")
 
 
-def _requantized(node: Node, whole: Value, scale: Value, y_zero: Value) -> Value:
+def requantized(node: Node, whole: Value, scale: Value, y_zero: Value) -> Value:
     """Sums of products of integers, times a scale, as integers with a zero point."""
-    _told(node, whole)
+    told(node, whole)
     wide = scale.dtype if scale.dtype.itemsize >= 4 else _F32
     product = converted(node, whole, wide) * converted(node, scale, wide)
     return rounded(node, product, np.reshape(y_zero, ()) if y_zero.size == 1 else y_zero, node.kind(y_zero))
@@ -158,8 +159,8 @@ def _q_linear_mat_mul(
     node: Node, a: Value, a_scale: Value, a_zero: Value, b: Value, b_scale: Value, b_zero: Value, y_scale: Value, y_zero: Value
 ) -> Value:
     whole = _mat_mul_integer(node, a, b, a_zero, b_zero)
-    scale = _along(a_scale, whole, -2) * _along(b_scale, whole, -1) / _along(y_scale, whole, -2)
-    return _requantized(node, whole, scale, y_zero)
+    scale = along(a_scale, whole, -2) * along(b_scale, whole, -1) / along(y_scale, whole, -2)
+    return requantized(node, whole, scale, y_zero)
 
 
 def _q_linear_conv(
@@ -176,9 +177,9 @@ def _q_linear_conv(
 ) -> Value:
     whole = _conv_integer(node, x, w, x_zero, w_zero)
     if bias is not None:
-        whole = whole + converted(node, _along(bias, whole, 1), whole.dtype)
-    scale = _along(x_scale, whole, 1) * _along(w_scale, whole, 1) / _along(y_scale, whole, 1)
-    return _requantized(node, whole, scale, y_zero)
+        whole = whole + converted(node, along(bias, whole, 1), whole.dtype)
+    scale = along(x_scale, whole, 1) * along(w_scale, whole, 1) / along(y_scale, whole, 1)
+    return requantized(node, whole, scale, y_zero)
 
 
 def _cast(node: Node, x: Value) -> Value:
