@@ -25,16 +25,21 @@ def read_onnx(
     that begins with `where` and names graph, node and operator; LimitError.
     """
     from tidu_cli.adapters.onnx.own import claims
-    from tidu_cli.adapters.onnx.reading.importer import import_model
 
     with _errors_of(where):
         model = loaded(data, path)
         if from_plain is None or choices not in (None, Choices()) or not claims(model):
-            return import_model(model, choices or Choices())
+            return _traced(model, choices or Choices())
         if own := _own(model, from_plain):
             return own
-        plain = import_model(model, Choices())
+        plain = _traced(model, Choices())
         return replace(plain, notes=(*plain.notes, CHANGED), claim="changed")
+
+
+def _traced(model: Any, choices: Choices) -> Imported:
+    from tidu_cli.adapters.onnx.reading.importer import import_model
+
+    return import_model(model, choices)
 
 
 def opened(data: bytes, where: str, path: str | None = None) -> Any:

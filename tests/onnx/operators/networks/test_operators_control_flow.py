@@ -10,6 +10,9 @@ import pytest
 
 from tests.onnx.operators.derivatives import require_right
 from tests.onnx.operators.node_tests import imported
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.reading.importer import import_model
+from tidu_cli.adapters.onnx.reading.node import NeedsValueError
 from tidu_cli.api import evaluate
 from tidu_cli.errors import TiduError
 
@@ -56,6 +59,27 @@ MODELS = {
         y = Loop<body = b (int64 i, bool c, float[3] s) => (bool d, float[3] s_out) {
             k = Constant<value = float {1.5}>() s_out = Mul(s, k) q = ReduceSumSquare<keepdims = 0>(s_out) d = Less(q, limit)
         }>(n, c0, x)
+    }""",
+    "counted": """g (float[3] x, float[3] w) => (float[3] y, int64 last, float[5, 3] rows) {
+        t = Constant<value = bool {1}>() z = Constant<value = int64 {0}>() one = Constant<value = int64 {1}>()
+        n = Constant<value = int64 {5}>() big = Constant<value_int = 9223372036854775807>()
+        last, y, rows = Loop<body = b (int64 k, bool c, int64 i, float[3] s) => (bool d, int64 j, float[3] s_out, float[3] row) {
+            j = Add(i, one) e = Less(j, n) f = Less(k, big) d = And(e, f) p = Mul(s, w) s_out = Sin(p) row = Add(s_out, x)
+        }>(big, t, z, x)
+    }""",
+    "halved": """g (float[3] x, float[3] w) => (float[3] y, float[6, 3] rows) {
+        t = Constant<value = bool {1}>() z = Constant<value = float {40.0}>()
+        a, y, rows = Loop<body = b (int64 k, bool c, float i, float[3] s) => (bool d, float j, float[3] s_out, float[3] row) {
+            two = Constant<value = float {2.0}>() one = Constant<value = float {1.0}>()
+            j = Div(i, two) d = Greater(j, one) s_out = Mul(s, w) row = Sin(s_out)
+        }>("", t, z, x)
+    }""",
+    "first of two": """g (float[3] x) => (float[3] y, float[3, 3] rows) {
+        n = Constant<value_int = 3>() z = Constant<value = int64 {0}>()
+        i, y, rows = Loop<body = b (int64 k, bool c, int64 i, float[3] s) => (bool d, int64 j, float[3] s_out, float[3] row) {
+            one = Constant<value = int64 {1}>() most = Constant<value = int64 {5}>() j = Add(i, one) d = Less(k, most)
+            s_out = Sin(s) row = Cos(s)
+        }>(n, "", z, x)
     }""",
     "none": """g (float[3] x) => (float[3] y, float[0, 3] rows) {
         n = Constant<value_int = 5>() t = Constant<value = bool {0}>()
@@ -177,6 +201,41 @@ def test_what_loops_become() -> None:
     assert "while" in ops("while")
     assert not {"scan", "while"} & ops("unrolled")
     assert "cond" in ops("nested")
+
+
+def test_loops_whose_count_is_known_are_scans() -> None:
+    for name in ("counted", "halved", "first of two"):
+        model = parsed(MODELS[name])
+        reading = imported(model, {})
+        ops = [case.op for case, _ in reading.document.head.nodes()]
+        assert "scan" in ops and "while" not in ops and not reading.notes, name
+
+
+def test_what_a_count_depends_on_is_named() -> None:
+    text = MODELS["counted"].replace("float[3] w)", "float[3] w, int64 n)").replace("n = Constant<value = int64 {5}>()", "")
+    model = parsed(text)
+    model.graph.node[-1].name = "steps"
+    with pytest.raises(NeedsValueError) as error:
+        import_model(model, Choices())
+    assert str(error.value).endswith(
+        "'steps' (Loop): stacks results of steps, whose number depends on 'n'; shapes are known here: "
+        "load_onnx(MODEL, set={'n': ...})"
+    )
+    assert error.value.inputs == ("n",)
+    given = drawn(model, 0) | {"n": np.array(4)}
+    model.graph.output[2].type.tensor_type.shape.dim[0].Clear()
+    require_agreement(model, given)
+    alone = parsed(text.replace(", float[5, 3] rows)", ")").replace("y, rows = Loop", "y = Loop"))
+    reading = import_model(alone, Choices())
+    assert "Loop: runs as many steps as 'n' says, and so has no reverse mode; load_onnx(MODEL, set={'n': ...})" in reading.notes[0]
+
+
+def test_counting_has_a_limit() -> None:
+    """A count that takes long to find makes a while loop, as before."""
+    text = MODELS["counted"].replace("int64 {5}", "int64 {60000}").replace("y, rows = Loop", "y = Loop")
+    model = parsed(text.replace(", float[5, 3] rows)", ")"))
+    ops = [case.op for case, _ in import_model(model, Choices()).document.head.nodes()]
+    assert "while" in ops
 
 
 def test_a_known_branch_is_the_only_one() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
-from tidu_cli.adapters.onnx.reading.operators.index import CUT, operators, refusals
+from tidu_cli.adapters.onnx.reading.operators.index import CUT, operator, operators, refusals
 from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
 from tidu_cli.errors import Remedy, TiduError, did_you_mean
 from tidu_cli.frozen import Frozen, field
@@ -171,20 +171,20 @@ def operands_of(proto: Any, scope: Scope) -> list[Value]:
 
 def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
     """The operator of a node, None where its function is to be expanded. Raises RefusedError for what is not read here."""
-    known = operators(node.domain)
     declared = schema(node.op_type, node.version, node.domain)
     if declared is not None:
         require_fitting(node, operands)
     if node.op_type not in TAKING and any(isinstance(x, list) for x in operands):
         raise RefusedError("is given a sequence of arrays, and takes arrays")
-    if node.op_type in known:
-        return known[node.op_type]
+    known = operator(node.domain, node.op_type)
+    if known is not None:
+        return known
     reason = refusals(node.domain).get(node.op_type)
     if reason:
         way = Remedy(flag=CUT, python="load_onnx(MODEL, cut=NAME, input_types={NAME: TYPE})")
         raise UnreadError(reason.replace(CUT, str(way)))
     if declared is None:
-        hint = did_you_mean(node.op_type, list(known))
+        hint = did_you_mean(node.op_type, list(operators(node.domain)))
         raise UnreadError(f"is not an operator of '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")
     return None
 

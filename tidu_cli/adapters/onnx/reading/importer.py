@@ -239,8 +239,8 @@ class Importer:
         """Something that the user should know, which is told once."""
         self.notes[text] = None
 
-    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value]) -> list[Value]:
-        """The outputs of a graph within a node."""
+    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value], is_written: bool = True) -> list[Value]:
+        """The outputs of a graph within a node; its nodes count as written out, but for what leaves none behind."""
         initializers = {t.name: t for t in graph.initializer}
         names = [i.name for i in graph.input if i.name not in initializers]
         if len(inputs) != len(names):
@@ -249,7 +249,7 @@ class Importer:
         within.values.update(zip(names, inputs, strict=True))
         within.values.update((name, self._settled(self._tensor(t))) for name, t in initializers.items())
         within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
-        self._expansion.add(len(graph.node))
+        self._expansion.add(len(graph.node) if is_written else 0)
         with self._deeper():
             self._run_nodes(graph.node, within, f"graph '{graph.name}'")
         results = [required(within, o.name) for o in graph.output]

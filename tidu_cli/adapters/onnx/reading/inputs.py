@@ -131,14 +131,14 @@ def leave_out_before(model: Any, names: Set[str]) -> None:
     for node in reversed(graph.node):
         if not needed.isdisjoint(set(node.output) - names):
             kept.append(node)
-            needed.update(_read_by(node))
+            needed.update(read_by(node))
     inputs = [i for i in graph.input if i.name in needed]
     del graph.node[:], graph.input[:]
     graph.node.extend(reversed(kept))
     graph.input.extend(inputs)
 
 
-def _read_by(node: Any) -> Iterator[str]:
+def read_by(node: Any) -> Iterator[str]:
     """The names that a node and graphs within it may read of the graph around it: some of them may be their own."""
     for inner in nodes_within([node]):
         yield from inner.input

@@ -52,8 +52,8 @@ class Importing(Protocol):
     def lifted(self, x: Value) -> Array:
         """A value as a traced array: a constant of the graph if its numbers are known."""
 
-    def run(self, graph: Any, scope: Any, inputs: Sequence[Value]) -> list[Value]:
-        """The outputs of a graph within a node, which reads names of `scope`, for these inputs."""
+    def run(self, graph: Any, scope: Any, inputs: Sequence[Value], is_written: bool = True) -> list[Value]:
+        """The outputs of a graph within a node, which reads names of `scope`, for these inputs; whether its nodes are to count."""
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
@@ -101,12 +101,8 @@ class Node:
         array = self.importing.known(x)
         if array is None:
             inputs = self.importing.sources(x)
-            told = " and ".join(f"'{name}'" for name in inputs)
-            way = ""
-            if inputs:
-                python = f"load_onnx(MODEL, set={{{inputs[0]!r}: ...}})"
-                way = f"; give them: {Remedy('set', f'{inputs[0]}=VALUE', command='convert', python=python)}"
-            raise NeedsValueError(f"needs the value of its {what}, which depends on {told or 'constants'}{way}", inputs)
+            way = f"; give them: {setting(inputs)}" if inputs else ""
+            raise NeedsValueError(f"needs the value of its {what}, which depends on {quoted(inputs) or 'constants'}{way}", inputs)
         return array
 
     def ints(self, x: Value, what: str) -> list[int]:
@@ -148,6 +144,16 @@ class Node:
     def note(self, text: str) -> None:
         """Tell the user something."""
         self.importing.note(f"{self.op_type}: {text}")
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Names in quotes, one after the other."""
+    return " and ".join(f"'{name}'" for name in names)
+
+
+def setting(inputs: Sequence[str]) -> Remedy:
+    """How the first of some inputs becomes a constant."""
+    return Remedy("set", f"{inputs[0]}=VALUE", command="convert", python=f"load_onnx(MODEL, set={{{inputs[0]!r}: ...}})")
 
 
 LARGEST_KNOWN = 65536

@@ -1,6 +1,7 @@
 """Branches and loops.
 
-A Loop of a known number of steps is a scan, which has a reverse mode; one that ends by a condition is a while loop, which has none.
+A Loop of a known number of steps is a scan, which has a reverse mode; one whose condition depends on inputs is a while loop, which
+has none.
 Where the types of what it carries change, or where its graph needs numbers, it is unrolled.
 """
 
@@ -14,7 +15,17 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.control_flow.while_loop import cond
-from tidu_cli.adapters.onnx.reading.node import NeedsValueError, Node, Operator, RefusedError, Value, counted
+from tidu_cli.adapters.onnx.reading.node import (
+    NeedsValueError,
+    Node,
+    Operator,
+    RefusedError,
+    Value,
+    counted,
+    quoted,
+    setting,
+)
+from tidu_cli.adapters.onnx.reading.operators.loop_counts import Count, count_of
 from tidu_cli.adapters.onnx.reading.operators.networks.recurrent import (
     ChangesTypeError,
     Recorded,
@@ -80,10 +91,13 @@ def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Val
         results = _unrolled(node, n, initial, required=is_listed)
         if results is not None:
             return results
+    count = Count(n if n == 0 else None, [*node.importing.sources(start), *node.importing.sources(trip)])
+    if not count.inputs and known_start is not None and n != 0:
+        count = count_of(node, n, initial)
     try:
-        if known_start is not None and n is not None and n < MOST_STEPS:
-            return _counted(node, n, initial)
-        return _while(node, _recorded(node, initial), trip, start, initial)
+        if count.steps is not None and count.steps < MOST_STEPS:
+            return _counted(node, count.steps, initial)
+        return _while(node, _recorded(node, initial), trip, start, initial, count.inputs)
     except (ChangesTypeError, NeedsValueError) as error:
         if trip is not None and not getattr(error, "inputs", ()):  # with these values it could be unrolled
             node.known(trip, "trip count")
@@ -95,33 +109,35 @@ def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Val
 
 
 def _counted(node: Node, n: int, initial: Sequence[Value]) -> list[Value]:
-    """A loop of at most n steps, which is a scan if its condition stays true."""
+    """A loop of n steps, a scan."""
     recording = _recorded(node, initial)
-    goes_on, *results = recording.results
+    _, *results = recording.results
     if n == 0:
         return [*initial, *[np.zeros((0, *x.shape), x.dtype) for x in results]]
-    known = node.importing.known(goes_on)
-    if known is None:
-        return _while(node, recording, np.array(n, np.int64), np.array(True), initial)
-    changing, length = _changing(node, initial), n if known else 1
+    changing = _changing(node, initial)
     wanted = [node.wants(len(initial) + k) for k in range(len(results))]
     recording.results = [x for x, is_wanted in zip(results, wanted, strict=True) if is_wanted]
-    after, stacked = scanned(node, recording, [initial[k] for k in changing], [counted(node, length), None], length)
+    after, stacked = scanned(node, recording, [initial[k] for k in changing], [counted(node, n), None], n)
     rows = iter(stacked)
     return [*_filled(initial, changing, after), *[next(rows) if is_wanted else None for is_wanted in wanted]]
 
 
-def _while(node: Node, recording: Recorded, trip: Value, start: Value, initial: Sequence[Value]) -> list[Value]:
-    """A loop that ends by its condition, whose number of steps is not known."""
+def _while(
+    node: Node, recording: Recorded, trip: Value, start: Value, initial: Sequence[Value], inputs: Sequence[str]
+) -> list[Value]:
+    """A loop that ends by its condition, whose number of steps is not known, but depends on these inputs of the model."""
     n_results = node.n_outputs - len(initial)
+    dtypes = {name: getattr(node.scope.get(name), "dtype", np.dtype(np.float32)) for name in inputs}
+    sizes = [name for name, dtype in dtypes.items() if np.dtype(dtype).kind in "biu"]
     if any(node.wants(len(initial) + k) for k in range(n_results)):
-        if trip is not None:
-            node.known(trip, "trip count")
-        node.known(start, "condition")
-        raise RefusedError(
-            "stacks results of steps, whose number depends on inputs; shapes are known here: give it a trip count, and a condition "
-            "that stays true"
-        )
+        told = f"stacks results of steps, whose number depends on {quoted(inputs) or 'inputs'}; shapes are known here: "
+        if sizes:
+            raise NeedsValueError(f"{told}{setting(sizes)}", sizes)
+        raise RefusedError(f"{told}give it a trip count, and a condition that depends on no input")
+    if sizes:
+        name = f" '{node.name}'" if node.name else ""
+        told = f"runs as many steps as {quoted(inputs)} says, and so has no reverse mode; {setting(sizes)} makes it a scan"
+        node.importing.note(f"Loop{name}: {told}")
     changing = _changing(node, initial)
     with recording.body.going_on():
         recording.carried = [*recording.carried, recording.arguments[-2] + 1, recording.results[0]]

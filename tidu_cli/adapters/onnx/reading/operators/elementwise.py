@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
+from tidu_cli.adapters.onnx.loading import held
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
-from tidu_cli.adapters.onnx.reading.standing import rounded_straight
+from tidu_cli.adapters.onnx.reading.standing import converted_to, rounded_straight
 from tidu_cli.lax.names import ops_of
 
 
@@ -34,6 +35,10 @@ def _bit_cast(node: Node, x: Value) -> Value:
     if x.dtype.kind in "biu" and dtype.kind in "biu":
         return x.astype(dtype)
     raise RefusedError(f"the bits of {name_of(x.dtype)} as {name_of(dtype)} have no primitive, but of values that are known")
+
+
+def _cast(node: Node, x: Value) -> Value:
+    return converted_to(node, x, held(node["to"])[1] or name_of(node.dtype(node["to"])))
 
 
 def _of(function: Callable[..., Any]) -> Operator:
@@ -284,6 +289,8 @@ OPERATORS: Mapping[str, Operator] = {
     "BitwiseNot": lambda node, x: np.invert(x),
     "BitwiseOr": lambda node, x, y: np.bitwise_or(x, y),
     "BitwiseXor": lambda node, x, y: np.bitwise_xor(x, y),
+    "Cast": _cast,
+    "CastLike": lambda node, x, like: converted_to(node, x, node.kind(like)),
     "Celu": _celu,
     "Dropout": _dropout,
     "Elu": _elu,

@@ -12,7 +12,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "": (
         "elementwise",
         "shapes",
-        "quantization",
         "joining",
         "indexing",
         "reductions",
@@ -25,11 +24,12 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "control_flow",
         "networks.recurrent",
         "sequences",
+        "quantization",
     ),
     "ai.onnx.ml": ("networks.machine_learning", "networks.tree_ensembles"),
     "com.microsoft": ("networks.contrib", "networks.contrib_attention", "networks.contrib_quantized"),
 }
-"""The modules of a domain's operators: each has OPERATORS, by name, and perhaps REFUSED, the reasons why others are not read."""
+"""A domain's modules, the most usual first: each has OPERATORS, by name, and perhaps REFUSED, why others are not read."""
 
 
 CUT = "tidu convert --cut NAME --input-type NAME=TYPE"
@@ -56,6 +56,13 @@ _REFUSED: Mapping[str, Mapping[str, str]] = {
     },
 }
 """By domain, why operators are not read that have no place in a graph of arrays of known shapes."""
+
+
+@lru_cache(maxsize=1024)
+def operator(domain: str, name: str) -> Operator | None:
+    """An operator, None if there is none. Modules are imported until one has it."""
+    families = (_module(family).OPERATORS for family in FAMILIES.get(domain, ()))
+    return next((known[name] for known in families if name in known), None)
 
 
 @lru_cache(maxsize=16)

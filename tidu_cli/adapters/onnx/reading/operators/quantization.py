@@ -18,7 +18,6 @@ from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Va
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.networks.convolution import OPERATORS as CONVOLUTION
 from tidu_cli.adapters.onnx.reading.standing import (
-    converted_to,
     holding,
     is_straight,
     is_whole,
@@ -182,13 +181,7 @@ def _q_linear_conv(
     return requantized(node, whole, scale, y_zero)
 
 
-def _cast(node: Node, x: Value) -> Value:
-    return converted_to(node, x, held(node["to"])[1] or name_of(node.dtype(node["to"])))
-
-
 OPERATORS: Mapping[str, Operator] = {
-    "Cast": _cast,
-    "CastLike": lambda node, x, like: converted_to(node, x, node.kind(like)),
     "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize_linear,
     "DynamicQuantizeLinear": _dynamic_quantize_linear,
