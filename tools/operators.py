@@ -73,6 +73,7 @@ REASONS = {
     "strings": "strings",
     "decodes files": "files of images",
     "as many results as": "shapes that depend on values",
+    "shape of its result": "shapes that depend on values",
     "needs the value": "shapes that depend on values",
 }
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, UnreadError, Value, defaults, schema
+from tidu_cli.adapters.onnx.reading.node import Importing, Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operator, operators, refusals
 from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
 from tidu_cli.errors import Remedy, TiduError, did_you_mean
 from tidu_cli.frozen import Frozen, field
-from tidu_cli.graph.types import FLOATS
+from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.limits import require
 
 # Names of values in a model's graph, in graphs within its nodes, and in functions.
@@ -154,6 +155,36 @@ def _kind(node: Node, x: Any) -> str | None:
 
 WRONG = (TiduError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
 """What operators raise for operands that do not fit."""
+
+_RAW = re.compile(
+    r"values to unpack|index out of range|cannot reshape array|^zip\(\)|(could not|cannot) be broadcast|cannot convert float"
+    r"|NoneType|too small depth|inhomogeneous shape|must match exactly|not supported between|unsupported operand|^argument "
+)
+"""What Python and NumPy say of operands that do not fit, which names nothing of the model."""
+
+
+def in_words(error: BaseException, importing: Importing, proto: Any, scope: Scope) -> str:
+    """What an error says of a node; where no reader raised it, with what the node was given, and perhaps the way out."""
+    if isinstance(error, TiduError):
+        return str(error) or type(error).__name__
+    told = str(error)
+    if not told or isinstance(error, KeyError) or _RAW.search(told):
+        told = "its inputs do not broadcast together" if "broadcast" in told else "does not fit what it is given"
+    given = [f"'{name}' {_described(importing, scope.get(name))}" for name in proto.input if name]
+    if importing.is_sized:
+        told += f"; perhaps the model takes other sizes than are chosen by {Remedy(flag='--dim', python='dims')}"
+        told += f" and {Remedy(flag='--input-type', python='input_types')}"
+    return f"{told} (its inputs: {', '.join(given)})" if given else told
+
+
+def _described(importing: Importing, x: Value) -> str:
+    """The type of a value, and the numbers of sizes and axes."""
+    if x is None or isinstance(x, list):
+        return "undefined" if x is None else f"a sequence of {len(x)}"
+    kind = importing.stands_for(x) or name_of(x.dtype)
+    known = importing.known(x) if x.size <= 8 and np.dtype(x.dtype).kind == "i" else None
+    return str(TensorType("i64", x.shape)).replace("i64", kind, 1) + ("" if known is None else f" = {known.tolist()}")
+
 
 _CODES = {name: code for code, name in (*DTYPES.items(), *((code, name) for code, (name, _) in HELD.items()))}
 

@@ -27,6 +27,7 @@ from tidu_cli.adapters.onnx.reading.calling import (
     Expansion,
     Scope,
     domain_name,
+    in_words,
     is_read,
     operands_of,
     operator_of,
@@ -100,6 +101,7 @@ class Importer:
         self.choices = choices
         self.cast = choices.cast
         self.straight_through = choices.straight_through
+        self.is_sized = bool(choices.sizes or choices.types)
         self._standing = Standing()
         self.cut_types = dict(cut_types)
         self.is_cut = bool(cut_types)
@@ -283,8 +285,7 @@ class Importer:
                 raise
             except WRONG as error:
                 name = f" '{proto.name}'" if proto.name else ""
-                told = str(error) or type(error).__name__
-                message = f"{place}, node {number}{name} ({proto.op_type}): {told}"
+                message = f"{place}, node {number}{name} ({proto.op_type}): {in_words(error, self, proto, scope)}"
                 raise _like(error)(message, *([error.inputs] if hasattr(error, "inputs") else [])) from error
 
     def _run_node(self, proto: Any, scope: Scope) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from shlex import quote
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -42,6 +43,8 @@ class Importing(Protocol):
 
     cast: str | None
     straight_through: bool
+    is_sized: bool
+    """Whether sizes were chosen for this reading."""
 
     def known(self, x: Value) -> Any:
         """The numbers of a value, None if they are not known."""
@@ -104,6 +107,17 @@ class Node:
             way = f"; give them: {setting(inputs)}" if inputs else ""
             raise NeedsValueError(f"needs the value of its {what}, which depends on {quoted(inputs) or 'constants'}{way}", inputs)
         return array
+
+    def known_for_shape(self, x: Value) -> Any:
+        """Likewise, of a value that the shape of the result depends on."""
+        array = self.importing.known(x)
+        if array is not None:
+            return array
+        inputs, result = self.importing.sources(x), next(filter(None, self.outputs), "NAME")
+        told = f"the shape of its result depends on the values of {quoted(inputs) or 'constants'}, and a graph has known shapes"
+        shell = f"--cut {quote(result)} --input-type {quote(f'{result}=TYPE')}"
+        cut = Remedy(command="convert", flag=shell, python=f"load_onnx(MODEL, cut={result!r}, input_types={{{result!r}: ...}})")
+        raise NeedsValueError(f"{told}; make it an input: {cut}{f', or fix them: {setting(inputs)}' if inputs else ''}", inputs)
 
     def ints(self, x: Value, what: str) -> list[int]:
         """The numbers of a value as Python's integers, in a row."""

@@ -151,12 +151,12 @@ def _top_k(node: Node, x: Value, k: Value | None = None) -> list[Value]:
 
 
 def _non_zero(node: Node, x: Value) -> Any:
-    known = node.known(x, "input, which the shape of its result depends on")
+    known = node.known_for_shape(x)
     return np.stack(np.nonzero(np.atleast_1d(known))).astype(np.int64)
 
 
 def _unique(node: Node, x: Value) -> list[Any]:
-    known, axis = node.known(x, "input, which the shape of its result depends on"), node["axis"]
+    known, axis = node.known_for_shape(x), node["axis"]
     if axis is not None:
         axis = normal_axis(axis, x.ndim)
     values, first, inverse, counts = np.unique(known, return_index=True, return_inverse=True, return_counts=True, axis=axis)

@@ -122,7 +122,7 @@ def _center_crop_pad(node: Node, x: Value, shape: Value) -> Value:
 
 
 def _compress(node: Node, x: Value, condition: Value) -> Value:
-    kept = np.flatnonzero(node.known(condition, "condition"))
+    kept = np.flatnonzero(node.known_for_shape(condition))
     axis = node["axis"]
     if axis is None:
         x, axis = np.reshape(x, (-1,)), 0

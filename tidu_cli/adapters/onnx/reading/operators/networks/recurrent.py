@@ -195,8 +195,10 @@ def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, opera
     directions = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(node["direction"])
     if directions is None:
         raise RefusedError(f"its direction is '{node['direction']}', and none of forward, reverse and bidirectional")
-    if node["layout"]:
+    if node["layout"] and x.ndim == 3:
         x, initial = np.swapaxes(x, 0, 1), [None if s is None else np.swapaxes(s, 0, 1) for s in initial]
+    if x.ndim != 3:
+        raise RefusedError(f"its input 'X' has the shape {list(x.shape)}, and three axes are due: steps, batch, features")
     n_steps, batch, size = x.shape
     hidden, n = node["hidden_size"] or r.shape[-1], len(directions)
     wide = n_gates * hidden
