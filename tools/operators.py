@@ -64,7 +64,8 @@ def tests_table() -> Iterator[str]:
 
 
 REASONS = {
-    "elements of type": "numbers of 2, 4 or 8 bits that NumPy has not got",
+    "elements of type": "floats of 4 or 8 bits, to which nothing is rounded",
+    "not a type of integers": "floats of 4 or 8 bits, to which nothing is rounded",
     "does not read": "an operator that is not read",
     "is no operator": "an operator that is not read",
     "by chance": "random numbers",

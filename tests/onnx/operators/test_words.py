@@ -15,7 +15,7 @@ RAW = re.compile(r"unpack|tuple index|cannot reshape|zip\(\)|objects cannot|oper
 
 CASES = [
     ("(float[H, 3] x) => (float[N] y) { s = Constant<value_ints = [2, 5]>() y = Reshape<allowzero = 1>(x, s) }", {"H": 4},
-     "node 1 'last' (Reshape): "),
+     "node 1 'last' (Reshape): 12 elements, of shape [4, 3]: does not reshape to [2, 5]; perhaps the model takes other sizes"),
     ("(float[H, 3] x, float[4] b) => (float[N] y) { y = Add(x, b) }", {"H": 4},
      "node 0 'last' (Add): shapes [4, 3] and [4] do not broadcast together; perhaps the model takes other sizes than are chosen by "
      "dims and input_types (its inputs: 'x' f32[4,3], 'b' f32[4])"),

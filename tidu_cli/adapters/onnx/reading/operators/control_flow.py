@@ -127,12 +127,14 @@ def _while(
 ) -> list[Value]:
     """A loop that ends by its condition, whose number of steps is not known, but depends on these inputs of the model."""
     n_results = node.n_outputs - len(initial)
+    inputs = list(dict.fromkeys(inputs))
     dtypes = {name: getattr(node.scope.get(name), "dtype", np.dtype(np.float32)) for name in inputs}
     sizes = [name for name, dtype in dtypes.items() if np.dtype(dtype).kind in "biu"]
     if any(node.wants(len(initial) + k) for k in range(n_results)):
         told = f"stacks results of steps, whose number depends on {quoted(inputs) or 'inputs'}; shapes are known here: "
-        if sizes:
-            raise NeedsValueError(f"{told}{setting(sizes)}", sizes)
+        settable = sizes or [*node.importing.sources(trip), *node.importing.sources(start)]
+        if settable:
+            raise NeedsValueError(f"{told}{setting(settable)}", inputs)
         raise RefusedError(f"{told}give it a trip count, and a condition that depends on no input")
     if sizes:
         name = f" '{node.name}'" if node.name else ""

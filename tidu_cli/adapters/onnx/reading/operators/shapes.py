@@ -71,6 +71,8 @@ def _reshape(node: Node, x: Value, shape: Value) -> Value:
         raise RefusedError(f"with allowzero, the shape {sizes} has a 0, and -1 may be any number")
     if -1 in sizes and 0 in sizes and math.prod(sizes) == 0 and sizes.count(-1) == 1:
         raise RefusedError(f"in the shape {sizes}, -1 may be any number")
+    if -1 not in sizes and math.prod(sizes) != x.size:
+        raise ValueError(f"{x.size} elements, of shape {list(x.shape)}: does not reshape to {sizes}")
     return np.reshape(x, sizes)
 
 
