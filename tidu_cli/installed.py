@@ -34,7 +34,6 @@ OWN_ENGINES = tuple(adapters.ENGINES)
 OWN_SUFFIXES = {suffix: name for name, (_, _, suffixes) in adapters.FORMATS.items() for suffix in suffixes}
 """The suffixes of formats that come with tidu."""
 
-
 _FAMILIAR = {".json", ".msgpack", ".py", *OWN_SUFFIXES}
 """For a file with one of these suffixes nobody looks for what other packages bring."""
 
@@ -117,13 +116,13 @@ def brought_engines() -> Collection[str]:
 
 def format_named(name: str) -> Format | None:
     """The format of another system of this name, None if there is none. Raises PluginError."""
-    place = adapters.FORMATS.get(name)
+    place = adapters.FORMATS.get(name) or adapters.UNREAD.get(name)
     return cast("Format | None", _own(place) if place else _brought("formats", name))
 
 
 def is_foreign(name: str | None) -> bool:
     """Whether this is a format of another system."""
-    return name in adapters.FORMATS or name in brought_formats()
+    return name in adapters.FORMATS or name in adapters.UNREAD or name in brought_formats()
 
 
 def load_formats_named_by(words: Iterable[str]) -> None:
@@ -167,9 +166,9 @@ def recognized(source: Readable) -> Format | None:
             if format_.sniff(source):
                 return format_
     first = source.head(1)  # here it is waited for those who write into a pipe
-    if not first or first[0] >= 0x80 or first in b"{[":
+    if not first or first[0] > 0x80 or first in b"{[":
         return None
-    own: Iterable[Format] = map(_own, adapters.FORMATS.values())
+    own: Iterable[Format] = map(_own, (*adapters.FORMATS.values(), *adapters.UNREAD.values()))
     return next((format_ for format_ in own if format_.sniff(source)), None)
 
 

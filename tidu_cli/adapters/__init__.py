@@ -7,6 +7,9 @@ FORMATS = {
 }
 """Modules, names in them, and suffixes."""
 
+UNREAD = {"pytorch": ("tidu_cli.adapters.unread", "PYTORCH")}
+"""Formats that are recognized, to say what to do instead."""
+
 ENGINES = {
     "native": ("tidu_cli.adapters.native.port", "NATIVE"),
     "xla": ("tidu_cli.adapters.jax.port", "XLA"),
