@@ -7,8 +7,7 @@ FORMATS = {
 }
 """Modules, names in them, and suffixes."""
 
-UNREAD = {"pytorch": ("tidu_cli.adapters.unread", "PYTORCH")}
-"""Formats that are recognized, to say what to do instead."""
+UNREAD = {"pytorch": ("tidu_cli.adapters.unread", "PYTORCH")}  # recognized, to say what to do instead
 
 ENGINES = {
     "native": ("tidu_cli.adapters.native.port", "NATIVE"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, Remedy, TiduError, did_you_mean
-from tidu_cli.formats.files import Source, naming, one_line, shown
+from tidu_cli.formats.files import Source, is_msgpack_map, naming, one_line, shown
 from tidu_cli.formats.nodes.listed import Listed, accepted, judged
 from tidu_cli.formats.nodes.numbering import Numbering
 from tidu_cli.formats.nodes.reader import NodeReader, check_linear, check_own_tangents, check_value, check_zeros
@@ -121,10 +121,8 @@ def parse(data: bytes | Source) -> tuple[object, str]:
     format, or malformed.
     """
     source = as_source(data)
-    first = source.head(1)
     watch("parsing")
-    if first and (0x80 <= first[0] <= 0x8F or first[0] in (0xDE, 0xDF)):
-        # The heads of msgpack's maps, none of which begins UTF-8 text.
+    if is_msgpack_map(source.head(1)):  # which no text in UTF-8 begins as
         from tidu_cli.formats.msgpack import unpacked
 
         return unpacked(source), "msgpack"
