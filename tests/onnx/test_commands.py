@@ -183,6 +183,15 @@ def test_check_tries_derivatives_in_double():
     assert b"numeric: jvp" in typed
 
 
+def test_the_greatest_element_of_a_softmax_costs_no_verdict(tmp_path):
+    """Readers subtract it by way of stop_gradient."""
+    nodes = [helper.make_node("Softmax", ["x"], ["p"]), helper.make_node("ReduceLogSumExp", ["p"], ["y"], keepdims=0)]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model(nodes, [("x", [2, 3])], [("y", [])]).SerializeToString())
+    numeric = json.loads(succeed("check", path, "--numeric", "--json"))[str(path)]["numeric"]
+    assert all(law["ok"] and law["error"] is not None for law in numeric.values())
+
+
 def test_notes_of_the_reader_are_told(tmp_path):
     scale, zero = numpy_helper.from_array(np.float32(0.5), "scale"), numpy_helper.from_array(np.uint8(3), "zero")
     nodes = [

@@ -13,8 +13,11 @@ For a graph f at a point x, with tangents v, w and a cotangent u (<a, b> = Re(co
 Records are moved and compared array by array; inner products are sums over them. Where a graph computes with datetimes, or moves
 integers, difference quotients are taken of its twin (`float_twins`), which moves them as real numbers from the same point.
 
-In half precision, and where f uses a primitive whose derivative is by intention not that of its values, such as stop_gradient,
-difference quotients say nothing, and the laws that need them get no verdict.
+What `stop_gradient` passes on is held still in difference quotients, as the derivative has it. In half precision, where another
+primitive has by intention not the derivative of its values, and where stop_gradient stands within a loop, a branch or a custom
+operation, difference quotients say nothing, and the laws that need them get no verdict.
+
+A VJP that is NaN where f and J v are finite breaks the adjoint law: a branch not taken has let NaN through.
 
 Each gives the error relative to the greatest part of what it compares.
 """
@@ -27,8 +30,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.checking.numeric.float_twins import float_twin, holds
-from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, moved_twin
-from tidu_cli.checking.numeric.quotients import TOLERANCE, adjoint_error, cast, difference, reasons, relative
+from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, held_twin, moved_twin
+from tidu_cli.checking.numeric.quotients import NAN_VJP, TOLERANCE, adjoint_error, cast, difference, reasons, relative
 from tidu_cli.checking.numeric.sampling import (
     Arrays,
     Drawing,
@@ -190,8 +193,10 @@ def _verdicts(
     judged = [v if v.ok else laws.blamed(v, *points[v.law], graph.inputs) for v in verdicts]
     if not all(v.ok and v.error is not None for v in verdicts):
         why = () if x is None else tuple(reasons(whole, primitives, x))
-        steps = {law: (text,) for law, text in ran_on.items() if law not in errors}
-        judged = [v if v.ok and v.error is not None else replace(v, why=(*steps.get(v.law, ()), *why)) for v in judged]
+        known = {law: (text,) for law, text in ran_on.items() if law not in errors}
+        if errors.get("adjoint") == math.inf:
+            known["adjoint"] = (NAN_VJP,)
+        judged = [v if v.ok and v.error is not None else replace(v, why=(*known.get(v.law, ()), *why)) for v in judged]
     # Datetimes far from 1970 have too many digits for difference quotients.
     if "jvp" not in errors or any(holds(i.type, INTEGERS) for i in graph.inputs):
         judged += _integers_verdict(whole, primitives, drawing, fixed)
@@ -289,13 +294,16 @@ def _laws(whole: Document, primitives: PrimitiveSet, fixed: Container[Key]) -> _
     vjp = _vjp(tangents, primitives)
     second = compiled(linearize(tangents, wrt, primitives=primitives), primitives, drop=2)
     smooth = Twin(f, jvp, {}, {}) if twin is None else compiled_twin(twin, wrt, outputs, first, primitives)
+    differenced = graph
+    if twin is None and (held := held_twin(whole, wrt, outputs, primitives)):
+        smooth, differenced = held
     # By integers there are no difference quotients, and so no tangents here but where they are moved.
     dtypes = CONTINUOUS if twin is None else CONTINUOUS | INTEGERS
     directions = {p: t for i in moving for p, t in _tangents(i, CONTINUOUS).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, dtypes).items()}
-    _require_memory((f, jvp, vjp or jvp, second), directions, images)
+    _require_memory((f, jvp, vjp or jvp, second, smooth.stopped or f), directions, images)
     precision = least_precision([*directions.values(), *images.values()])
-    resolved = precision in TOLERANCE and _faithful(graph, primitives)
+    resolved = precision in TOLERANCE and _faithful(differenced, primitives)
     return _Laws(f, jvp, vjp, second, smooth, first, directions, images, precision, resolved)
 
 

@@ -10,8 +10,10 @@ from tidu_cli.checking.numeric.float_twins import FloatTwin, float_twin, holds
 from tidu_cli.checking.numeric.quotients import relative
 from tidu_cli.checking.numeric.sampling import Arrays, Leaf, apart, leaf_types, together
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.graph.graph import Document, Input, Output
+from tidu_cli.graph.closed import forwards
+from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INEXACT, INTEGERS, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -47,6 +49,7 @@ class Twin(Frozen, slots=False):
     """What difference quotients are taken of, and its derivative; by the keys of inputs, those that move in their place.
 
     `types` are those of its inputs, and `live` the outputs that it computes. A graph may be its own twin, with neither.
+    `stopped` gives what more inputs have: the values that `stop_gradient` passes on, which stay as they are at a point.
     """
 
     f: Map
@@ -54,9 +57,12 @@ class Twin(Frozen, slots=False):
     twin_of: Mapping[Key, Key]
     types: Mapping[Leaf, TensorType]
     live: frozenset[Key] = frozenset()
+    stopped: Map | None = None
 
     def at(self, x: Arrays) -> Arrays:
         """The point x, with the twins where their inputs are."""
+        if self.stopped is not None:
+            return x | self.stopped(x)
         if not self.twin_of:
             return x
         import numpy as np
@@ -85,6 +91,35 @@ def compiled_twin(twin: FloatTwin, wrt: Iterable[Key], outputs: Sequence[Output]
     types = {p: t for i in document.head.inputs for p, t in leaf_types(i.key, i.type).items()}
     live = frozenset(o.key for o in document.head.outputs if o.value is not None)
     return Twin(f, compiled(derived, primitives, drop=1), twin_of, types, live)
+
+
+def held_twin(
+    whole: Document, wrt: Sequence[Key], outputs: Sequence[Output], primitives: PrimitiveSet
+) -> tuple[Twin, Graph] | None:
+    """These outputs of a document of one graph where what its `stop_gradient` nodes pass on is held, by inputs; and that graph.
+
+    By its definition the derivative of a function with `stop_gradient` is that of this one. None without such nodes.
+    """
+    (graph,) = whole.graphs
+    stops = [first for code, _, first, _ in forwards(graph, graph.args) if graph.cases[code].op == "stop_gradient"]
+    if not stops:
+        return None
+    held = [Output(Key(f"\0{k}"), value, graph.type_of(value)) for k, value in enumerate(stops)]
+    builder = GraphBuilder(graph.cases, [*graph.inputs, *(Input(o.key, o.type) for o in held)])
+    new, number = [*range(len(graph.inputs))], {value: k for k, value in enumerate(stops, len(graph.inputs))}
+    for code, args, first, after in forwards(graph, graph.args):
+        if graph.cases[code].op == "stop_gradient":
+            new.append(number[first])
+        else:
+            made = builder.append(code, [new[a] for a in args])
+            new += range(made, made + after - first)
+    ends = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
+    document = replace(whole, graphs=(builder.build(graph.name, ends),))
+    keys = [o.key for o in outputs]
+    derived = linearize(document, wrt, outputs=keys, pass_number=whole.next_pass(), primitives=primitives)
+    f = Map(compile_graph(document.head, primitives, [k for k, o in enumerate(ends) if o.key in keys]))
+    values = Map(compile_graph(replace(graph, outputs=tuple(held)), primitives))
+    return Twin(f, compiled(derived, primitives, drop=1), {}, {}, stopped=values), document.head
 
 
 def moved_twin(whole: Document, primitives: PrimitiveSet, moving: Sequence[Input]) -> FloatTwin | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 TOLERANCE = {"f64": 1e-8, "f32": 2e-2}
 """By the real dtype of the least precise value: what a difference quotient can resolve, relative to the result."""
+
+NAN_VJP = (
+    "the VJP is NaN where the value and the JVP are finite, as by a branch not taken whose slope is infinite: "
+    "transpose, grad and vjp take --strong-zeros"
+)
+"""Why the adjoint law fails there."""
 
 _CONVERGED = 1e-4
 """Of the tolerance, how well estimates of a derivative must agree for no more of them to be made."""
@@ -131,7 +138,10 @@ def _ridders(quotient: Any, h: float) -> Iterator[tuple[NDArray[Any], float, flo
 
 
 def adjoint_error(u: Arrays, jv: Arrays, pulled: Arrays, v: Arrays) -> float | None:
-    """How far <u, J v> is from <J* u, v>, relative to the sum of their parts; None where something is not finite."""
+    """How far <u, J v> is from <J* u, v>, relative to the sum of their parts; None where something is not finite.
+
+    Infinitely far where the VJP is NaN and the JVP finite, as where 0 times the slope of a branch not taken is NaN.
+    """
     import numpy as np
 
     def inner(a: NDArray[Any], b: NDArray[Any]) -> float:
@@ -139,6 +149,8 @@ def adjoint_error(u: Arrays, jv: Arrays, pulled: Arrays, v: Arrays) -> float | N
 
     forward = [inner(c, jv[p]) for p, c in u.items()]
     backward = [inner(pulled[p], t) for p, t in v.items()]
+    if np.isfinite(forward).all() and np.isnan(backward).any():
+        return math.inf
     if not np.isfinite([*forward, *backward]).all():
         return None
     scale = sum(inner(np.abs(c), np.abs(jv[p])) for p, c in u.items())
