@@ -152,6 +152,23 @@ def test_integers_are_taken_for_those_that_have_all_of_them(given, target):
             input_array("input x", parse_type(f"{target}[2]"), value)
 
 
+@given(st.data())
+def test_integers_are_taken_for_narrower_ones_just_where_all_fit(data):
+    given_dtype, target = (data.draw(st.sampled_from(INTEGERS_BY_RANGE)) for _ in range(2))
+    bounds, own = (np.iinfo(numpy_dtype(np, dtype)) for dtype in (target, given_dtype))
+    edges = [n for b in (bounds.min, bounds.max) for n in (b - 1, b, b + 1) if own.min <= n <= own.max]
+    numbers = st.sampled_from([own.min, own.max, *edges]) | st.integers(int(own.min), int(own.max))
+    value = np.array(data.draw(st.lists(numbers, max_size=4)), numpy_dtype(np, given_dtype))
+    type_ = parse_type(f"{target}[{value.size}]")
+    outside = [n for n in value.tolist() if not bounds.min <= n <= bounds.max]
+    if not outside:
+        array = input_array("input x", type_, value)
+        assert array.dtype == numpy_dtype(np, target) and array.tolist() == value.tolist()
+    else:
+        with pytest.raises(EvaluationError, match=rf"got {given_dtype}.*, and {outside[0]} at \[\d+\] would become"):
+            input_array("input x", type_, value)
+
+
 INTEGER_TYPES = [np.dtype(f"{kind}{8 * size}") for kind in ("int", "uint") for size in (1, 2, 4, 8)]
 
 

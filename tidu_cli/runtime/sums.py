@@ -125,7 +125,8 @@ def _quietly(compute: Callable[[], Any]) -> Any:
         return np.asarray(compute())
 
 
-# Arrays of one dtype for inputs of another: taken where every number stays what it is for any array of that dtype, or integers do.
+# Arrays of one dtype for inputs of another: taken where every number stays what it is for any array of that dtype; integers where
+# these do.
 #
 # Others are refused, with a number that would change: no array is rounded that a user did not round.
 
@@ -135,16 +136,16 @@ _DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
 
 def widened(place: str, type_: TensorType, given: TensorType, array: NDArray[Any]) -> NDArray[Any] | None:
-    """An array of type `given` as one of `type_`, if that is wider: of integers, floats or complex numbers.
+    """An array of type `given` as one of `type_`, if that is wider, of integers, floats or complex numbers; or integers that fit.
 
     None where they are of different shapes, or one is not of numbers. Raises EvaluationError where it is not wider, and for an
-    integer that would be rounded.
+    integer that would be rounded or does not fit.
     """
     import numpy as np
 
     if given.shape != type_.shape or type_.dtype not in ITEMSIZE or given.dtype not in ITEMSIZE:
         return None
-    if not _is_wider(type_.dtype, given.dtype):
+    if not (_is_wider(type_.dtype, given.dtype) or _fit(type_.dtype, given.dtype, array)):
         raise EvaluationError(f"{place}: expected {type_}, got {given}{_what_changes(type_.dtype, given.dtype, array)}")
     with np.errstate(over="ignore"):  # what is out of range is told below
         wider: NDArray[Any] = array.astype(numpy_dtype(np, type_.dtype))
@@ -165,6 +166,16 @@ def _is_wider(target: str, given: str) -> bool:
         return False
     part, given_part = real_dtype(target), real_dtype(given)
     return part == given_part or ITEMSIZE[part] > ITEMSIZE[given_part]
+
+
+def _fit(target: str, given: str, array: NDArray[Any]) -> bool:
+    """Whether all of these are integers that the target has: NumPy makes i64 of lists, where exported modules take i32."""
+    import numpy as np
+
+    if target not in INTEGERS or given not in INTEGERS:
+        return False
+    bounds = np.iinfo(numpy_dtype(np, target))
+    return not array.size or bool(bounds.min <= int(array.min()) and int(array.max()) <= bounds.max)
 
 
 def _inexact(integers: NDArray[Any], floats: NDArray[Any], part: str) -> NDArray[Any]:

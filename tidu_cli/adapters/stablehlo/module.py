@@ -157,7 +157,8 @@ def parsed(data: bytes, kind: str) -> Module:
         raise DocumentError(f"is a module that MLIR's parser failed at: {words}")
     plain: dict[str, Any] = msgpack.unpackb(done.stdout, strict_map_key=False)
     if "missing" in plain:
-        raise DocumentError("modules of StableHLO need jaxlib: pip install 'tidu[jax]'")
+        what = "files of jax.export need flatbuffers" if plain["missing"] == "flatbuffers" else "modules of StableHLO need jaxlib"
+        raise DocumentError(f"{what}: pip install 'tidu[jax]'")
     if "error" in plain:
         raise DocumentError(plain["error"])
     return Module.from_plain(plain)

@@ -92,6 +92,8 @@ def _exported(data: bytes) -> tuple[bytes, list[str]]:
 
     try:
         exported = export.deserialize(bytearray(data))
+    except ImportError:  # of a package that JAX itself does not bring
+        raise ImportError("flatbuffers") from None
     except Exception as error:
         raise ModuleError(f"is not a complete file of jax.export: {error or type(error).__name__}") from None
     tree = jax.tree_util.tree_unflatten(exported.in_tree, list(range(len(exported.in_avals))))
