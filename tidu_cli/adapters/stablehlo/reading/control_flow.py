@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from tidu_cli.adapters.stablehlo.reading.loops import loop
 from tidu_cli.adapters.stablehlo.reading.recording import Reader, Recording, Site, inlined
+from tidu_cli.adapters.stablehlo.reading.special import is_special
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.names import ops_of
 from tidu_cli.rules.terms import Term
 
 
@@ -16,7 +18,11 @@ def _call(site: Site, *operands: Term) -> Sequence[Term]:
 
 
 def _composite(site: Site, *operands: Term) -> Sequence[Term]:
-    return site.called(site.attribute("decomposition"), operands)
+    """What it is decomposed into; or the function of chlo that it is called by, where the two have the same values."""
+    results = site.called(site.attribute("decomposition"), operands)
+    op = ops_of("chlo").get(str(site.attribute("name")).removeprefix("chlo."), "")
+    named = len(operands) == len(results) == 1 and is_special(site.recording, op, *operands, *results)
+    return [site.emit(op, *operands)] if named else results
 
 
 def _if(site: Site, which: Term) -> Sequence[Term]:

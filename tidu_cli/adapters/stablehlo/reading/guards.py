@@ -82,7 +82,7 @@ def _guarded_within(case: Case, primitives: PrimitiveSet) -> Case:
 
 def _conditions(graph: Graph, nodes: Sequence[Node]) -> list[Condition | None]:
     """The condition that each node stands under: the inmost one around all that reads it."""
-    elementwise = {code: _is_elementwise(graph.cases[code]) for code in set(graph.code)}
+    elementwise = {code: is_elementwise(graph.cases[code]) for code in set(graph.code)}
     under: dict[int, Condition | None] = {cast(int, output.value): None for output in graph.outputs}
     conditions: dict[tuple[Condition | None, int, int], Condition] = {}
     inmost: list[Condition | None] = []
@@ -100,7 +100,8 @@ def _conditions(graph: Graph, nodes: Sequence[Node]) -> list[Condition | None]:
     return inmost[::-1]
 
 
-def _is_elementwise(case: Case) -> bool:
+def is_elementwise(case: Case) -> bool:
+    """Whether each element of the result is one of the operands' elements in the same place."""
     shapes = {t.shape if isinstance(t, TensorType) else None for t in (*case.operands, *case.results)}
     return case.op in _ELEMENTWISE and len(shapes) == 1
 

@@ -11,6 +11,7 @@ from tidu_cli.adapters.stablehlo.reading.guards import guarded
 from tidu_cli.adapters.stablehlo.reading.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.library import bounded, bounds_of, cancelling_kinks, chosen
 from tidu_cli.adapters.stablehlo.reading.recording import Recording, RefusedError, Site, array_type, placed_error
+from tidu_cli.adapters.stablehlo.reading.special import ENDS, recognised
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, LimitError, TiduError
 from tidu_cli.graph.closed import ClosedGraph
@@ -92,6 +93,8 @@ class _Importer:
         try:
             terms = reader_of(operation.name)(site, *operands)
             results = [terms] if isinstance(terms, Term) else list(terms)
+            if operation.name in ENDS:
+                results = [recognised(recording, *results)]
             _check(site, results)
         except (DocumentError, LimitError):
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.adapters.stablehlo.module import Block, Operation
@@ -18,7 +17,7 @@ from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.contract import Types
-from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.recording.trace import Emitted, Trace
 from tidu_cli.rules.terms import Number, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -38,7 +37,9 @@ class Recording(Trace):
         self.sources = [self.source(t, linear=False) for t in types]
         self.origins: dict[int, tuple[Term, Term, bool]] = {}
         """Of the factors of Householder's vectors, by slots: the matrix, its thin Q, and whether columns are exchanged."""
-        self._starts: list[int] = []
+        self.looked = 0
+        """How many steps looking for special functions has taken."""
+        self._starts, self._after = list[int](), len(self.sources)
         self._known: dict[int, NDArray[Any] | None] = {}
 
     def constant(self, array: Any, type_: TensorType) -> Term:
@@ -69,13 +70,18 @@ class Recording(Trace):
 
     def made_by(self, term: Term) -> Case | None:
         """The case of the node that makes a value, None of a source."""
-        node = self._node(term.slot)
-        return None if node is None else self.cases[self.nodes[node].code]
+        node = self.maker(term.slot)
+        return None if node is None else self.cases[node.code]
 
     def read_by(self, term: Term) -> Sequence[int]:
         """The slots that the node reads that makes a value; none of a source."""
-        node = self._node(term.slot)
-        return () if node is None else self.nodes[node].reads
+        node = self.maker(term.slot)
+        return () if node is None else node.reads
+
+    def maker(self, slot: int) -> Emitted | None:
+        """The node that makes a value, None of a source."""
+        node = self._node(slot)
+        return None if node is None else self.nodes[node]
 
     def known(self, term: Term) -> NDArray[Any] | None:
         """The value of what depends on constants alone, if it and all that it depends on is small."""
@@ -95,8 +101,9 @@ class Recording(Trace):
     def _node(self, slot: int) -> int | None:
         """The number of the node that makes a value, None of a source."""
         if len(self._starts) < len(self.nodes):
-            counts = [n.n_results for n in self.nodes[:-1]]
-            self._starts = list(accumulate(counts, initial=len(self.sources)))
+            for node in self.nodes[len(self._starts) :]:
+                self._starts.append(self._after)
+                self._after += node.n_results
         return bisect_right(self._starts, slot) - 1 if slot >= len(self.sources) else None
 
     def _operands(self, slot: int) -> Sequence[int] | None:
