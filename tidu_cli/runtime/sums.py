@@ -145,7 +145,7 @@ def widened(place: str, type_: TensorType, given: TensorType, array: NDArray[Any
 
     if given.shape != type_.shape or type_.dtype not in ITEMSIZE or given.dtype not in ITEMSIZE:
         return None
-    if not (_is_wider(type_.dtype, given.dtype) or _fit(type_.dtype, given.dtype, array)):
+    if not _is_wider(type_.dtype, given.dtype, array):
         raise EvaluationError(f"{place}: expected {type_}, got {given}{_what_changes(type_.dtype, given.dtype, array)}")
     with np.errstate(over="ignore"):  # what is out of range is told below
         wider: NDArray[Any] = array.astype(numpy_dtype(np, type_.dtype))
@@ -155,27 +155,18 @@ def widened(place: str, type_: TensorType, given: TensorType, array: NDArray[Any
     return wider
 
 
-def _is_wider(target: str, given: str) -> bool:
-    if target in INTEGERS and given in INTEGERS:
+def _is_wider(target: str, given: str, array: NDArray[Any]) -> bool:
+    if target in INTEGERS and given in INTEGERS:  # NumPy makes i64 of lists, where exported modules take i32
         import numpy as np
 
-        return bool(np.can_cast(numpy_dtype(np, given), numpy_dtype(np, target)))
+        bounds = np.iinfo(numpy_dtype(np, target))
+        return not array.size or bounds.min <= int(array.min()) <= int(array.max()) <= bounds.max
     if target not in INEXACT or given in INTEGERS:
         return target in INEXACT
     if given not in INEXACT or (given.startswith("c") and not target.startswith("c")):
         return False
     part, given_part = real_dtype(target), real_dtype(given)
     return part == given_part or ITEMSIZE[part] > ITEMSIZE[given_part]
-
-
-def _fit(target: str, given: str, array: NDArray[Any]) -> bool:
-    """Whether all of these are integers that the target has: NumPy makes i64 of lists, where exported modules take i32."""
-    import numpy as np
-
-    if target not in INTEGERS or given not in INTEGERS:
-        return False
-    bounds = np.iinfo(numpy_dtype(np, target))
-    return not array.size or bool(bounds.min <= int(array.min()) and int(array.max()) <= bounds.max)
 
 
 def _inexact(integers: NDArray[Any], floats: NDArray[Any], part: str) -> NDArray[Any]:
