@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from tests.onnx.operators.one_node import NEWEST, One, by_reference, by_runtime, by_tidu, draw, require_agreement, require_equal
+from tidu_cli import api
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.errors import TiduError
 
 REDUCTIONS = ("none", "add", "mul", "max", "min")
@@ -151,6 +154,17 @@ def test_what_is_known_has_places():
     y = np.array([[2, 1, 1], [3, 4, 3], [2, 1, 1]], "f4")
     for attrs in ({}, {"sorted": 0}, {"axis": 0}, {"axis": -1, "sorted": 0}, {"axis": 0, "sorted": 0}):
         require_agreement(One("Unique", [y], attrs, 11, 4))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8"])
+def test_known_places_of_a_box_are_a_slice(dtype):
+    box = np.moveaxis(np.indices((3, 4, 2)), 0, -1) + np.array([1, 0, 2])
+    x, updates = np.zeros((5, 4, 6, 2), dtype), np.arange(48).reshape(3, 4, 2, 2).astype(dtype)
+    for at, is_slice in ((box, True), (box - np.array([5, 4, 6]), True), (box[::-1], False), (box % 3, False)):
+        one = One("ScatterND", [x, at, updates])
+        document = import_model(one.model, Choices(values={"x1": at})).document
+        require_equal([api.evaluate(document, {"x0": x, "x2": updates})["y0"]], by_runtime(one), str(at[0, 0, 0]))
+        assert ("dynamic_update_slice" in [node.op for node, *_ in document.head.nodes()]) is is_slice
 
 
 def test_traced_places_out_of_range_are_clipped_and_updates_at_them_left_out():

@@ -306,7 +306,7 @@ class Importer:
                 function, defaults = self._expansion.function(node, proto, operands)
                 results = self._call(function, {**defaults, **attributes}, operands, scope)
             else:
-                given = operands_for(node, self._foldable(operands))
+                given = operands_for(node, self._foldable(proto.op_type, operands))
                 results = results_of(run(node, *given), proto.op_type)
                 if proto.op_type in MOVING and given and self.stands_for(given[0]):
                     results = [x if x is None else self._standing.handed_on(given[0], x) for x in results]
@@ -336,9 +336,9 @@ class Importer:
             self._run_nodes(function.node, inner, f"function '{function.name}'")
         return [inner.get(name) for name in function.output]
 
-    def _foldable(self, operands: Sequence[Value]) -> list[Value]:
+    def _foldable(self, op_type: str, operands: Sequence[Value]) -> list[Value]:
         """The operands of a node, the greatest of them traced where, all known, they could make too much here."""
-        if any(isinstance(x, list) for x in operands):
+        if op_type == "Concat" or any(isinstance(x, list) for x in operands):  # which makes no more than there is
             return list(operands)
         sizes = [x.size for x in operands if x is not None and not isinstance(x, Array)]
         if len(sizes) < sum(x is not None for x in operands) or math.prod(sizes) <= LARGEST_FOLDED:

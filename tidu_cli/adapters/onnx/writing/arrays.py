@@ -124,9 +124,19 @@ def _dynamic_update_slice(low: Lowering, x: str, update: str, *indices: str) -> 
     sizes = low.operands[1].shape
     if not sizes or 0 in sizes:
         return low.emit("Identity", x if sizes else update)
-    starts = clamped_starts(low, indices, sizes, low.operand.shape)
-    places = np.stack(np.meshgrid(*[np.arange(n) for n in sizes], indexing="ij"), -1).astype(np.int64)
-    return low.emit("ScatterND", x, low.emit("Add", low.body.constant(places), starts), update)
+    partial = [d for d, (n, m) in enumerate(zip(sizes, low.operand.shape, strict=True)) if n != m]
+    if not partial:
+        return low.emit("Identity", update)
+    # Axes behind the last one that is replaced in part make rows. The numbers of rows are sums of one vector an axis.
+    n_front, shape = partial[-1] + 1, low.operand.shape
+    steps = [math.prod(shape[d + 1 : n_front]) if d < n_front else 0 for d in range(len(shape))]
+    starts = low.emit("Mul", clamped_starts(low, indices, sizes, shape), low.ints(steps))
+    place = low.emit("ReduceSum", starts, low.ints([0]), keepdims=0)
+    for d in range(n_front):
+        along = [-1 if k == d else 1 for k in range(n_front + 1)]
+        place = low.emit("Add", place, low.body.constant((np.arange(sizes[d]) * steps[d]).reshape(along), "i64"))
+    rows = low.reshape(x, [math.prod(shape[:n_front]), *shape[n_front:]])
+    return low.reshape(low.emit("ScatterND", rows, place, update), shape)
 
 
 def _iota(low: Lowering) -> str:

@@ -74,6 +74,46 @@ def _full_indices(
     return (low.emit("Concat", *wide, axis=result_rank) if len(wide) > 1 else wide[0]), fits
 
 
+def _in_rows(low: Lowering, windows: Sequence[int], start_map: Sequence[int], batching: Sequence[int]) -> list[int] | None:
+    """The operand's axes with those in front along which places are counted, None where windows are parts of others."""
+    shape = low.operand.shape
+    behind = [d for d in range(len(shape)) if d not in start_map and d not in batching]
+    whole = all(windows[d] == shape[d] for d in behind) and all(windows[d] == 1 for d in start_map)
+    return [*batching, *start_map, *behind] if start_map and whole else None
+
+
+def _rows(
+    low: Lowering, indices: str, start_map: Sequence[int], batching: Sequence[int], indices_batching: Sequence[int], elements: bool
+) -> tuple[str, str | None]:
+    """For each index vector the number of its row, [..., 1], among all or, if `elements`, along its axis; and where windows fit."""
+    shape, index_shape, mode = low.operand.shape, low.operands[1].shape, low.attrs.mode
+    axes = [*batching, *start_map]
+    steps = {axis: math.prod(shape[d] for d in axes[k + 1 :]) for k, axis in enumerate(axes)}
+    place: str | None = None
+    fits: str | None = None
+    for axis, column in zip(start_map, _columns(low, indices, len(index_shape), index_shape[-1]), strict=True):
+        part = column
+        if mode != "promise_in_bounds" or len(axes) > 1:
+            part = low.emit("Clip", column, low.number(0, "i64"), low.number(shape[axis] - 1, "i64"))
+        if mode == "fill":
+            same = low.emit("Equal", part, column)
+            fits = same if fits is None else low.emit("And", fits, same)
+        if steps[axis] > 1:
+            part = low.emit("Mul", part, low.number(steps[axis], "i64"))
+        place = part if place is None else low.emit("Add", place, part)
+    assert place is not None
+    for axis, along in zip([] if elements else batching, indices_batching, strict=False):
+        counted = (np.arange(shape[axis]) * steps[axis]).reshape([-1 if k == along else 1 for k in range(len(index_shape))])
+        place = low.emit("Add", place, low.body.constant(counted, "i64"))
+    return place, fits
+
+
+def _is_of_elements(low: Lowering, batching: Sequence[int], indices_batching: Sequence[int]) -> bool:
+    """Whether places are those of elements along one axis, as GatherElements has them."""
+    rank = low.operand.rank
+    return len(batching) == rank - 1 and tuple(batching) == tuple(indices_batching) and low.operands[1].rank == rank + 1
+
+
 def _gather(low: Lowering, x: str, indices: str) -> str:
     attrs, numbers = low.attrs, low.attrs.dimension_numbers
     operand, rank = low.operand, low.result.rank
@@ -82,6 +122,8 @@ def _gather(low: Lowering, x: str, indices: str) -> str:
     simple = _along_one_axis(low)
     if simple is not None and attrs.mode != "fill":
         return _gather_along(low, x, indices, simple)
+    if (axes := _in_rows(low, attrs.slice_sizes, numbers.start_index_map, numbers.operand_batching_dims)) is not None:
+        return _gather_rows(low, x, indices, axes)
     full, fits = _full_indices(
         low,
         indices,
@@ -139,6 +181,29 @@ def _gather_along(low: Lowering, x: str, indices: str, axis: int) -> str:
     return low.emit("Gather", x, flat, axis=axis)
 
 
+def _gather_rows(low: Lowering, x: str, indices: str, axes: Sequence[int]) -> str:
+    """By numbers of rows, and of elements along an axis where there is but one."""
+    numbers, shape, batch = low.attrs.dimension_numbers, low.operand.shape, low.operands[1].shape[:-1]
+    batching, along = numbers.operand_batching_dims, numbers.start_indices_batching_dims
+    elements = _is_of_elements(low, batching, along)
+    place, fits = _rows(low, indices, numbers.start_index_map, batching, along, elements)
+    behind = [shape[d] for d in axes[len(batching) + len(numbers.start_index_map) :]]
+    rank, offsets = low.result.rank, list(numbers.offset_dims)
+    if elements:
+        taken = low.emit("GatherElements", x, low.reshape(place, batch), axis=numbers.start_index_map[0])
+    elif behind:
+        taken = low.emit("Gather", low.reshape(low.transpose(x, axes), [-1, *behind]), low.reshape(place, batch), axis=0)
+    else:
+        taken = low.emit("GatherElements", low.reshape(low.transpose(x, axes), [-1]), low.reshape(place, [-1]), axis=0)
+    order = [*[k for k in range(rank) if k not in offsets], *offsets]
+    if not elements or offsets:
+        taken = low.reshape(taken, [low.result.shape[k] for k in order])
+    if fits is not None:
+        fits = low.reshape(fits, [*batch, *[1] * len(offsets)])
+        taken = low.where(fits, taken, low.number(_fill(low), low.operand.dtype), low.operand.dtype)
+    return low.transpose(taken, sorted(range(rank), key=order.__getitem__))
+
+
 def _scatter(reduction: str) -> Rule:
     """Updates that do not fit go to an element after the last one, which is cut off."""
 
@@ -157,9 +222,9 @@ def _scatter(reduction: str) -> Rule:
             updates = low.emit("Sub", low.number(0), updates)
         if not operand.rank:
             return _scalar(low, x, updates, reduction)
-        axis = _scattered_axis(low)
-        if axis is not None:
-            return _scatter_along(low, x, indices, updates, axis, reduction)
+        start_map, batching = numbers.scatter_dims_to_operand_dims, numbers.operand_batching_dims
+        if (axes := _in_rows(low, windows, start_map, batching)) is not None:
+            return _scatter_rows(low, (x, indices, updates), axes, reduction)
         full, fits = _full_indices(
             low,
             indices,
@@ -188,36 +253,44 @@ def _scatter(reduction: str) -> Rule:
     return rule
 
 
-def _scattered_axis(low: Lowering) -> int | None:
-    """The axis of a scatter of whole slices along one axis."""
-    numbers, shape = low.attrs.dimension_numbers, low.operand.shape
-    if len(numbers.scatter_dims_to_operand_dims) != 1 or numbers.operand_batching_dims:
-        return None
-    (axis,) = numbers.scatter_dims_to_operand_dims
-    sizes = [low.operands[2].shape[k] for k in numbers.update_window_dims]
-    return axis if tuple(numbers.inserted_window_dims) == (axis,) and sizes == [*shape[:axis], *shape[axis + 1 :]] else None
-
-
-def _scatter_along(low: Lowering, x: str, indices: str, updates: str, axis: int, reduction: str) -> str:
-    """With the axis in front, where a slice is one block. What does not fit goes to one more, which is cut off."""
-    operand, windows = low.operand, low.attrs.dimension_numbers.update_window_dims
-    n, rank = operand.shape[axis], operand.rank
-    front = [axis, *[k for k in range(rank) if k != axis]]
-    batch = [k for k in range(low.operands[2].rank) if k not in windows]
-    (places,) = _columns(low, indices, low.operands[1].rank, 1)
-    x, updates = low.transpose(x, front), low.transpose(updates, [*batch, *windows])
-    is_cut = low.attrs.mode == "fill"
-    if is_cut:
-        below = low.emit("Less", places, low.number(0, "i64"))
-        places = low.emit("Min", low.emit("Where", below, low.number(n, "i64"), places), low.number(n, "i64"))
-        after = TensorType(operand.dtype, (1, *[operand.shape[k] for k in front[1:]]))
-        x = low.emit("Concat", x, low.filled(0, after), axis=0)
-    elif low.attrs.mode == "clip":
-        places = low.emit("Clip", places, low.number(0, "i64"), low.number(n - 1, "i64"))
-    x = low.emit("ScatterND", x, places, updates, reduction=None if reduction == "none" else reduction)
-    if is_cut:
-        x = low.emit("Slice", x, low.ints([0]), low.ints([n]), low.ints([0]))
-    return low.transpose(x, sorted(range(rank), key=front.__getitem__))
+def _scatter_rows(low: Lowering, operands: Sequence[str], axes: Sequence[int], reduction: str) -> str:
+    """To rows, or elements along an axis where there is but one. What does not fit goes to one more, which is cut off."""
+    numbers, operand, batch = low.attrs.dimension_numbers, low.operand, low.operands[1].shape[:-1]
+    (x, indices, updates), dtype = operands, operand.dtype
+    start_map, batching, along = (
+        numbers.scatter_dims_to_operand_dims,
+        numbers.operand_batching_dims,
+        numbers.scatter_indices_batching_dims,
+    )
+    elements, kind = _is_of_elements(low, batching, along), None if reduction == "none" else reduction
+    place, fits = _rows(low, indices, start_map, batching, along, elements)
+    moved = [operand.shape[d] for d in axes]
+    n_front = len(batching) + len(start_map)
+    shape = list(operand.shape) if elements else [math.prod(moved[:n_front]), *moved[n_front:]]
+    axis = start_map[0] if elements else 0
+    n = shape[axis]
+    windows = numbers.update_window_dims
+    order = [*[k for k in range(low.operands[2].rank) if k not in windows], *windows]
+    updates = low.transpose(updates, order)
+    if [low.operands[2].shape[k] for k in order] != (due := [*batch, *([] if elements else shape[1:])]):
+        updates = low.reshape(updates, due)
+    if not elements:
+        x = low.transpose(x, axes)
+        x = x if moved == shape else low.reshape(x, shape)
+    if fits is not None:
+        place = low.emit("Where", fits, place, low.number(n, "i64"))
+        more = TensorType(dtype, tuple(1 if k == axis else size for k, size in enumerate(shape)))
+        x = low.emit("Concat", x, low.filled(0, more), axis=axis)
+    if elements:
+        x = low.emit("ScatterElements", x, low.reshape(place, batch), updates, axis=axis, reduction=kind)
+    else:
+        x = low.emit("ScatterND", x, place, updates, reduction=kind)
+    if fits is not None:
+        x = low.emit("Slice", x, low.ints([0]), low.ints([n]), low.ints([axis]))
+    if elements:
+        return x
+    x = x if moved == shape else low.reshape(x, moved)
+    return low.transpose(x, sorted(range(operand.rank), key=axes.__getitem__))
 
 
 def _scalar(low: Lowering, x: str, updates: str, reduction: str) -> str:

@@ -76,6 +76,18 @@ def _gather_nd(node: Node, x: Value, indices: Value) -> Value:
     return gathered(node, x, wrapped(indices, [x.shape[k] for k in axes]), (*before, *after), attrs)
 
 
+def _box(vectors: Value) -> list[int] | None:
+    """Where index vectors that are known start, if they are the places of a box in order, and None if not.
+
+    Exporters write slices that are assigned to by their places, of which there may be many.
+    """
+    if isinstance(vectors, Array) or not vectors.size or vectors.shape[-1] != vectors.ndim - 1:
+        return None
+    starts = vectors[(0,) * (vectors.ndim - 1)]
+    counted = np.moveaxis(np.indices(vectors.shape[:-1]), 0, -1)
+    return [int(n) for n in starts] if np.array_equal(vectors, starts + counted) else None
+
+
 def _reverse_sequence(node: Node, x: Value, lengths: Value) -> Value:
     """The first elements of each sequence of a batch in reverse order, the others as they are."""
     time, batch = node["time_axis"], node["batch_axis"]
@@ -236,13 +248,16 @@ def _scatter_nd(node: Node, x: Value, indices: Value, updates: Value) -> Value:
             f"indices of shape {list(indices.shape)} and updates of shape {list(updates.shape)} do not fit an array of "
             f"shape {list(x.shape)}"
         )
-    axes = tuple(range(rank))
+    vectors, axes = wrapped(indices, x.shape[:rank]), tuple(range(rank))
+    if (starts := _box(vectors)) is not None and node["reduction"] in (None, "none") and updates.size:
+        starts += [0] * (x.ndim - rank)
+        return computed(node, "dynamic_update_slice", x, updates, *[np.int64(n) for n in starts])
     numbers = ScatterDimensionNumbers(
         update_window_dims=tuple(range(indices.ndim - 1, updates.ndim)),
         inserted_window_dims=axes,
         scatter_dims_to_operand_dims=axes,
     )
-    return scattered(node, x, wrapped(indices, x.shape[:rank]), updates, numbers)
+    return scattered(node, x, vectors, updates, numbers)
 
 
 def _tensor_scatter(node: Node, x: Value, update: Value, starts: Value | None = None) -> Value:

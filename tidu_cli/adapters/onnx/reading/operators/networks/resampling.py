@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.operators.indexing import gathered
 from tidu_cli.frozen import Frozen
+from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 from tidu_cli.limits import require
 
 SMALL_MATRIX = 4096
@@ -322,16 +324,26 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
         low, high = (0, n - 1) if corners else (-0.5, n - 0.5)
         return np.clip(_reflected(index.astype(np.float64), low, high).astype(np.int64), 0, n - 1), None
 
+    rows = np.reshape(np.moveaxis(x, 1, -1), (x.shape[0] * math.prod(sizes), x.shape[1]))
     batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
-    last = np.moveaxis(x, 1, -1)
+
+    def read(index: Sequence[Value]) -> Value:
+        """The channels at places, by the numbers of their rows: one index a place, and an operator that copies rows."""
+        flat = batch
+        for place, n in zip(index, sizes, strict=True):
+            flat = flat * np.int64(n) + place
+        numbers = GatherDimensionNumbers(offset_dims=(flat.ndim,), collapsed_slice_dims=(0,), start_index_map=(0,))
+        attrs = {"dimension_numbers": numbers, "slice_sizes": (1, x.shape[1])}
+        return gathered(node, rows, np.expand_dims(flat, -1), (*flat.shape, x.shape[1]), attrs)
+
     if mode == "nearest":
         taps = [fix(_index(place), n) for place, n in zip(places, sizes, strict=True)]
-        values = at(node, last, batch, *[index for index, _ in taps])
+        values = read([index for index, _ in taps])
         for _, counts in taps if padding == "zeros" else ():
             values = np.where(counts[..., np.newaxis], values, np.zeros((), x.dtype))
         return np.moveaxis(values, -1, 1)
     weigh = _linear if mode == "linear" else _sampled_cubic
-    values = _interpolated(lambda index: at(node, last, batch, *index), places, sizes, fix, weigh)
+    values = _interpolated(read, places, sizes, fix, weigh)
     return np.moveaxis(values.astype(x.dtype), -1, 1)
 
 
