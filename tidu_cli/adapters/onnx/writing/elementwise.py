@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from tidu_cli.adapters.onnx.writing import bits as doubles
 from tidu_cli.adapters.onnx.writing.bits import of_doubles
-from tidu_cli.adapters.onnx.writing.lowering import CODES, Lowering, Rule, widened
-from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED
+from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, widened
+from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED, TensorType
 
 
 def _op(op_type: str, **attrs: object) -> Rule:
@@ -80,6 +80,30 @@ def _select(low: Lowering, which: str, *cases: str) -> str:
     for k, case in enumerate(cases[1:], 1):
         chosen = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, chosen, low.result.dtype)
     return chosen if len(cases) > 1 else low.emit("Identity", chosen)
+
+
+def chosen_by_products(low: Lowering, which: str, *cases: str, zero: int | None = None) -> str:
+    """Where of two arrays of f32, of which one may be known to be 0, by products with 0 and 1 if all is finite.
+
+    onnxruntime's Where branches at each element, and takes ten times a product where processors cannot foresee it. 0 times what
+    is not finite is NaN, so then it is Where; so it is for sums that overflow.
+    """
+    sizes = [low.emit("ReduceL1", v, keepdims=0) for k, v in enumerate(cases) if k != zero]
+    one, infinity = low.number(1, "f32"), low.number(math.inf, "f32")
+    size = low.emit("Add", *sizes) if len(sizes) > 1 else sizes[0]
+
+    def products(inner: Body) -> list[tuple[str, TensorType]]:
+        taken = inner.emit("Cast", which if zero != 1 else inner.emit("Not", which), to=CODES["f32"])
+        if zero is not None:
+            return [(inner.emit("Mul", taken, cases[1 - zero]), low.result)]
+        others = inner.emit("Mul", inner.emit("Sub", one, taken), cases[0])
+        return [(inner.emit("Add", inner.emit("Mul", taken, cases[1]), others), low.result)]
+
+    def where(inner: Body) -> list[tuple[str, TensorType]]:
+        return [(inner.emit("Where", which, cases[1], cases[0]), low.result)]
+
+    graphs = [low.body.subgraph([], write) for write in (products, where)]
+    return low.emit("If", low.emit("Less", size, infinity), then_branch=graphs[0], else_branch=graphs[1])
 
 
 def _convert(low: Lowering, x: str) -> str:

@@ -135,7 +135,7 @@ class ModelWriter:
         for name, output in zip(outputs, graph.outputs, strict=True):
             if output.value is not None and output.value >= len(graph.inputs):
                 due.setdefault(output.value, name)
-        lazy = _aligned(self.document, number)
+        forms = _forms(self.document, number)
         constants: dict[str, str] = {}
         for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
             case = graph.cases[code]
@@ -144,17 +144,19 @@ class ModelWriter:
                     constants[str(node)] = self._constant(case)
                     values.append(constants[str(node)])
                     continue
-                template = self.templates.of(code, case, node in lazy)
+                template = self.templates.of(code, case, forms.get(node, ""))
                 operands = [self._name(graph, number, a) for a in args]
             except NoMeaningError as error:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
             proto = template.add(self.body, operands, results)
-            elsewhere = {
+            elsewhere: dict[str, Any] = {
                 str(k): place
                 for k, a in enumerate(args)
                 if a < 0 and ((place := graph.place(number, a)) != self.places[operands[k]] or operands[k] in given)
             }
+            if forms.get(node) == "relu":  # which reads one operand, and whoever reads the model has the others by their numbers
+                elsewhere.update({k: args[int(k)] for k in ("0", "2") if k not in elsewhere})
             claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
             proto.metadata_props.add(key=MARK, value=claim)
             values += results
@@ -259,6 +261,16 @@ def _claim(case: Case, places: Sequence[int], elsewhere: Mapping[str, Any]) -> s
 
 def _text(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _forms(document: Document, number: int) -> dict[int, str]:
+    """The nodes of a graph that are written in a form that their neighbours allow."""
+    forms, graph = dict.fromkeys(_aligned(document, number), "aligned"), document.graphs[number]
+    if any(graph.cases[code].op == "select_n" for code in range(len(graph.cases))):
+        from tidu_cli.adapters.onnx.writing.choosing import choices
+
+        forms.update(choices(graph))
+    return forms
 
 
 def _aligned(document: Document, number: int) -> set[int]:

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.writing.arrays import aligned
+from tidu_cli.adapters.onnx.writing.elementwise import chosen_by_products
 from tidu_cli.adapters.onnx.writing.index import LOWERINGS
-from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, constant_nodes
+from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, constant_nodes
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 DOMAIN = "tidu"
 """The domain of the model's functions."""
+
+
+FORMS: Mapping[str, Rule] = {
+    "aligned": aligned,
+    "by products": chosen_by_products,
+    "kept": partial(chosen_by_products, zero=0),
+    "others kept": partial(chosen_by_products, zero=1),
+    "relu": lambda low, which, x, zero: low.emit("Relu", x),
+}
+"""How a node may be written because of its neighbours: a broadcast of which only the axes are put in place, and choices."""
 
 
 class Template(Frozen, slots=False):
@@ -29,9 +40,9 @@ class Template(Frozen, slots=False):
 
     @cached_property
     def places(self) -> list[int]:
-        """For each operand its place among the inputs of the node."""
+        """For each operand its place among the inputs of the node, 0 for those that it does not read."""
         names = list(self.node.input)
-        return [names.index(name) for name in self.inputs]
+        return [names.index(name) if name else 0 for name in self.inputs]
 
     def add(self, body: Body, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
         """Add the node with these names to a body, and give it."""
@@ -53,21 +64,23 @@ class Templates:
         self.opset = opset
         self.primitives = primitives
         self.functions: list[Any] = []
-        self._made: dict[tuple[int, bool], Template] = {}
+        self._made: dict[tuple[int, str], Template] = {}
         self._numbers: Counter[str] = Counter()
 
-    def of(self, number: int, case: Case, is_aligned: bool) -> Template:
-        """The template of a case, by its number. Of an aligned broadcast only the axes are put in place. Raises NoMeaningError."""
-        key = number, is_aligned
+    def of(self, number: int, case: Case, form: str = "") -> Template:
+        """The template of a case, by its number, in one of FORMS or as its lowering has it. Raises NoMeaningError."""
+        key = number, form
         if key not in self._made:
-            self._made[key] = self._template(case, is_aligned)
+            self._made[key] = self._template(case, form)
         return self._made[key]
 
-    def _template(self, case: Case, is_aligned: bool) -> Template:
+    def _template(self, case: Case, form: str) -> Template:
         body, inputs = Body(self.opset, "t"), [f"i{k}" for k in range(len(case.operands))]
         low = Lowering(body, case, LOWERINGS, self.primitives)
-        results = [aligned(low, *inputs)] if is_aligned else low.written(inputs)
+        results = [str(FORMS[form](low, *inputs))] if form else low.written(inputs)
         made = {name for node in body.nodes for name in node.output}
+        if form == "relu":
+            return Template(body.nodes[0], ("", inputs[1], ""), {})
         if len(body.nodes) == 1 and _stands_alone(body.nodes[0], inputs, results):
             return Template(body.nodes[0], tuple(inputs), body.constants)
         results = [
@@ -94,7 +107,7 @@ def operators(case: Case, opset: int, primitives: PrimitiveSet) -> list[str]:
     if case.op == "constant":
         return []
     templates = Templates(opset, primitives)
-    node = templates.of(0, case, False).node
+    node = templates.of(0, case).node
     written = templates.functions[0].node if templates.functions else [node]
     return [n.op_type for n in written if n.op_type != "Constant"]
 
