@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
+    from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError
     from tidu_cli.graph.graph import Document
     from tidu_cli.graph.keys import Key
@@ -38,6 +39,7 @@ __all__ = [
     "hessian",
     "hvp",
     "info",
+    "initial_state",
     "jacobian",
     "jvp",
     "linearize",
@@ -56,6 +58,7 @@ __all__ = [
     "schema",
     "show",
     "static",
+    "step",
     "switch",
     "to_dot",
     "to_jax",

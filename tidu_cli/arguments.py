@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -220,6 +221,30 @@ def at_least(least: int) -> Check:
 
 
 at_least_one = at_least(1)
+
+
+def number_from(least: float) -> Check:
+    """A check: a finite number, at least this, or None."""
+
+    def check(name: str, value: Any) -> Any:
+        if value is None:
+            return None
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if isinstance(value, str | bool) or not least <= number < math.inf:
+            raise _refuse(name, value, f"a finite number from {least:g} on")
+        return number
+
+    return check
+
+
+def an_optimizer(name: str, value: Any) -> Any:
+    """A check: a name, or a document."""
+    if isinstance(value, str | Document):
+        return value
+    raise _refuse(name, value, "the name of an optimizer, or a document", "; write load(file) to read one")
 
 
 def axes_by_key(name: str, value: Any) -> Any:

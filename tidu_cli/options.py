@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -19,6 +20,7 @@ from tidu_cli.arguments import (
     a_key,
     among_engines,
     among_runtimes,
+    an_optimizer,
     anything,
     at_least,
     at_least_one,
@@ -30,6 +32,7 @@ from tidu_cli.arguments import (
     instance,
     list_of,
     names_by_name,
+    number_from,
     one_of,
     pairs_of_keys,
     policies,
@@ -101,6 +104,21 @@ def _keys(name: str, help: str) -> Option:
 
 def _choice(name: str, help: str, *choices: str, metavar: str = "") -> Option:
     return _option(name, help, one_of(*choices), metavar, choices=choices)
+
+
+def number(text: str) -> float:
+    """A finite number from 0 on. Raises KeyTextError."""
+    try:
+        x = float(text)
+    except ValueError:
+        x = math.nan
+    if not 0 <= x < math.inf:
+        raise KeyTextError(f"'{text}' is not a finite number from 0 on, such as 1e-3")
+    return x
+
+
+def _number(name: str, help: str) -> Option:
+    return _option(name, help, number_from(0), "N", number)
 
 
 _PACKAGES = "the name of a package, or a list of names"
@@ -200,6 +218,25 @@ OPTIONS: Mapping[str, Option] = {
         ),
         _option("order", "The order, from 1 on. [default: 1]", count, "N"),
         _flag("value", "Give the values of the outputs, too, before the derivative."),
+        _option(
+            "optimizer",
+            "sgd, momentum, adam or adamw, as PyTorch has them; or one of your own: a document, FILE.py:FUNCTION or a formula of "
+            "what is done to one number of a weight. [default: sgd]",
+            an_optimizer,
+            "NAME|FILE",
+        ),
+        _number("lr", "The learning rate. [default: an input, lr]"),
+        _number("clip_norm", "Make gradients shorter where the norm of all together is larger than this."),
+        _number(
+            "weight_decay",
+            "Add this part of a weight to its gradient; of adamw, take this part of a weight off. [default: 0; of adamw 0.01]",
+        ),
+        _option(
+            "accumulate",
+            "Take a step after this number of batches, along the mean of their gradients. [default: 1]",
+            at_least_one,
+            "N",
+        ),
         _flag("types", "Write the types of values on the edges."),
         _keys("highlight", "Fade all but the paths from inputs to outputs that go through this input or output; repeats."),
         _flag("collapse", "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."),

@@ -133,7 +133,7 @@ def linearize(
 
         records = vocabulary(document.cases).records
         types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
-    inputs, outputs = _inputs(document, wrt), parsed(output)
+    inputs, outputs = wrt_inputs(document, wrt), parsed(output)
     result = linearize(document, inputs, outputs=outputs, pass_number=pass_number, tangent_types=types)
     if not detach:
         return result
@@ -234,7 +234,7 @@ def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = ()
     """What the shorthand of this name does, stage by stage. Raises as `linearize`."""
     from tidu_cli.transforms import shorthands
 
-    run: Pipeline = getattr(shorthands, name)(document, _inputs(document, wrt), parsed(output), **options)
+    run: Pipeline = getattr(shorthands, name)(document, wrt_inputs(document, wrt), parsed(output), **options)
     return run
 
 
@@ -301,7 +301,7 @@ def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]
         raise ArgumentError(f"{name} takes one name for each document: got {len(names)} for {counted(len(documents), 'document')}")
 
 
-def _inputs(document: Document, wrt: KeyTexts) -> list[Key]:
+def wrt_inputs(document: Document, wrt: KeyTexts) -> list[Key]:
     """The inputs to differentiate by, patterns written out. A note tells of integers that are left out. Raises UnknownNameError."""
     keys = parsed(wrt)
     inputs = matching_inputs(document, keys)

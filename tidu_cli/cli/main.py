@@ -75,7 +75,7 @@ SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
 TOGETHER = {
     "heads": ("transpose", "materialize", "matrix"),
     "linking": ("resolve", "compose", "rename"),
-    "shorthands": SHORTHANDS,
+    "shorthands": (*SHORTHANDS, "step"),
     "pictures": ("dot", "view"),
     "looking": ("show", "info"),
     "about": ("schema", "help"),
@@ -92,6 +92,7 @@ COMMANDS = (
     "matrix",
     "eval",
     *SHORTHANDS,
+    "step",
     "dot",
     "view",
     "check",

@@ -75,7 +75,7 @@ def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fal
     loss = _one_real_number(document, outputs, "a gradient")
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
     chosen = _with_values(document, outputs, run.document) if value else ()
-    return run.then(materialize, outputs=chosen, fixed=_seed(document, loss))
+    return run.then(materialize, outputs=chosen, fixed=seed(document, loss))
 
 
 def hvp(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
@@ -87,7 +87,7 @@ def hvp(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool
         .then(transpose, strong_zeros=strong_zeros)
         .then(linearize, wrt=wrt)
     )
-    return run.then(materialize, fixed=_seed(document, loss))
+    return run.then(materialize, fixed=seed(document, loss))
 
 
 def jacobian(
@@ -125,7 +125,7 @@ def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: 
         .then(linearize, wrt=wrt)
         .then(matrix)
     )
-    return run.then(materialize, fixed=_seed(document, loss))
+    return run.then(materialize, fixed=seed(document, loss))
 
 
 def derivative(document: Document, wrt: Keys, outputs: Keys = (), *, order: int = 1) -> Pipeline:
@@ -176,7 +176,7 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
     return output
 
 
-def _seed(before: Document, loss: Output) -> dict[Key, Literal]:
+def seed(before: Document, loss: Output) -> dict[Key, Literal]:
     """The cotangent 1 of the output in the first pass."""
     assert isinstance(loss.type, TensorType)
     return {loss.key.cotangent(before.next_pass()): filled(loss.type, 1)}

@@ -82,7 +82,7 @@ def _applied(op: str, *operands: Operand, **attrs: object) -> Array:
     shape = _common(*(getattr(x, "shape", ()) for x in operands))
     dtype = next((x.term.type.dtype for x in arrays if x.term.type.dtype != "bool"), "f64")
     trace = arrays[0].term.trace
-    terms = [_broadcast(x, shape).term if isinstance(x, Array) else _constant(trace, x, shape, dtype) for x in operands]
+    terms = [broadcast_to(x, shape).term if isinstance(x, Array) else _constant(trace, x, shape, dtype) for x in operands]
     return Array(trace.emit(op, *terms, **attrs))
 
 
@@ -92,7 +92,8 @@ def _common(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return np.broadcast_shapes(*shapes)
 
 
-def _broadcast(x: Array, shape: tuple[int, ...]) -> Array:
+def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    """The array repeated along new axes in front, and along those of length 1."""
     if x.shape == shape:
         return x
     axes = range(len(shape) - len(x.shape), len(shape))
@@ -109,7 +110,7 @@ def _constant(trace: Any, value: Operand, shape: tuple[int, ...], dtype: str) ->
         return _constant(trace, value.item(), shape, dtype)
     array = np.asarray(value, {"f64": "<f8", "i32": "<i4", "bool": "?"}[dtype])
     literal = Literal(TensorType(dtype, array.shape), array.tobytes())
-    return _broadcast(Array(trace.emit("constant", value=literal)), shape).term
+    return broadcast_to(Array(trace.emit("constant", value=literal)), shape).term
 
 
 def _function(op: str, **attrs: object) -> Callable[..., Array]:
@@ -175,6 +176,12 @@ def dot(x: Array, numbers: Any) -> Array:
     trace, axis = x.term.trace, len(x.shape) - 1
     constant = _constant(trace, numbers, (len(numbers),), "f64")
     return Array(trace.emit("dot_general", x.term, constant, dimension_numbers=(((axis,), (0,)), ((), ()))))
+
+
+def squares(x: Array) -> Array:
+    """The sum of the squares of all elements: a product, which holds no array of squares."""
+    axes = tuple(range(len(x.shape)))
+    return Array(x.term.trace.emit("dot_general", x.term, x.term, dimension_numbers=((axes, axes), ((), ()))))
 
 
 def single(x: Array) -> Array:
