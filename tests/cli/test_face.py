@@ -36,6 +36,7 @@ OWN = {
     **{name: {"engine", "device"} for name in ("grad", "jvp", "vjp", "hvp", "derivative")},  # evaluate
     "jacobian": {"engine", "device", "scheduler", "chunk", "resume", "mode"},
     "hessian": {"engine", "device", "scheduler", "chunk", "resume"},
+    "step": {"init"},  # initial_state
 }
 """Options of commands that are parameters of other functions: `parts` of check, `reverse` of jacobian."""
 
@@ -171,6 +172,7 @@ DERIVED: dict[str, dict[str, object]] = {
     "jacobian": {},
     "hessian": {},
     "derivative": {"order": 2},
+    "step": {"optimizer": "adam", "clip_norm": 1.0, "accumulate": 2},
 }
 
 

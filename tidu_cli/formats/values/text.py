@@ -11,8 +11,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidu_cli.errors import DocumentError, LimitError, TiduError, printable
-from tidu_cli.formats.chunks.npy import Compressed
-from tidu_cli.formats.chunks.sources import Source, absolute, source_of, sources_of, whole
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.text import NOT_A_TIME, instant_to_text
@@ -21,6 +19,8 @@ from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from tidu_cli.formats.chunks.sources import Source
 
 
 # The tensors that values consist of, each by its name: what npz, npy, csv and the table hold, which know no records.
@@ -168,6 +168,8 @@ def values_at(path: str, declared: Mapping[Key, Type], in_parts: Collection[Key]
 
     What has the name of no input, or of no field of one, is left out. Raises DocumentError, LimitError.
     """
+    from tidu_cli.formats.chunks.sources import sources_of  # here, as few values lie in directories
+
     texts = {str(key): key for key in declared}
     records = {text: key for text, key in texts.items() if isinstance(declared[key], RecordType)}
     sources = sources_of(path)
@@ -194,6 +196,8 @@ def is_place(path: str, *, in_parts: bool) -> bool:
 
 def value_at(path: str, where: str, *, in_parts: bool) -> object:
     """The array at a place as `source_of` has it; where it lies, if `in_parts`. Raises DocumentError, LimitError."""
+    from tidu_cli.formats.chunks.sources import source_of
+
     try:
         return _value(source_of(path), in_parts)
     except LimitError:
@@ -203,6 +207,9 @@ def value_at(path: str, where: str, *, in_parts: bool) -> object:
 
 
 def _value(source: Source, in_parts: bool) -> object:
+    from tidu_cli.formats.chunks.npy import Compressed
+    from tidu_cli.formats.chunks.sources import absolute, whole
+
     # What is compressed as one is read as one: all before a part is decompressed to read it.
     return absolute(source) if in_parts and not isinstance(source, Compressed) else whole(source)
 
