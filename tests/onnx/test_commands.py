@@ -43,7 +43,7 @@ def test_stored_models_are_those_of_the_tests():
 ARGUMENTS = {
     "linearize": ("--wrt", "x"),
     "eval": ("--set", "x=[[1,2,3],[4,5,6]]"),
-    **dict.fromkeys(("grad", "jvp", "vjp", "hvp", "jacobian", "hessian"), ("--wrt", "x")),
+    **dict.fromkeys(("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "step"), ("--wrt", "x")),
     "dot": ("--format", "dot"),
 }
 
