@@ -54,6 +54,7 @@ __all__ = [
     "resolve",
     "save",
     "save_values",
+    "save_weights",
     "scan",
     "schema",
     "show",

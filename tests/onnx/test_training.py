@@ -6,15 +6,18 @@ import json
 import runpy
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.numpy_helper
 import pytest
 
 import tidu_cli as td
-from tests.cli.running import ROOT
+from tests.cli.running import ROOT, invoke, succeed
 from tests.programs import needs
-from tidu_cli.adapters.onnx.writing.model import onnx_bytes
+from tidu_cli.adapters.onnx.writing.model import files_of, onnx_bytes
 
 RECORDED = ROOT / "samples" / "pytorch"
 NETWORKS = {
@@ -93,3 +96,68 @@ def test_twenty_steps_are_those_of_pytorch(name: str, optimizer: str) -> None:
 def test_a_step_runs_in_onnxruntime(name: str, optimizer: str) -> None:
     recorded = json.loads((RECORDED / "losses.json").read_text())[NETWORKS[name][0]][optimizer]["f32"]
     np.testing.assert_allclose(trained(name, optimizer, "f32", by_runtime)[0], recorded, 0, 2e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_weights_go_back_into_the_model(dtype: str, tmp_path: Path) -> None:
+    """The model is what it was but for them, and computes what the document computes with them."""
+    name = "cnn_dynamo"
+    losses, weights = trained(name, "adam", dtype, by_numpy)
+    model = RECORDED / f"{name}.onnx"
+    td.save_weights(model, {"step": 20, "loss": losses[-1], **weights, "mu.head.bias": np.zeros(3)}, tmp_path / "trained.onnx")
+    before, after = (onnx.load(path) for path in (model, tmp_path / "trained.onnx"))
+    stored = {t.name: onnx.numpy_helper.to_array(t) for t in after.graph.initializer}
+    for t in before.graph.initializer:
+        array = onnx.numpy_helper.to_array(t)
+        np.testing.assert_array_equal(stored[t.name], weights.get(t.name, array).astype(array.dtype))
+    for graph in (before.graph, after.graph):
+        graph.ClearField("initializer")
+    assert before == after
+    images = np.load(RECORDED / "pictures.npz")["images"][0]
+    reread = td.evaluate(td.load(tmp_path / "trained.onnx"), images=images)["logits"]
+    document, _ = network(name, "f32")
+    labels = np.argmax(reread, -1)
+    expected = td.evaluate(document, {**stored, "images": images, "labels": labels})["loss"]
+    shifted = reread - reread.max(-1, keepdims=True)
+    assert np.isclose(np.mean(np.log(np.exp(shifted).sum(-1)) - shifted.max(-1)), expected, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"head.wieght": np.ones((3, 8))}, "has no initializer 'head.wieght'; did you mean 'head.weight'? (it has conv1.weight, "),
+        ({"head.weight": np.ones((8, 3))}, "initializer 'head.weight': is f32[3,8], and the value is f64[8,3]"),
+        ({"head.bias": np.ones(3, "c8")}, "initializer 'head.bias': is f32[3], and the value is c64[3]"),
+        ({"step": 3, "mu.head.bias": np.ones(3)}, "none of the values is of an initializer (it has conv1.weight, "),
+        ({"head.bias": np.ones(3), "x": np.ones(3)}, "has no initializer 'x' (it has conv1.weight, "),
+    ],
+)
+def test_what_does_not_fit_is_not_written(values: dict[str, Any], says: str, tmp_path: Path) -> None:
+    model = RECORDED / "cnn_dynamo.onnx"
+    (tmp_path / "old.onnx").write_bytes(model.read_bytes())
+    with pytest.raises(td.TiduError) as refused:
+        td.save_weights(model, values, tmp_path / "old.onnx")
+    assert str(refused.value).startswith(f"{model}: {says}")
+    assert (tmp_path / "old.onnx").read_bytes() == model.read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["old.onnx"]
+
+
+def test_large_weights_lie_beside_the_model() -> None:
+    data = (RECORDED / "cnn_dynamo.onnx").read_bytes()
+    written, beside = files_of(onnx.load_from_string(data), "m.data", most=1)
+    assert all(t.external_data for t in onnx.load_from_string(written).graph.initializer if t.dims and np.prod(t.dims) >= 256)
+    assert len(beside) == sum(4 * np.prod(t.dims) for t in onnx.load_from_string(data).graph.initializer if np.prod(t.dims) >= 256)
+
+
+def test_a_model_may_be_written_over_itself(tmp_path: Path) -> None:
+    """As documents are replaced by documents; the values are not."""
+    model = tmp_path / "model.onnx"
+    model.write_bytes((RECORDED / "cnn_dynamo.onnx").read_bytes())
+    np.savez(tmp_path / "w.npz", **{"head.bias": np.ones(3, "f4")})
+    succeed("convert", model, "--weights-from", tmp_path / "w.npz", "-o", model)
+    (bias,) = (t for t in onnx.load(model).graph.initializer if t.name == "head.bias")
+    assert onnx.numpy_helper.to_array(bias).tolist() == [1, 1, 1]
+    (tmp_path / "w.json").write_text('{"head.bias": [2, 2, 2]}')
+    (tmp_path / "w").symlink_to("w.json")
+    result = invoke("convert", model, "--weights-from", tmp_path / "w", "-o", tmp_path / "w")
+    assert result.exit_code and (tmp_path / "w.json").read_text() == '{"head.bias": [2, 2, 2]}'

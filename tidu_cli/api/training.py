@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.api.documents import wrt_inputs
-from tidu_cli.arguments import KeyTexts, by_key, parsed
-from tidu_cli.errors import ArgumentError, Remedy, TransformError, did_you_mean
+from tidu_cli.arguments import KeyTexts, by_key, file_name, parsed, values_by_key
+from tidu_cli.errors import ArgumentError, DocumentError, Remedy, TransformError, did_you_mean
+from tidu_cli.formats.files import format_of, reading
+from tidu_cli.formats.write import write_written
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import listed
-from tidu_cli.installed import source_named
+from tidu_cli.installed import blaming, recognized, source_named
 from tidu_cli.notes import note
 from tidu_cli.options import checked
 
 if TYPE_CHECKING:
+    from tidu_cli.port_data import Written
+    from tidu_cli.ports import Weighted
     from tidu_cli.transforms.training import Optimizer
 
-__all__ = ["initial_state", "step"]
+__all__ = ["initial_state", "save_weights", "step"]
 
 OPTIMIZERS = {
     "sgd": "new_weight = weight - lr * gradient",
@@ -94,6 +99,34 @@ def initial_state(
         note(f"no values of {listed(missing)}: give them with {way}, or when you take the first step")
     first = {str(key): value_of_input(key, document.inputs[key].type, given[key]) for key in weights if key in given}
     return first | {str(i.key): np.zeros(array_type(i).shape, numpy_dtype(np, array_type(i).dtype)) for i in state}
+
+
+@checked(model=file_name, values=values_by_key)
+def save_weights(model: str | PurePath, values: Mapping[Any, object], file: str | PurePath) -> None:
+    """Write a model of another system, a file, with other values of its weights, by name, as `tidu convert --weights-from`.
+
+    Values of which the model has no weight are left out, with a note, where they are numbers, or stand beside a weight, as mu.w.
+    Raises UnknownNameError for others, and for no weight at all; DocumentError for values that do not fit, and for other files.
+    """
+    where, target = str(model), str(file)
+    with reading(where, "document") as source:
+        format_ = recognized(source)
+        if format_ is None or not hasattr(format_, "with_weights"):
+            raise DocumentError(f"{where}: is not a model that holds weights by name, such as one of ONNX")
+        if format_of(target) not in (None, format_.name):
+            raise DocumentError(f"{target}: {where} is {format_.title}, and stays that; end the name in {format_.suffixes[0]}")
+        put: Weighted = cast("Any", format_)
+        left_out: list[str] = []
+
+        def made(beside: str | None) -> Written:
+            with blaming(format_.name):
+                written, names = put.with_weights(source, where, {str(key): x for key, x in values.items()}, beside)
+            left_out.extend(names)
+            return written
+
+        write_written(made, target)
+    if left_out:
+        note(f"left out, as {where} has no such weights: {listed(left_out)}")
 
 
 def optimizer_named(optimizer: str | Document) -> Optimizer:

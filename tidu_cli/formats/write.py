@@ -176,8 +176,15 @@ def write_document(document: Document, path: str | None, format: str, **how: Any
     """
     if format in OWN or path is None or is_stdout(path):
         return write_pieces(formatted(document, format, **how), path, "document")
+    return write_written(lambda beside: _written(document, format, beside, how), path)
+
+
+def write_written(make: Callable[[str | None], Written], path: str) -> int:
+    """Write what an adapter makes of the name that a second file would have. Raises as `write_pieces` does."""
+    if is_stdout(path):
+        return write_pieces(make(None).pieces, path, "document")
     beside = f"{os.path.basename(path)}.data"
-    written = _written(document, format, beside, how)
+    written = make(beside)
     if written.beside is None:
         return write_pieces(written.pieces, path, "document")
     data = os.path.join(os.path.dirname(path), beside)

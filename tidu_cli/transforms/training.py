@@ -73,7 +73,9 @@ def optimizer_of(document: Document) -> Optimizer:
     place = f"optimizer '{graph.name}'"
     for name in ("weight", *kept):
         if f"{NEW}{name}" not in outputs:
-            hint = did_you_mean(f"{NEW}{name}", list(outputs)) or did_you_mean(name, [str(k) for k in shared if k != WEIGHT])
+            hint = did_you_mean(f"{NEW}{name}", list(outputs)) or (
+                did_you_mean(name, list(map(str, shared))) if name in kept else ""
+            )
             raise TransformError(
                 f"{place}: has no output '{NEW}{name}'{hint}; it takes {', '.join(map(str, shared))} and any x that it keeps "
                 f"beside a weight, and gives {NEW}weight and {NEW}x"

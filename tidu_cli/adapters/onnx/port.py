@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.adapters.onnx.choices import Choices, as_key
@@ -150,6 +150,14 @@ class _Onnx:
             return Written((onnx_bytes(document, opset),))
         model, data = onnx_files(document, beside, opset)
         return Written((model,), (data,) if data else None)
+
+    def with_weights(
+        self, source: Readable, where: str, values: Mapping[str, Any], beside: str | None
+    ) -> tuple[Written, Sequence[str]]:
+        """As `with_weights` does."""
+        from tidu_cli.adapters.onnx.weights import with_weights
+
+        return with_weights(source.read(), where, source.path, values, beside)
 
     def double(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """All floats, also those of the types of inputs, as f64."""

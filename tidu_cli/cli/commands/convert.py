@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from tidu_cli.cli.building import kind_of
 from tidu_cli.cli.format_options import FormatCommand, options_read, options_written, values_file
 from tidu_cli.cli.options import (
     chosen_format,
@@ -15,6 +16,9 @@ from tidu_cli.cli.options import (
     file_argument,
     load_imported,
     option,
+    require_printable,
+    require_stdin_once,
+    shown,
 )
 from tidu_cli.formats.files import OWN
 from tidu_cli.graph.keys import parse_key
@@ -34,12 +38,18 @@ from tidu_cli.graph.keys import parse_key
 )
 @option("nodes")
 @option("passes")
+@click.option(
+    "--weights-from",
+    metavar="FILE",
+    help="Write the model of ONNX that is read as it is, but for weights of which this file has values: npz, JSON or msgpack.",
+)
 @document_output_options
 def command(
     file: str,
     types: bool,
     nodes: str | None,
     passes: tuple[tuple[int, int], ...],
+    weights_from: str | None,
     out: str | None,
     format_: str | None,
     **of_formats: Any,
@@ -51,6 +61,7 @@ def command(
 
     Sizes that a model of ONNX leaves open are chosen with --dim, --input-type and --set. With --weights its parameters are inputs,
     to differentiate by, and the file has their values for --inputs; with --cut so is a value within it, such as an embedding.
+    With --weights-from values by the same names go back into the model.
     """
     if types and nodes == "packed":
         raise click.UsageError("packed nodes have no place for types; leave out --types, or --nodes packed")
@@ -58,6 +69,11 @@ def command(
     if len(numbers) < len(passes):
         raise click.UsageError("--pass gives one pass two numbers")
     options = options_read(of_formats)
+    if weights_from is not None:
+        if types or nodes or passes or options or any(value not in (None, ()) for value in of_formats.values()):
+            raise click.UsageError("--weights-from changes nothing but weights; leave out the other options")
+        _put_weights(file, weights_from, out, format_)
+        return
     imported, came_in = load_imported(file, options)
     to = chosen_format(out, format_, came_in)
     how = options_written(of_formats, to)
@@ -78,3 +94,18 @@ def command(
 
     values = write_values({parse_key(text): value for text, value in imported.weights.items()}, "npz")
     write_first((values,), beside, lambda: emit(document, out, format_, came_in, **how))
+
+
+def _put_weights(file: str, weights: str, out: str | None, format_: str | None) -> None:
+    """Write a model with values of weights that another file has."""
+    from tidu_cli.api.training import save_weights
+    from tidu_cli.formats.files import read_bytes
+    from tidu_cli.formats.values import read_values
+
+    if kind_of(file) != "file":
+        raise click.UsageError(f"--weights-from is for models, and '{file}' is none")
+    require_stdin_once(file, weights)
+    if format_ not in (None, "onnx"):
+        raise click.UsageError(f"--weights-from writes the model that it reads, and not {format_}; leave out --format")
+    require_printable(out, "onnx")
+    save_weights(file, read_values(read_bytes(weights), shown(weights)), out or "-")

@@ -291,7 +291,7 @@ def step(
     \b
       tidu step loss.json --wrt 'params.*' --optimizer adam --lr 1e-3 -o step.json
       tidu step loss.json --wrt 'params.*' --optimizer adam --init --inputs w.npz -o state.npz
-      tidu eval step.json --inputs batch.npz --inputs state.npz -o state.npz
+      tidu eval step.json --inputs batch.npz --inputs state.npz --force -o state.npz
 
     An optimizer of your own takes numbers gradient, weight, lr, step (1, 2, ...) and weight_decay, or some of these, and any x that
     it keeps beside a weight, and gives new_weight and new_x.

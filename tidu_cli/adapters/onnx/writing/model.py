@@ -59,7 +59,11 @@ def onnx_bytes(document: Document, opset: int = OPSET) -> bytes:
 
 def onnx_files(document: Document, location: str, opset: int = OPSET, most: int = MOST_BYTES) -> tuple[bytes, bytes]:
     """The bytes of the model, and those of the file `location` beside it, which has large constants, if need be."""
-    model = onnx_model(document, opset)
+    return files_of(onnx_model(document, opset), location, most)
+
+
+def files_of(model: Any, location: str, most: int = MOST_BYTES) -> tuple[bytes, bytes]:
+    """Likewise, of a ModelProto, which is changed."""
     beside = bytearray()
     if sum(len(t.raw_data) for t in model.graph.initializer) > most:
         for t in model.graph.initializer:

@@ -1,0 +1,2 @@
+# Values are for what is written with --init.
+tidu step samples/f.json --wrt x --inputs samples/f.json

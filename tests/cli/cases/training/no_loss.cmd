@@ -1,0 +1,2 @@
+# A step lowers one number.
+tidu step samples/vector.json --wrt x

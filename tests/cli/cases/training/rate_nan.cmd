@@ -1,0 +1,2 @@
+# Numbers are finite.
+tidu step samples/f.json --wrt x --lr nan
