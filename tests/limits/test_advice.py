@@ -21,6 +21,7 @@ READERS = tuple(name for name in COMMANDS if name not in ("build", "schema", "op
 ASKED = {
     "diff": (F,),
     **dict.fromkeys(("linearize", *SHORTHANDS), ("--wrt", "x")),
+    "step": ("--wrt", "x", "--init"),
     "eval": ("--set", "x=1"),
     "view": ("--set", "x=1"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tidu_cli.api.documents import wrt_inputs
 from tidu_cli.arguments import KeyTexts, by_key, file_name, parsed, values_by_key
@@ -19,7 +19,6 @@ from tidu_cli.options import checked
 
 if TYPE_CHECKING:
     from tidu_cli.port_data import Written
-    from tidu_cli.ports import Weighted
     from tidu_cli.transforms.training import Optimizer
 
 __all__ = ["initial_state", "save_weights", "step"]
@@ -115,7 +114,7 @@ def save_weights(model: str | PurePath, values: Mapping[Any, object], file: str 
             raise DocumentError(f"{where}: is not a model that holds weights by name, such as one of ONNX")
         if format_of(target) not in (None, format_.name):
             raise DocumentError(f"{target}: {where} is {format_.title}, and stays that; end the name in {format_.suffixes[0]}")
-        put: Weighted = cast("Any", format_)
+        put: Any = format_
         left_out: list[str] = []
 
         def made(beside: str | None) -> Written:

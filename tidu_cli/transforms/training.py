@@ -16,7 +16,7 @@ from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Binding, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
-from tidu_cli.graph.types import FLOATS, TensorType
+from tidu_cli.graph.types import FLOATS, RecordType, TensorType
 from tidu_cli.lax.recipes.arrays import Array, minimum, sqrt, squares, where
 from tidu_cli.lax.recipes.mapped import mapped
 from tidu_cli.lax.vocabulary import vocabulary
@@ -138,10 +138,10 @@ def _weights(document: Document, wrt: Keys) -> list[Input]:
             raise TransformError(
                 f"input '{i.key}' is bound to a value, which nothing is fed back into; leave it out of ", Remedy("wrt")
             )
-        if not isinstance(i.type, TensorType) or i.type.dtype not in FLOATS:
-            raise TransformError(
-                f"input '{i.key}' is {i.type}, and a step trains arrays of real floats; leave it out of ", Remedy("wrt")
-            )
+        if isinstance(i.type, RecordType):
+            raise TransformError(f"input '{i.key}' is a record, {i.type}, and a step trains arrays; make inputs of its parts")
+        if i.type.dtype not in FLOATS:
+            raise TransformError(f"input '{i.key}' is {i.type}, and a step trains real floats; leave it out of ", Remedy("wrt"))
     return weights
 
 
