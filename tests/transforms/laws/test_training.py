@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -254,6 +255,16 @@ def test_what_is_no_step(wrt: str, options: dict[str, Any], says: str) -> None:
     with pytest.raises(td.TiduError) as refused:
         td.step(d, wrt, **options)
     assert str(refused.value).startswith(says)
+
+
+def test_products_of_elements_with_all_others_are_no_optimizer(tmp_path: Path) -> None:
+    """Which types alone would let pass."""
+    outer = {"op": "dot_general", "inputs": [0, 1], "attrs": {"dimension_numbers": [[[], []], [[], []]]}}
+    inputs = [{"key": key, "type": "f64[]"} for key in ("gradient", "weight")]
+    graph = {"name": "outer", "inputs": inputs, "nodes": [outer], "outputs": [{"key": "new_weight", "value": 2}]}
+    (tmp_path / "outer.json").write_text(json.dumps({"tidu": 1, "graphs": [graph]}))
+    with pytest.raises(td.TiduError, match=r"graph 'outer', node 0 \(dot_general\): does not go by elements"):
+        td.step(td.formula("loss = sum(w)", w="f64[2]"), "w", (), td.load(tmp_path / "outer.json"))
 
 
 def test_it_is_linear_in_weights() -> None:
