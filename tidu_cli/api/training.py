@@ -119,6 +119,7 @@ def save_weights(model: str | PurePath, values: Mapping[Any, object], file: str 
 
         def made(beside: str | None) -> Written:
             with blaming(format_.name):
+                written: Written
                 written, names = put.with_weights(source, where, {str(key): x for key, x in values.items()}, beside)
             left_out.extend(names)
             return written
