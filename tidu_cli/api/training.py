@@ -23,17 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["initial_state", "save_weights", "step"]
 
+_ADAM = "lr / -expm1(step * log1p(-0.1)) * new_mu / (sqrt(new_nu) / sqrt(-expm1(step * log1p(-0.001))) + 1e-8)"
+"""By expm1 and log1p, as 1 - 0.999**step has few digits in f32."""
+
 OPTIMIZERS = {
     "sgd": "new_weight = weight - lr * gradient",
     "momentum": "new_momentum = 0.9 * momentum + gradient; new_weight = weight - lr * new_momentum",
     "adam": (
-        "new_mu = mu + (1 - 0.9) * (gradient - mu); new_nu = 0.999 * nu + (1 - 0.999) * gradient**2; "
-        "new_weight = weight - lr / (1 - 0.9**step) * new_mu / (sqrt(new_nu) / sqrt(1 - 0.999**step) + 1e-8)"
+        f"new_mu = mu + (1 - 0.9) * (gradient - mu); new_nu = 0.999 * nu + (1 - 0.999) * gradient**2; new_weight = weight - {_ADAM}"
     ),
     "adamw": (
         "new_mu = mu + (1 - 0.9) * (gradient - mu); new_nu = 0.999 * nu + (1 - 0.999) * gradient**2; "
-        "new_weight = weight * (1 - lr * weight_decay)"
-        " - lr / (1 - 0.9**step) * new_mu / (sqrt(new_nu) / sqrt(1 - 0.999**step) + 1e-8)"
+        f"new_weight = weight * (1 - lr * weight_decay) - {_ADAM}"
     ),
 }
 """The optimizers that have names: what they do to one number of a weight. samples/optimizers has them as documents."""

@@ -110,15 +110,15 @@ def step(document: Document, wrt: Keys, outputs: Keys, optimizer: Optimizer, opt
     """
     weights, state = _weights(document, wrt), state_inputs(document, wrt, optimizer, options.accumulate)
     loss, others = _loss_of(document, outputs)
-    wide = any(array_type(i).dtype == "f64" for i in weights)
-    rate = [Input(RATE, NUMBER if wide else NUMBER.with_dtype("f32"))] * (options.lr is None and optimizer.takes(RATE))
+    number = TensorType("f64" if any(array_type(i).dtype == "f64" for i in weights) else "f32", ())
+    rate = [Input(RATE, number)] * (options.lr is None and optimizer.takes(RATE))
     _require_free(document, others, weights, [*state, *rate])
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=(loss.key,)).then(transpose, strong_zeros=options.strong_zeros)
     slopes = [o.key for o in run.document.head.outputs]
     kept = (loss.key, *(o.key for o in others))
     single = bound_materialize(run.document, (*kept, *slopes), seed(document, loss))
     gradients = single.head.outputs[len(kept) :]
-    update = _Update(document.head.name, single, weights, gradients, state, rate)
+    update = _Update(document.head.name, single, weights, gradients, state, rate, number)
     bindings = tuple(Binding(o.key, 0, o.value) for o in gradients if o.value is not None)
     whole = replace(single, graphs=(single.head, update.graph(optimizer, options)), bindings=bindings)
     return materialize(whole, outputs=(*kept, *update.fed))
@@ -188,9 +188,10 @@ class _Update:
         slopes: Sequence[Output],
         state: Sequence[Input],
         rate: Sequence[Input],
+        number: TensorType,
     ) -> None:
         self.trace = Trace(vocabulary(single.cases), single.cases)
-        self.name = name
+        self.name, self.number = name, number
         self.weights = [(i.key, kept_type(array_type(i))) for i in weights]
         self.fed = [*(i.key for i in weights), *(i.key for i in state)]
         self.inputs = [*weights, *(Input(o.key, o.type) for o in slopes if o.value is not None), *state, *rate]
@@ -222,12 +223,12 @@ class _Update:
     def _stepped(self, gradients: Sequence[Array], optimizer: Optimizer, options: Options) -> dict[Key, Array]:
         """The weights, and what the optimizer keeps, after a step along these gradients."""
         before, after = self.before, dict[Key, Array]()
-        numbers = {DECAY: self.full(options.weight_decay, NUMBER)}
-        numbers[RATE] = before[RATE].astype(NUMBER.dtype) if RATE in before else self.full(options.lr or 0.0, NUMBER)
+        numbers = {DECAY: self.full(options.weight_decay, self.number)}
+        numbers[RATE] = before[RATE] if RATE in before else self.full(options.lr or 0.0, self.number)
         if optimizer.takes(STEP):
             after[STEP] = before[STEP] + 1
-            numbers[STEP] = after[STEP].astype(NUMBER.dtype)
-        slopes = gradients if options.clip_norm is None else _clipped(gradients, options.clip_norm)
+            numbers[STEP] = after[STEP].astype(self.number.dtype)
+        slopes = gradients if options.clip_norm is None else _clipped(gradients, options.clip_norm, self.number.dtype)
         for (key, type_), slope in zip(self.weights, slopes, strict=True):
             weight = before[key].astype(type_.dtype)
             if options.weight_decay and not optimizer.takes(DECAY):
@@ -235,13 +236,13 @@ class _Update:
             kept = [_beside(name, key) for name in optimizer.kept]
             arrays = {GRADIENT: slope, WEIGHT: weight}
             arrays |= {Key(name): before[own] for name, own in zip(optimizer.kept, kept, strict=True)}
-            new, *others = mapped(self.trace, optimizer.graph, arrays, numbers, type_)
+            new, *others = mapped(self.trace, optimizer.graph, arrays, numbers, type_, self.number.dtype)
             after |= zip((key, *kept), (new.astype(before[key].term.type.dtype), *others), strict=True)
         return after
 
 
-def _clipped(gradients: Sequence[Array], norm: float) -> list[Array]:
+def _clipped(gradients: Sequence[Array], norm: float, wide: str) -> list[Array]:
     """Gradients whose common norm is at most this, as torch.nn.utils.clip_grad_norm_ does."""
-    total = reduce(add, [squares(g).astype(NUMBER.dtype) for g in gradients])
+    total = reduce(add, [squares(g).astype(wide) for g in gradients])
     scale = minimum(norm / (sqrt(total) + TINY), 1.0)
     return [g * scale.astype(g.term.type.dtype) for g in gradients]
