@@ -6,6 +6,7 @@ Values that depend on no array stay single numbers, which are computed once; the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from tidu_cli.errors import TiduError, TransformError
 from tidu_cli.graph.closed import forwards
@@ -38,7 +39,7 @@ def mapped(
         case, one = graph.cases[code], any(varies[a] for a in args)
         if case.op == "constant" and case.results == (TensorType("f64", ()),):
             (number,) = literal_to_numbers(case.attrs.value)  # type: ignore[attr-defined]
-            values.append(Array(trace.full(number, TensorType(wide, ()))))
+            values.append(Array(trace.full(cast(float, number), TensorType(wide, ()))))
             varies.append(False)
             continue
         operands = [fitting(values[a]) if one else values[a] for a in args]
