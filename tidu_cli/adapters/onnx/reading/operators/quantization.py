@@ -34,7 +34,10 @@ def told(node: Node, *operands: Value) -> None:
     """Tell the user that derivatives end at rounding."""
     if any(isinstance(x, Array) for x in operands) and not node.importing.straight_through:
         way = Remedy("straight_through", True)
-        node.note(f"rounds to integers, so derivatives through it are 0; {way} makes them 1 within the range of the integers")
+        who = "QLinear operators" if node.op_type.startswith(("QLinear", "QGemm")) else node.op_type  # one note for all of these
+        node.importing.note(
+            f"{who}: rounds to integers, so derivatives through it are 0; {way} makes them 1 within the range of the integers"
+        )
 
 
 def _spread(node: Node, scale: Value, x: Value, what: str) -> Value:
