@@ -321,7 +321,7 @@ CHECKS: Mapping[str, Check] = {
     **dict.fromkeys(("weights", "rules", "forward", "reverse"), flag),
     **dict.fromkeys(("length", "opset"), count),
     **dict.fromkeys(("cast", "target_version"), text),
-    "cut": several_names,
+    **dict.fromkeys(("cut", "stop"), several_names),
     "dims": sizes_by_name,
     "input_types": types_by_name,
     "max_memory": size,

@@ -41,6 +41,8 @@ CALLS = (
     'jacobian samples/complex.json --wrt z --output square --holomorphic --set \'z={"re": 1, "im": 2}\'',
     "hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
     "hessian samples/logsumexp.json --wrt x",
+    "grad 'reshape(sum(x**3), (1,))' -i x:f64[3] --wrt x --value --set x=1,2,3",
+    "hessian 'reshape(sum(x**3), (1, 1))' -i x:f64[3] --wrt x",
     "derivative samples/quartic.json --wrt x --order 3 --set x=2",
     "derivative samples/quartic.json --wrt x --order 5",
 )

@@ -63,7 +63,23 @@ def rounding() -> ModelProto:
     return model(nodes, [("x", [4])], [("y", []), ("z", [4])])
 
 
-STORED = {"mlp": network, "unread": unread, "rounding": rounding}
+def tied() -> ModelProto:
+    """tanh(table[tokens] W) Wᵀ, summed to [1,1], where folding made the second weight, `val_14`, as torch's exporter names it."""
+    nodes = [
+        helper.make_node("Gather", ["g.table", "tokens"], ["embedded"], name="embed"),
+        helper.make_node("MatMul", ["embedded", "g.head.weight"], ["h"], name="in"),
+        helper.make_node("Tanh", ["h"], ["t"], name="act"),
+        helper.make_node("MatMul", ["t", "val_14"], ["s"], name="out"),
+        helper.make_node("ReduceSum", ["s"], ["score"], name="sum", keepdims=1),
+    ]
+    weight = np.arange(6, dtype="f4").reshape(2, 3) / 8
+    weights = {"g.table": np.eye(3, 2, dtype="f4"), "g.head.weight": weight, "val_14": weight.T.copy()}
+    initializer = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    inputs = [("tokens", [4], TensorProto.INT64)]
+    return model(nodes, inputs, [("score", [1, 1])], initializer=initializer, name="tied")
+
+
+STORED = {"mlp": network, "unread": unread, "rounding": rounding, "tied": tied}
 """The models that are files among the cases of the command line, by name."""
 
 if __name__ == "__main__":

@@ -262,7 +262,7 @@ def test_patterns(sized, tmp_path):
 
     def outputs(*wrt):
         options = [word for key in wrt for word in ("--wrt", key)]
-        return [str(o.key) for o in tidu_cli.load(save(succeed("grad", with_weights, *options))).head.outputs]
+        return [str(o.key) for o in tidu_cli.load(save(succeed("grad", with_weights, "--quiet", *options))).head.outputs]
 
     def save(data):
         (tmp_path / "g.json").write_bytes(data)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.arguments import KeyText, KeyTexts, among, names_by_name, one_key, parsed, whole
-from tidu_cli.errors import ArgumentError, Remedy, counted
+from tidu_cli.errors import ArgumentError, Remedy, UnknownNameError, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.select import covered_inputs, listed, matching_inputs, require_inputs
+from tidu_cli.graph.select import covered_inputs, is_movable, listed, matching_inputs, require_inputs
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
 from tidu_cli.notes import note
@@ -133,7 +133,8 @@ def linearize(
 
         records = vocabulary(document.cases).records
         types[key] = parse_value_type(type_, records, open_shapes=True) if isinstance(type_, str) else type_
-    inputs, outputs = wrt_inputs(document, wrt), parsed(output)
+    outputs = parsed(output)
+    inputs = wrt_inputs(document, wrt, outputs)
     result = linearize(document, inputs, outputs=outputs, pass_number=pass_number, tangent_types=types)
     if not detach:
         return result
@@ -234,7 +235,8 @@ def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = ()
     """What the shorthand of this name does, stage by stage. Raises as `linearize`."""
     from tidu_cli.transforms import shorthands
 
-    run: Pipeline = getattr(shorthands, name)(document, wrt_inputs(document, wrt), parsed(output), **options)
+    outputs = parsed(output)
+    run: Pipeline = getattr(shorthands, name)(document, wrt_inputs(document, wrt, outputs), outputs, **options)
     return run
 
 
@@ -301,14 +303,32 @@ def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]
         raise ArgumentError(f"{name} takes one name for each document: got {len(names)} for {counted(len(documents), 'document')}")
 
 
-def wrt_inputs(document: Document, wrt: KeyTexts) -> list[Key]:
-    """The inputs to differentiate by, patterns written out. A note tells of integers that are left out. Raises UnknownNameError."""
+def wrt_inputs(document: Document, wrt: KeyTexts, outputs: Sequence[Key]) -> list[Key]:
+    """The inputs to differentiate by, patterns written out. Notes tell of what patterns leave out.
+
+    Raises UnknownNameError, and TransformError for an integer that is named and is only an index.
+    """
     keys = parsed(wrt)
-    inputs = matching_inputs(document, keys)
-    require_inputs(document, inputs)
-    left_out = [str(k) for key in keys if key not in document.inputs for k in covered_inputs(document, key) if k not in inputs]
+    try:
+        inputs = matching_inputs(document, keys)
+        require_inputs(document, inputs)
+    except UnknownNameError as error:
+        from tidu_cli.checking.wrt import weights_hint
+
+        raise UnknownNameError(*error.args, *weights_hint(document, keys)) from None
+    if not all(is_movable(document.inputs[key].type) for key in inputs):
+        from tidu_cli.checking.wrt import require_moving
+
+        require_moving(document, inputs, outputs)
+    patterns = [key for key in keys if key not in document.inputs]
+    left_out = [str(k) for key in patterns for k in covered_inputs(document, key) if k not in inputs]
     if left_out:
         note(f"left out of {Remedy('wrt', python='wrt')}, as they are integers: {listed(left_out)}")
+    if patterns and any(i.meta for i in document.inputs.values()):
+        from tidu_cli.checking.wrt import parameters_left
+
+        if told := parameters_left(document, inputs, outputs):
+            note(told)
     return inputs
 
 

@@ -71,7 +71,8 @@ def step(
     if weight_decay is None:
         weight_decay = DECAY if chosen.takes(TAKEN) else 0.0
     options = Options(lr, clip_norm, weight_decay, accumulate or 1, strong_zeros)
-    return step(document, wrt_inputs(document, wrt), parsed(output), chosen, options)
+    outputs = parsed(output)
+    return step(document, wrt_inputs(document, wrt, outputs), outputs, chosen, options)
 
 
 @checked(values=by_key)
@@ -92,7 +93,7 @@ def initial_state(
     from tidu_cli.runtime.inputs import value_of_input
     from tidu_cli.transforms.training import array_type, state_inputs
 
-    weights, given = wrt_inputs(document, wrt), values or {}
+    weights, given = wrt_inputs(document, wrt, ()), values or {}
     state = state_inputs(document, weights, optimizer_named(optimizer), accumulate or 1)
     if missing := [str(key) for key in weights if key not in given]:
         way = Remedy("inputs", "FILE", python="values={...}")

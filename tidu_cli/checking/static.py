@@ -164,7 +164,7 @@ def activity(graph: Graph, primitives: PrimitiveSet) -> Activity:
         mask = tuple(active[a] for a in args)
         key = graph.code[number], mask
         if key not in known:
-            known[key] = _moving(case, mask, table, primitives) if any(mask) else (False,) * len(case.results)
+            known[key] = moved_by(case, mask, table, primitives) if any(mask) else (False,) * len(case.results)
         moved = known[key]
         if isinstance(moved, TiduError):
             lacking[_operator(graph, number) or case.op] += 1
@@ -179,7 +179,7 @@ def activity(graph: Graph, primitives: PrimitiveSet) -> Activity:
     return Activity(ending, lacking, tuple(reasons), moving)
 
 
-def _moving(case: Case, mask: tuple[bool, ...], table: CaseTable, primitives: PrimitiveSet) -> tuple[bool, ...] | TiduError:
+def moved_by(case: Case, mask: tuple[bool, ...], table: CaseTable, primitives: PrimitiveSet) -> tuple[bool, ...] | TiduError:
     """Of each result of a case whether it moves with the operands of the mask; or what its rule lacks."""
     try:
         template = jvp_template(primitives, table, table.intern(case), mask)

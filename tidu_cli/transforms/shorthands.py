@@ -150,6 +150,10 @@ def derivative(document: Document, wrt: Keys, outputs: Keys = (), *, order: int 
     return run
 
 
+_ROWS = 1000
+"""Up to so many elements a Jacobian is a way out where a gradient was asked for."""
+
+
 def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[Key, ...]:
     return (*(o.key for _, o in select_outputs(document, outputs)), *(o.key for o in derived.head.outputs))
 
@@ -168,11 +172,18 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
             Remedy(function="jacobian"),
             " takes it",
         )
-    if type_.rank or type_.complex or not type_.inexact:
-        real = not type_.complex and type_.inexact
-        name, takes = ("jacobian", "arrays") if real else ("vjp", "cotangents of any")
-        what = f"{what} is of one real number, and output '{output.key}' is {type_}; "
-        raise TransformError(what, Remedy(function=name), f" takes {takes}")
+    refused = f"{what} is of one real number, and output '{output.key}' is {type_}; "
+    if type_.complex or not type_.inexact:
+        raise TransformError(refused, Remedy(function="vjp"), " takes cotangents of any")
+    if type_.size != 1:  # one number may have axes of one element
+        formula, argument = (f"sum({output.key})", str(output.key)) if str(output.key).isidentifier() else ("sum(y)", "y")
+        loss = Remedy(
+            command=f"compose FILE '{formula}' -i '{argument}:{type_}'",
+            python=f"compose(document, formula('{formula}', {argument}='{type_}'))",
+        )
+        ways = [", or give a cotangent to ", Remedy(function="vjp")]
+        ways += [", or take ", Remedy(function="jacobian")] if type_.size <= _ROWS else []
+        raise TransformError(refused, "compose a loss with it, such as ", loss, *ways)
     return output
 
 

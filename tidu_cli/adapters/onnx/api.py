@@ -24,15 +24,16 @@ def load_onnx(
     cut: str | Sequence[str] = (),
     weights: bool = False,
     straight_through: bool = False,
+    stop: str | Sequence[str] = (),
 ) -> Imported:
     """Read a model of ONNX, as `tidu convert` does: the result has the `document`, the values of `weights`, and `notes`.
 
     `dims` are sizes of open dimensions by name, `input_types` types of inputs, such as "f32[1,3]", and `set` values of inputs that
     are constants. `cast` is a dtype for all floats. Values of the names in `cut`, and with `weights` parameters, become inputs.
-    With `straight_through` rounding, and quantizing within the range of the integers, has the derivative 1.
-    Raises DocumentError.
+    With `straight_through` rounding, and quantizing within the range of the integers, has the derivative 1; through values of the
+    names in `stop` goes no derivative. Raises DocumentError.
     """
-    options = {"dims": dims, "input_types": input_types, "set": set, "cast": cast, "cut": cut, "weights": weights}
+    options = {"dims": dims, "input_types": input_types, "set": set, "cast": cast, "cut": cut, "weights": weights, "stop": stop}
     options["straight_through"] = straight_through
     with reading(str(file)) as source:
         return parse_imported(source, str(file), options={name: value for name, value in options.items() if value})[0]

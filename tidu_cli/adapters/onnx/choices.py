@@ -1,4 +1,4 @@
-"""What is chosen of a model when it is read: sizes, weights, floats and where it is cut."""
+"""What is chosen of a model when it is read: sizes, weights, floats where it is cut, and where derivatives stop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Choices(Frozen, slots=False):
     """`sizes` of symbolic dimensions by name, `types` of inputs by name, and `values` of inputs that are constants by name.
 
     With `weights` the initializers of floats are inputs. `cast` is the dtype for all floats, None for their own. `cuts` are
-    names of values that become inputs. With `straight_through` rounding has the derivative 1.
+    names of values that become inputs, `stops` of those through which no derivative goes. With `straight_through` rounding has the
+    derivative 1.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -25,6 +26,7 @@ class Choices(Frozen, slots=False):
     cast: str | None = None
     cuts: tuple[str, ...] = ()
     straight_through: bool = False
+    stops: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -36,13 +38,14 @@ class Choices(Frozen, slots=False):
         cast: str | None = None,
         cut: str | Sequence[str] = (),
         straight_through: bool = False,
+        stop: str | Sequence[str] = (),
     ) -> Choices:
         """What the options say. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
         if cast is not None and cast not in FLOATS:
             raise ArgumentError(f"argument 'cast' takes a dtype of floats ({', '.join(sorted(FLOATS))}), not {cast!r}")
         types = {name: parse_type(t) if isinstance(t, str) else t for name, t in (input_types or {}).items()}
-        cuts = (cut,) if isinstance(cut, str) else tuple(cut)
-        return cls(dict(dims or {}), types, dict(set or {}), bool(weights), cast, cuts, bool(straight_through))
+        cuts, stops = ((names,) if isinstance(names, str) else tuple(names) for names in (cut, stop))
+        return cls(dict(dims or {}), types, dict(set or {}), bool(weights), cast, cuts, bool(straight_through), stops)
 
 
 def as_key(name: str) -> Key:

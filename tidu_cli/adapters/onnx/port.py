@@ -122,6 +122,15 @@ class _Onnx:
             is_flag=True,
             check=flag,
         ),
+        _option(
+            "--stop",
+            "stop",
+            "NAME",
+            str,
+            "Let no derivative through a value of a model of ONNX, as torch's detach does; repeats.",
+            of_result=True,
+            repeats=True,
+        ),
     )
     writing = (
         _option(

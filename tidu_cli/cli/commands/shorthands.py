@@ -378,10 +378,11 @@ def _words(stage: Stage) -> list[str]:
 
 
 def _number(literal: Literal) -> str:
-    # Shorthands fix real numbers, and those of a complex type: JSON has them as their real part.
+    # Shorthands fix one number, which may have axes: a real one, or of a complex type, which JSON has as its real part.
     from tidu_cli.graph.literals import literal_to_numbers
 
-    return f"{literal_to_numbers(literal)[0]:g}"
+    rank = literal.type.rank
+    return f"{'[' * rank}{literal_to_numbers(literal)[0]:g}{']' * rank}"
 
 
 def _repeated(option: str, values: Sequence[object]) -> list[str]:

@@ -125,16 +125,22 @@ class Importer:
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
                 results = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
+                self._require_stops(scope)
         outputs = [(as_key(name), x.value, x.type) for name, x in results.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
         kept = [k for k, name in enumerate(declared) if needed[k] or not (self.is_cut or name in self.weights)]
         inputs = [self.recorder.inputs[k] for k in kept]
+        inputs = [replace(i, meta={"parameter": True}) if str(i.key) in self.weights else i for i in inputs]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
         if self.choices.weights and not self.weights:
             cut = Remedy("cut", "NAME", python="cut=NAME")
             self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
+        if weights:
+            from tidu_cli.adapters.onnx.reading.folding import folded
+
+            self.notes.update(dict.fromkeys(folded(weights)))
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
 
     def _require_written_out(self) -> None:
@@ -151,9 +157,18 @@ class Importer:
             raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
         return self.lifted(x if self.stands_for(x) not in DTYPES.values() else self._plain(name, x))
 
+    def _require_stops(self, scope: Scope) -> None:
+        """Raises UnknownNameError where derivatives are to stop at a value that the model has not."""
+        for name in self.choices.stops:
+            if name not in scope.values:
+                hint = did_you_mean(name, [known for known in scope.values if known])
+                raise UnknownNameError(f"has no value '{name}' to stop derivatives at{hint}")
+
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
-        meta = {name: value for name, value in text.items() if value}
+        meta: dict[str, object] = {name: value for name, value in text.items() if value}
+        if not self.choices.weights and (names := [t.name for t in self.graph.initializer if DTYPES.get(t.data_type) in FLOATS]):
+            meta["weights"] = names
         return {"onnx": meta} if meta else None
 
     # What is declared.
@@ -177,7 +192,7 @@ class Importer:
         for name, type_ in self.cut_types.items():
             self._declare_input(scope, name, type_)
         for name, x in scope.values.items():  # after the inputs, which come first in a recording
-            scope.values[name] = self._settled(x)
+            scope.values[name] = self._stopped(name, self._settled(x))
 
     def _declare_input(self, scope: Scope, name: str, type_: TensorType) -> Array:
         x = self.recorder.input(as_key(name), type_)
@@ -236,6 +251,17 @@ class Importer:
     def _tensor(self, tensor: Any) -> Any:
         array = array_of(tensor, self.cast)
         return self.standing(array, held(tensor.data_type, self.cast)[1] or name_of(array.dtype))
+
+    def _stopped(self, name: str, x: Value) -> Value:
+        """A value, through which no derivative goes if that was chosen."""
+        if name not in self.choices.stops or x is None or not isinstance(x, Array | list):
+            return x
+        if isinstance(x, list):
+            return [self._stopped(name, part) for part in x]
+        stopped = x.emit("stop_gradient")
+        if (numbers := self.known(x)) is not None:
+            self._numbers[stopped.recorder, stopped.value] = numbers
+        return stopped
 
     def note(self, text: str) -> None:
         """Something that the user should know, which is told once."""
@@ -364,7 +390,7 @@ class Importer:
             self.computed.append(name)
             if name in self.choices.cuts and x is not None and not isinstance(x, list):
                 self.cut_types[name] = self.lifted(x).type
-        scope.values[name] = x
+        scope.values[name] = self._stopped(name, x) if scope.around is None and self._level == 0 else x
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
             told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string}
             self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})
