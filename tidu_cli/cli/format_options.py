@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import click
@@ -10,7 +10,9 @@ import click
 from tidu_cli.cli.main import Command, fail
 from tidu_cli.cli.options import click_option
 from tidu_cli.errors import TiduError
+from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.installed import declared_options, format_named, load_formats_named_by
+from tidu_cli.port_data import Imported
 
 
 class FormatCommand(Command):
@@ -52,6 +54,15 @@ def _is_given(value: Any) -> bool:
     return value is not False and value not in (None, ())
 
 
+def readers_options(ctx: click.Context, words: Sequence[str], taken: Collection[str]) -> list[click.Option]:
+    """The options of readers, but for flags that are taken; of formats that other packages bring where these words name them."""
+    try:
+        load_formats_named_by(words)
+    except TiduError as failure:
+        fail(ctx, str(failure))
+    return [click_option(option) for _, option in declared_options("reading").values() if option.flag not in taken]
+
+
 def options_read(values: Mapping[str, Any]) -> dict[str, Any]:
     """The options of readers that were given, by name. Raises UsageError where one that makes a mapping has a name twice."""
     read = {}
@@ -83,7 +94,33 @@ def options_written(values: Mapping[str, Any], to: str) -> dict[str, Any]:
     return written
 
 
+def words_read(options: Mapping[str, Any]) -> list[str]:
+    """Options of readers as words of a command line."""
+    words: list[str] = []
+    for name, (_, option) in declared_options("reading").items():
+        value = options.get(name, ())
+        texts = [f"{key}={x}" for key, x in value.items()] if option.pairs and value else value if option.repeats else [value]
+        words += [word for text in texts if text != () for word in (option.flag, str(text))]
+    return words
+
+
 def values_file(options: Mapping[str, Any]) -> str | None:
     """The file to which the values go that a reader gives beside the document, where an option names it."""
     read = declared_options("reading")
     return next((options[name] for name, (_, option) in read.items() if option.values_file and name in options), None)
+
+
+def values_read(imported: Imported) -> dict[Key, Any]:
+    """The values that a reader gives beside the document."""
+    return {parse_key(text): value for text, value in imported.weights.items()}
+
+
+def with_values_written(imported: Imported, options: Mapping[str, Any], rest: Callable[[], None]) -> None:
+    """Do the rest, once the values that a reader gives beside the document are in their file. If it fails, that is as it was."""
+    if (beside := values_file(options)) is None:
+        rest()
+        return
+    from tidu_cli.formats.values import write_values
+    from tidu_cli.formats.write import write_first
+
+    write_first((write_values(values_read(imported), "npz"),), beside, rest)

@@ -135,22 +135,26 @@ def load(file: str, settings: Sequence[str] = (), files: Sequence[str] = (), *, 
     What is built takes types that -i does not say from the values of `settings` and `files`, those of --set and --inputs; where -i
     is `shared` by several documents, each takes what it has names for.
     """
-    kind = kind_of(file, settings, shared=shared)
-    if kind != "file":
-        return Loaded(_told_of(built(file, kind, settings, files, shared=shared), file), "json")
-    imported, format_ = _imported(file)
+    imported, format_ = load_imported(file, None, settings, files, shared=shared)
     return Loaded(imported.document, format_)
 
 
-def load_imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:
+def load_imported(
+    file: str,
+    options: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    files: Sequence[str] = (),
+    *,
+    shared: bool = False,
+) -> tuple[Imported, str]:
     """Likewise, with weights and notes of a file of another system, and options of its format. Prints notes. Raises as `load`."""
-    kind = kind_of(file)
+    kind = kind_of(file, settings, shared=shared)
     if kind == "file":
         return _imported(file, options)
     for name in options or ():
         owner, option = declared_options("reading")[name]
         raise DocumentError(f"{file} is a {kind}, and {option.flag} is for {owner.subject}; leave it out")
-    return Imported(_told_of(built(file, kind), file), {}), "json"
+    return Imported(_told_of(built(file, kind, settings, files, shared=shared), file), {}), "json"
 
 
 def _imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:

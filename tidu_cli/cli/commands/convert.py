@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tidu_cli.cli.building import kind_of
-from tidu_cli.cli.format_options import FormatCommand, options_read, options_written, values_file
+from tidu_cli.cli.format_options import FormatCommand, options_read, options_written, with_values_written
 from tidu_cli.cli.options import (
     chosen_format,
     document_output_options,
@@ -21,7 +21,6 @@ from tidu_cli.cli.options import (
     shown,
 )
 from tidu_cli.formats.files import OWN
-from tidu_cli.graph.keys import parse_key
 
 
 @click.command(
@@ -86,14 +85,7 @@ def command(
         from tidu_cli.api.documents import renumber
 
         document = renumber(document, numbers)
-    if (beside := values_file(options)) is None:
-        emit(document, out, format_, came_in, **how)
-        return
-    from tidu_cli.formats.values import write_values
-    from tidu_cli.formats.write import write_first
-
-    values = write_values({parse_key(text): value for text, value in imported.weights.items()}, "npz")
-    write_first((values,), beside, lambda: emit(document, out, format_, came_in, **how))
+    with_values_written(imported, options, lambda: emit(document, out, format_, came_in, **how))
 
 
 def _put_weights(file: str, weights: str, out: str | None, format_: str | None) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,7 +39,7 @@ from tidu_cli.cli.options import (
     example,
     file_argument,
     is_plain,
-    load,
+    load_imported,
     option,
     require_printable,
     require_stdin_once,
@@ -73,7 +73,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
         ) -> None:
             from tidu_cli.api.documents import pipeline
 
-            settings, files = given.pop("settings"), given.pop("files")
+            settings, files, options = given.pop("settings"), given.pop("files"), _of_readers(given)
             spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)
             if spread and not (settings or files):
                 raise click.UsageError("--scheduler, --chunk and --resume are for values; give them with --set or --inputs")
@@ -91,14 +91,23 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 )
             if not tell:
                 require_printable(out, chosen)
-            document, came_in = load(file, settings, files)
-            run = pipeline(arguments.__name__, document, **arguments(**given))
+            imported, came_in = load_imported(file, options, settings, files)
+            run = pipeline(arguments.__name__, imported.document, **arguments(**given))
             if tell:
-                emit_text(_commands(run, document, file, settings, files, engine_words(engine, device), out, format_))
-            elif not evaluates:
-                emit(run.document, out, format_, came_in)
-            else:
+                emit_text(
+                    _commands(run, imported.document, file, settings, files, options, engine_words(engine, device), out, format_)
+                )
+                return
+
+            def finish() -> None:
+                if not evaluates:
+                    emit(run.document, out, format_, came_in)
+                    return
                 values = given_values(run.document, settings, files)
+                if imported.weights:
+                    from tidu_cli.cli.format_options import values_read
+
+                    values = values_read(imported) | values
                 if spread:
                     from tidu_cli.api.chunks import matrix_by_chunks
 
@@ -111,12 +120,53 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 results, types = values_of(run.document.head, values, chosen_engine(run.document.head, engine, device))
                 emit_bytes(write_values(results, chosen, types), out)
 
+            if not options:
+                finish()
+                return
+            from tidu_cli.cli.format_options import with_values_written
+
+            with_values_written(imported, options, finish)
+
         decorated: Any = command
         for decorate in reversed((*options, *_SHARED)):
             decorated = decorate(decorated)
-        return click.command(cls=Command, epilog=example(shown))(decorated)
+        return click.command(cls=_Shorthand, epilog=_MODELS + example(shown))(decorated)
 
     return decorate
+
+
+_READERS = "tidu.readers"
+"""Under which click's context holds the options of readers, where the command line has some."""
+
+_MODELS = """Of a model, the options of tidu convert that say how it is read are taken, too: --dim, --weights, --cut, --stop, ...
+
+"""
+
+
+class _Shorthand(Command):
+    """A shorthand. Options that are not its own are those of readers, which are imported only where the command line has some."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line."""
+        taken = {flag for param in self.get_params(ctx) for flag in param.opts}
+        if any(word.startswith("--") and word.partition("=")[0] not in taken for word in args):
+            from tidu_cli.cli.format_options import readers_options
+
+            ctx.meta[_READERS] = readers_options(ctx, args, taken)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, with those of readers."""
+        return [*super().get_params(ctx), *ctx.meta.get(_READERS, ())]
+
+
+def _of_readers(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of readers, which are taken out of what was given."""
+    if not (known := click.get_current_context().meta.get(_READERS)):
+        return {}
+    from tidu_cli.cli.format_options import options_read
+
+    return options_read({option.name: given.pop(option.name) for option in known})
 
 
 _OF_VALUES = ("csv", "npy", "npz", "table")
@@ -339,13 +389,19 @@ def _commands(
     file: str,
     settings: Sequence[str],
     files: Sequence[str],
+    options: Mapping[str, Any],
     how: Sequence[str],
     *result: str | None,
 ) -> str:
     """The commands that do the same to a document; `how` says what evaluates, and `result` is what -o and --format say."""
     out, format_ = result
     commands = [["tidu", *_words(stage)] for stage in run.stages]
-    if kind_of(file, settings) == "file":
+    if options:
+        from tidu_cli.cli.format_options import values_file, words_read
+
+        commands.insert(0, ["tidu", "convert", file, *["--plain"] * is_plain(), *words_read(options)])
+        files = [*filter(None, [values_file(options)]), *files] if settings or files else files
+    elif kind_of(file, settings) == "file":
         commands[0][2:2] = [*([] if file == "-" else [file]), *["--plain"] * is_plain()]
     else:
         commands.insert(0, words_of(document, file, settings, files))

@@ -1,0 +1,2 @@
+# A document takes none of them.
+tidu hvp samples/f.json --cut y --wrt x
