@@ -75,10 +75,10 @@ SHORTHANDS = ("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "derivative")
 TOGETHER = {
     "heads": ("transpose", "materialize", "matrix"),
     "linking": ("resolve", "compose", "rename"),
-    "shorthands": (*SHORTHANDS, "step"),
+    "shorthands": SHORTHANDS,
     "pictures": ("dot", "view"),
     "looking": ("show", "info"),
-    "about": ("schema", "help"),
+    "about": ("schema", "help", "completion"),
 }
 """The modules of `commands` that hold several subcommands, each by its name."""
 

@@ -2,6 +2,7 @@
 
 tidu schema: print the JSON Schema of documents.
 tidu help: the help of tidu, or of a command.
+tidu completion: the script by which a shell completes commands, options, files and keys.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from typing import Any
 import click
 
 from tidu_cli.cli.main import COMMANDS, Command
-from tidu_cli.cli.options import emit_json, example
+from tidu_cli.cli.options import emit_json, emit_text, example
 from tidu_cli.cli.out_option import out_option
+from tidu_cli.cli.shell.answers import SCRIPTS
 from tidu_cli.errors import did_you_mean, printable
 from tidu_cli.streams import data_stream
 
@@ -46,3 +48,18 @@ def help(ctx: click.Context, topic: str | None) -> None:
     if topic is not None and isinstance(root.command, click.Group) and (named := root.command.get_command(root, topic)):
         root = named.context_class(named, info_name=topic, parent=root)
     click.echo(root.get_help(), data_stream(), color=root.color)
+
+
+@click.command(cls=Command, epilog=example('eval "$(tidu completion bash)"', "tidu completion fish"))
+@click.argument("shell", type=click.Choice(list(SCRIPTS)))
+def completion(shell: str) -> None:
+    """Print the script for completion in a shell.
+
+    It completes commands, options, files, and keys of the file that is named in the line, wherever in it. For bash and zsh put
+
+    \b
+      eval "$(tidu completion bash)"
+
+    (or zsh) into ~/.bashrc or ~/.zshrc; for fish, save the script as ~/.config/fish/completions/tidu.fish.
+    """
+    emit_text(SCRIPTS[shell].rstrip("\n"))
