@@ -336,6 +336,7 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--dim": _dimensions,
     "--input-type": lambda place: _assigned(place, _ports(place, "inputs")),
     "--cut": _inner_values,
+    "--stop": _inner_values,
     "--ops": _with_suffix(*_DOCUMENTS),
     "--plugins": _plugins,
     "-o": _with_suffix(*compressed_too(*SUFFIXES)),

@@ -16,6 +16,9 @@ from tidu_cli.graph.select import listed
 _GENERATED = re.compile(r"val_\d+|onnx::\w+_\d+")
 """The names that torch's exporters make up."""
 
+_COMPARED = 16
+"""With as many a weight is compared, of those that may have the same numbers."""
+
 _RANK = 4
 """Up to this many axes transposes are recognised."""
 
@@ -40,7 +43,7 @@ def _made_of(weights: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for group in _alike(weights):
         # Of two, the one whose name was made up was made of the other, or else the later one.
         for k, name in enumerate(group := sorted(group, key=lambda name: _GENERATED.fullmatch(name) is not None)):
-            for origin in group[:k]:
+            for origin in group[: min(k, _COMPARED)]:
                 if how := _relation(weights[name], weights[origin]):
                     yield name, origin, how
                     break
@@ -52,7 +55,7 @@ def _alike(weights: Mapping[str, Any]) -> Iterator[Sequence[str]]:
     for name, x in weights.items():
         by_size[x.size].append(name)
     for size, names in by_size.items():
-        if size == 1 or len(names) == 1:
+        if size < 2 or len(names) == 1:
             continue
         narrowest = min((weights[name].dtype for name in names), key=lambda dtype: dtype.itemsize)
         by_sum = defaultdict[int, list[str]](list)
