@@ -16,11 +16,13 @@ from tests.cli.running import ROOT, invoke, process, succeed
 from tests.onnx.models import STORED, model, network, rounding
 from tidu_cli.adapters.onnx.loading import N_FIRST, is_onnx
 from tidu_cli.adapters.onnx.writing.model import OPSET, onnx_files
+from tidu_cli.cli.format_options import words_read
 from tidu_cli.cli.main import COMMANDS, cli
 from tidu_cli.cli.shell.candidates import candidates
 from tidu_cli.errors import DocumentError, UnknownNameError
 from tidu_cli.formats import write
 from tidu_cli.formats.write import format_document
+from tidu_cli.graph.types import parse_type
 
 CASES = ROOT / "tests" / "cli" / "cases" / "onnx"
 MLP = CASES / "mlp.onnx"
@@ -237,6 +239,12 @@ def test_weights_are_those_of_the_model(tmp_path):
     imported = tidu_cli.load_onnx(MLP, dims={"batch": 2}, weights=True)
     assert format_document(imported.document, "json") == (tmp_path / "m.json").read_bytes()
     assert sorted(imported.weights) == sorted(weights)
+
+
+def test_options_of_readers_are_told_as_words():
+    options = {"dims": {"a": 1, "b=c": 2}, "input_types": {"x": parse_type("f32[2]")}, "weights": "w.npz", "cut": ["h", "t"]}
+    words = ["--dim", "a=1", "--dim", "b=c=2", "--input-type", "x=f32[2]", "--weights", "w.npz", "--cut", "h", "--cut", "t"]
+    assert words_read(options) == words
 
 
 def test_in_python(tmp_path):
