@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
 from tidu_cli.adapters.onnx.reading.node import Importing, Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operator, operators, refusals
 from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
-from tidu_cli.errors import Remedy, TiduError, did_you_mean
+from tidu_cli.errors import DocumentError, LimitError, Remedy, TiduError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.limits import require
@@ -277,3 +278,30 @@ class Expansion:
 def _newest(versions: Sequence[int], version: int) -> int:
     """The newest of some versions that is no newer than one, else the oldest."""
     return max((v for v in versions if v <= version), default=min(versions))
+
+
+def required(scope: Scope, name: str) -> Value:
+    """The value of an output. Raises DocumentError if no node computes it."""
+    x = scope.get(name)
+    if x is None:
+        raise DocumentError(f"output '{name}' is computed by no node")
+    return x
+
+
+@contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Within the block, errors have this place before them."""
+    try:
+        yield
+    except WRONG as error:
+        raise like(error)(f"{place}: {error}") from error
+
+
+def function_called(node: Any) -> tuple[str, str, str]:
+    """The function that a node calls, if the model has it: its domain, name and overload."""
+    return domain_name(node.domain), node.op_type, node.overload
+
+
+def like(error: BaseException) -> Any:
+    """The class of an error that is raised with a place in its stead."""
+    return type(error) if isinstance(error, RefusedError | UnknownNameError | LimitError) else DocumentError

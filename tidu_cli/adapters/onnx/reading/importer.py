@@ -27,16 +27,20 @@ from tidu_cli.adapters.onnx.reading.calling import (
     Expansion,
     Scope,
     domain_name,
+    function_called,
     in_words,
     is_read,
+    like,
     operands_of,
     operator_of,
+    placed,
+    required,
     results_of,
 )
 from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_before
 from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.adapters.onnx.reading.standing import MOVING, Standing, operands_for
-from tidu_cli.errors import DocumentError, LimitError, Remedy, UnknownNameError, counted, did_you_mean
+from tidu_cli.errors import LimitError, Remedy, UnknownNameError, counted, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -148,7 +152,7 @@ class Importer:
         bodies = {name: [*nodes_within(f.node)] for name, f in self._functions.items()}
         main = ("", "", "")
         bodies[main] = [*nodes_within(self.graph.node)] if self._functions else []
-        calls = {name: [_called(node) for node in body] for name, body in bodies.items()}
+        calls = {name: [function_called(node) for node in body] for name, body in bodies.items()}
         n = written_out(main, {name: len(body) for name, body in bodies.items()}, calls) - len(bodies[main])
         require("expansion", n, f"graph '{self.graph.name}': its functions, written out where they are called")
 
@@ -312,13 +316,13 @@ class Importer:
             except WRONG as error:
                 name = f" '{proto.name}'" if proto.name else ""
                 message = f"{place}, node {number}{name} ({proto.op_type}): {in_words(error, self, proto, scope)}"
-                raise _like(error)(message, *([error.inputs] if hasattr(error, "inputs") else [])) from error
+                raise like(error)(message, *([error.inputs] if hasattr(error, "inputs") else [])) from error
 
     def _run_node(self, proto: Any, scope: Scope) -> None:
         domain = domain_name(proto.domain)
         operands = operands_of(proto, scope)
         attributes = self._attributes(proto, scope.definition)
-        function = self._functions.get(_called(proto))
+        function = self._functions.get(function_called(proto))
         if function is not None:
             attributes = {**{a.name: attribute(a, self.cast) for a in function.attribute_proto}, **attributes}
             results = self._call(function, attributes, operands, scope)
@@ -394,30 +398,3 @@ class Importer:
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
             told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string}
             self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})
-
-
-def required(scope: Scope, name: str) -> Value:
-    """The value of an output. Raises DocumentError if no node computes it."""
-    x = scope.get(name)
-    if x is None:
-        raise DocumentError(f"output '{name}' is computed by no node")
-    return x
-
-
-@contextmanager
-def placed(place: str) -> Iterator[None]:
-    """Within the block, errors have this place before them."""
-    try:
-        yield
-    except WRONG as error:
-        raise _like(error)(f"{place}: {error}") from error
-
-
-def _called(node: Any) -> tuple[str, str, str]:
-    """The function that a node calls, if the model has it: its domain, name and overload."""
-    return domain_name(node.domain), node.op_type, node.overload
-
-
-def _like(error: BaseException) -> Any:
-    """The class of an error that is raised with a place in its stead."""
-    return type(error) if isinstance(error, RefusedError | UnknownNameError | LimitError) else DocumentError
