@@ -49,7 +49,7 @@ class FormatCommand(Command):
         return super().parse_args(ctx, args)
 
 
-def _is_given(value: Any) -> bool:
+def is_given(value: Any) -> bool:
     """Whether an option was given, going by its value: flags that were not are False."""
     return value is not False and value not in (None, ())
 
@@ -68,7 +68,7 @@ def options_read(values: Mapping[str, Any]) -> dict[str, Any]:
     read = {}
     for name, (_, option) in declared_options("reading").items():
         value: Any = values.get(name)
-        if not _is_given(value):
+        if not is_given(value):
             continue
         if option.pairs:
             names = [name for name, _ in value]
@@ -85,7 +85,7 @@ def options_written(values: Mapping[str, Any], to: str) -> dict[str, Any]:
     known = {option.name for option in writer.writing} if writer else set()
     written = {}
     for name, (owner, option) in declared_options("writing").items():
-        if not _is_given(values.get(name)):
+        if not is_given(values.get(name)):
             continue
         if name not in known:
             way = f"give --format {owner.name} or -o FILE{owner.suffixes[0]}"

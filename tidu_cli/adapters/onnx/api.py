@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from tidu_cli.arguments import named
+from tidu_cli.arguments import flag, named
 from tidu_cli.formats.files import reading
 from tidu_cli.formats.read import parse_imported
 from tidu_cli.graph.types import TensorType
@@ -14,7 +14,7 @@ from tidu_cli.options import checked
 from tidu_cli.port_data import Imported
 
 
-@checked(set=named)
+@checked(set=named, straight_through=flag)
 def load_onnx(
     file: str | PurePath,
     dims: Mapping[str, int] | None = None,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tidu_cli.cli.building import kind_of
-from tidu_cli.cli.format_options import FormatCommand, options_read, options_written, with_values_written
+from tidu_cli.cli.format_options import FormatCommand, is_given, options_read, options_written, with_values_written
 from tidu_cli.cli.options import (
     chosen_format,
     document_output_options,
@@ -69,7 +69,7 @@ def command(
         raise click.UsageError("--pass gives one pass two numbers")
     options = options_read(of_formats)
     if weights_from is not None:
-        if types or nodes or passes or options or any(value not in (None, ()) for value in of_formats.values()):
+        if types or nodes or passes or options or any(map(is_given, of_formats.values())):
             raise click.UsageError("--weights-from changes nothing but weights; leave out the other options")
         _put_weights(file, weights_from, out, format_)
         return
