@@ -160,7 +160,7 @@ def _gru(node: Node) -> Cell:
         (h,), (f, g) = states, functions
         n = h.shape[-1]
         gates = f(x[:, : 2 * n] + h @ w.first + w.biases[: 2 * n])
-        update, reset = gates[:, :n], gates[:, n:]
+        update, reset = np.split(gates, 2, axis=1)
         if node["linear_before_reset"]:
             inner = reset * (h @ w.others + w.biases[2 * n :])
         else:
@@ -175,7 +175,7 @@ def _lstm(node: Node) -> Cell:
         (h, c), (f, g, activated) = states, functions
         n = h.shape[-1]
         gates = x + h @ w.first + w.biases
-        i, o, forget, new = (gates[:, k * n : (k + 1) * n] for k in range(4))
+        i, o, forget, new = np.split(gates, 4, axis=1)
         if w.peepholes is not None:
             i, forget = i + w.peepholes[:n] * c, forget + w.peepholes[2 * n :] * c
         i = f(i)
