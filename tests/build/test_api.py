@@ -36,6 +36,9 @@ PARAMETERS = {
     "keys": "key",
     "graphs": "graph",
     "strong_zeros": "strong-zeros",
+    "straight_through": "straight-through",
+    "clip_norm": "clip-norm",
+    "weight_decay": "weight-decay",
     "opened": "open",
 }
 

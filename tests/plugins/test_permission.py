@@ -31,6 +31,7 @@ READING = {
     "jacobian": ["--wrt", "x"],
     "hessian": ["--wrt", "x"],
     "derivative": ["--wrt", "x"],
+    "step": ["--wrt", "x"],
     "dot": [],
     "view": ["-o", "/dev/null"],
     "check": ["--all"],
