@@ -18,7 +18,8 @@ COMMANDS = {
     "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
     "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
     "check": "check", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
-    "formula": None, "load_values": None, "save_values": None, "save_weights": None, "initial_state": None, "Document": None, "Key": None, "TiduError": None,
+    "formula": None, "load_values": None, "save_values": None, "save_weights": None,
+    "initial_state": None, "Document": None, "Key": None, "TiduError": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""

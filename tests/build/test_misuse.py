@@ -112,6 +112,8 @@ def test_hostile_arguments_are_told_in_one_line(name, parameter, tmp_path, monke
     for value in few([*HOSTILE[k % 4 :], *HOSTILE[: k % 4]], 17):
         if value is type and name in LOOPS:
             continue  # what functions raise that are called with plain values is theirs
+        if value is True and parameter == "backends":
+            continue  # which starts JAX, and other tests fork
         try:
             called(name, parameter, value)
         except TiduError as error:

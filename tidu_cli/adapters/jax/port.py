@@ -53,7 +53,10 @@ class _Xla:
         return engine.refusal(graph, primitives)
 
     def program(self, graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | None, device: str | None) -> Any:
-        """As `engine.program` does."""
+        """As `engine.program` does. A name that is not one of a device is refused before JAX is imported."""
+        from tidu_cli.adapters.jax.engine.devices import named
+
+        named(device)
         from tidu_cli.adapters.jax.engine import engine
 
         return engine.program(graph, primitives, outputs, device)

@@ -26,10 +26,7 @@ def device_of(name: str | None) -> Any:
 
     Raises UnknownNameError for what is no name of a device, and EvaluationError for one that is not there or in a forked process.
     """
-    platform, colon, number = ("cpu" if name is None else name).partition(":")
-    if platform not in PLATFORMS or (colon and not (number.isdecimal() and number.isascii())):
-        known = list(PLATFORMS)
-        raise UnknownNameError(f"no device '{name}'{did_you_mean(platform, known)} (devices: cpu, gpu, gpu:1, ...)")
+    platform, number = named(name)
     require_own_process()
     with _STARTING, _quietly():
         try:
@@ -47,11 +44,19 @@ def device_of(name: str | None) -> Any:
             here = ", ".join(dict.fromkeys(d.platform for d in there))
             way = f"choose {here}, or install JAX for it, as by pip install 'jax[cuda12]'"
             raise EvaluationError(f"no device {name}: JAX finds only {here} here; {way}") from None
-    k = int(number or 0)
-    if k >= len(devices):
+    if number >= len(devices):
         those = ", ".join(f"{platform}:{n}" for n in range(len(devices)))
         raise EvaluationError(f"no device {name}: there {'is' if len(devices) == 1 else 'are'} {those}")
-    return devices[k]
+    return devices[number]
+
+
+def named(name: str | None) -> tuple[str, int]:
+    """The platform and the number that the name of a device says. Raises UnknownNameError for what is no such name."""
+    platform, colon, number = ("cpu" if name is None else name).partition(":")
+    if platform not in PLATFORMS or (colon and not (number.isdecimal() and number.isascii())):
+        known = list(PLATFORMS)
+        raise UnknownNameError(f"no device '{name}'{did_you_mean(platform, known)} (devices: cpu, gpu, gpu:1, ...)")
+    return platform, int(number or 0)
 
 
 def require_own_process() -> None:
