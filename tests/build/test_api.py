@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import subprocess
+import sys
 
 import click
 import numpy as np
@@ -210,3 +213,20 @@ def test_patterns_and_first_parts_of_names() -> None:
             function(document, key)
     exact = tidu_cli.trace(lambda **inputs: inputs["a*"] * inputs["ab"], **{"a*": "f64[]", "ab": "f64[]"})
     assert [str(i.key) for i in tidu_cli.linearize(exact, "a*").head.inputs] == ["a*@1"], "the key itself goes first"
+
+
+BARE = """
+import sys
+
+sys.modules.update(dict.fromkeys(("jax", "jaxlib", "llvmlite", "onnx")))  # so that importing them fails
+import tidu
+
+(sin,) = tidu.ops("sin", backends=True)
+print(sin["backends"])
+"""
+
+
+def test_backends_whose_packages_are_missing_say_so() -> None:
+    ran = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, check=True)
+    ways = ast.literal_eval(ran.stdout)
+    assert [way.partition("package ")[2].split()[0] for way in ways.values()] == ["llvmlite", "jax", "onnx:", "jax"]

@@ -107,6 +107,8 @@ def taken_by(primitive: Primitive, primitives: PrimitiveSet) -> dict[str, str]:
                 taken.append(taker.takes(case, primitives))
             except TiduError as error:
                 refused.append(str(error))
+            except ModuleNotFoundError as error:
+                refused.append(f"not known here, as the package {error.name} is not installed")
         ways[name] = "; or ".join([*taken[:1], *refused[:1]])
     return ways
 
