@@ -93,18 +93,6 @@ class Engine(Protocol):
         """
 
 
-class Weighted(Protocol):
-    """What a format of tidu's has besides whose files have weights by name."""
-
-    def with_weights(
-        self, source: Readable, where: str, values: Mapping[str, Any], beside: str | None
-    ) -> tuple[Written, Sequence[str]]:
-        """The file with other values of its weights, and the names of values that are of none. `beside` is as in `Format.write`.
-
-        Raises TiduError for values that do not fit, and for names that are not known.
-        """
-
-
 class Source(Protocol):
     """A way to write graphs other than documents: formulas, functions in files of Python."""
 

@@ -1,4 +1,4 @@
-"""What is differentiated by: integers that are only indices are refused, parameters that patterns leave out are told."""
+"""The inputs of --wrt: integers that are only indices are refused, and a note names parameters that a pattern leaves out."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def step(
     The loss is the first of `output`, or the only output that is a real number; other outputs stay. Without `lr` the rate is an
     input. `optimizer` is "sgd", "momentum", "adam" or "adamw", or a document of numbers that takes `gradient`, `weight`, any of
     `lr`, `step` and `weight_decay`, and some x that it keeps, and gives `new_weight` and each `new_x`. `initial_state` has the
-    values to begin with. Raises as `grad`, TransformError for what is no optimizer, or cannot be trained.
+    values to begin with. Raises as `grad`, and TransformError for documents that are not optimizers and inputs that cannot
+    be trained.
     """
     from tidu_cli.transforms.training import DECAY as TAKEN
     from tidu_cli.transforms.training import RATE, Options, step

@@ -151,7 +151,7 @@ def derivative(document: Document, wrt: Keys, outputs: Keys = (), *, order: int 
 
 
 _ROWS = 1000
-"""Up to so many elements a Jacobian is a way out where a gradient was asked for."""
+"""The most elements of an output for which the message of `grad` suggests `jacobian`."""
 
 
 def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[Key, ...]:

@@ -1,4 +1,4 @@
-"""What does not fit is told in words of the model: the node, its operator, its inputs by name, and the way out."""
+"""Messages on nodes whose inputs do not fit: they name the node, its operator, its inputs and the way out."""
 
 import re
 

@@ -51,7 +51,7 @@ def device_of(name: str | None) -> Any:
 
 
 def named(name: str | None) -> tuple[str, int]:
-    """The platform and the number that the name of a device says. Raises UnknownNameError for what is no such name."""
+    """The platform and the number in the name of a device. Raises UnknownNameError for other names."""
     platform, colon, number = ("cpu" if name is None else name).partition(":")
     if platform not in PLATFORMS or (colon and not (number.isdecimal() and number.isascii())):
         known = list(PLATFORMS)

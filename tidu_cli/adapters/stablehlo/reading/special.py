@@ -51,7 +51,7 @@ CROSSING = {"digamma", "lgamma"}
 """Those with zeros at which they are not 0 to rounding."""
 
 POINTS = 40
-"""At so many points of each sign."""
+"""How many points of each sign are tried."""
 
 QUICK = (0.37, -0.62, 1.7)
 """What is not the same here is no such function."""
@@ -66,10 +66,10 @@ COARSE = {"f32": 1e-5, "f64": 5e-11}
 """Likewise for erf_inv, of which XLA has 11 digits next to 1."""
 
 FEWEST, MOST = 12, 700
-"""A function takes so many operations."""
+"""The fewest and the most operations of a function that is written out."""
 
 STEPS, STEPS_A_NODE = 20_000, 30
-"""Looking takes no more steps than this, and so many for each node."""
+"""Bounds on the steps of the search: for a module, and in addition for each of its nodes."""
 
 Nodes = Sequence[tuple[int, Emitted]]
 """The nodes from a value down to one that it is a function of, its own first: with the slots of their results."""

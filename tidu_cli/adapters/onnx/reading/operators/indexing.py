@@ -79,7 +79,7 @@ def _gather_nd(node: Node, x: Value, indices: Value) -> Value:
 def _box(vectors: Value) -> list[int] | None:
     """Where index vectors that are known start, if they are the places of a box in order, and None if not.
 
-    Exporters write slices that are assigned to by their places, of which there may be many.
+    Exporters write an assigned slice as a list of all its places, which may be long.
     """
     if isinstance(vectors, Array) or not vectors.size or vectors.shape[-1] != vectors.ndim - 1:
         return None

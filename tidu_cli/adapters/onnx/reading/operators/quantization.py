@@ -1,6 +1,6 @@
 """Quantization: integers that stand for floats by a scale and a zero point, and products of them.
 
-What is rounded to integers has the derivative 0, and the user is told. With `straight_through` rounding has the derivative 1 within
+What is rounded to integers has the derivative 0, and a note says so. With `straight_through` rounding has the derivative 1 within
 the range of the integers: they are held as floats then, and sums of their products are, too.
 """
 

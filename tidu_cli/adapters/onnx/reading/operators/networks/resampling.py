@@ -20,7 +20,7 @@ from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 from tidu_cli.limits import require
 
 SMALL_MATRIX = 4096
-"""Sums are a product with a matrix if it has at most so many elements."""
+"""The most elements of a matrix by which sums are computed as a product."""
 
 MANY_TAPS = 8
 """Or if they are of more elements than that each; else elements are gathered, and weighed."""
