@@ -81,3 +81,31 @@ def test_parts_are_replaced_with_a_vector_of_places_an_axis() -> None:
             assert not difference(by_runtime(checked_model(given), operands), by_tidu(given, operands)), (shape, part, start)
     large = case("dynamic_update_slice", {}, "f32[64,64,64]", "f32[60,64,60]", *["i32[]"] * 3)
     assert len(checked_model(large).SerializeToString()) < 8000
+
+
+@pytest.mark.parametrize("prim", ["ge", "le"])
+@pytest.mark.parametrize(
+    ("shape", "window", "strides", "op"),
+    [
+        ([2, 3, 4, 5], [1, 1, 2, 2], [1, 1, 2, 3], "MaxUnpool"),
+        ([2, 6, 3, 4], [1, 3, 1, 2], [1, 3, 1, 2], "MaxUnpool"),
+        ([6, 2], [3, 1], [3, 1], "MaxUnpool"),
+        ([7, 2], [3, 1], [3, 1], "ScatterElements"),
+        ([2, 3, 5, 5], [1, 1, 3, 3], [1, 1, 2, 2], "ScatterElements"),
+    ],
+    ids=str,
+)
+def test_windows_that_lie_apart_give_back_by_one_operator(
+    shape: list[int], window: list[int], strides: list[int], op: str, prim: str
+) -> None:
+    windows = [(n - w) // s + 1 for n, w, s in zip(shape, window, strides, strict=True)]
+    padding = [[0, 0] for _ in shape]
+    attrs = {"select_prim": prim, "window_dimensions": window, "window_strides": strides, "padding": padding}
+    given = case("select_and_scatter_add", attrs, *[f"f32{s}".replace(" ", "") for s in (windows, shape)])
+    operands = drawn(given, {})
+    operands[1][...] = np.round(operands[1])  # ties, at which the first element counts
+    due = by_tidu(given, operands)
+    model = checked_model(given)
+    for run in (by_reference, by_runtime):
+        assert not difference(run(model, operands), due)
+    assert op in operators(given, OPSET, BUILTIN)

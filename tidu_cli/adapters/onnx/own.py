@@ -86,9 +86,13 @@ def _graph(
     constants, input_names, node_meta = told.pop("constants"), told.pop("names"), told.pop("node_meta", {})
     for k, i in enumerate(told["inputs"]):
         put(input_names.get(str(k)) or str(key_from_json(i["key"])), k)
-    nodes: list[dict[str, Any]] = []
+    nodes: dict[int, dict[str, Any]] = {}
+    behind: dict[str, int] = told.pop("behind", {})
+    first_values: dict[int, int] = {}
     n_values = len(told["inputs"])
-    for node in range(told["nodes"]):
+
+    def take(node: int, first: int) -> int:
+        """The next node in the file is the one of this number. Gives how many values it has, which begin with `first`."""
         if str(node) in constants:
             tensor = initializers[constants[str(node)]]
             data: dict[str, Any] = {"op": "constant", "inputs": [], "attrs": {"value": _literal(tensor)}}
@@ -104,10 +108,20 @@ def _graph(
         if str(node) in node_meta:
             data["meta"] = node_meta[str(node)]
         for k, name in enumerate(names):
-            put(name, n_values + k)
-        n_values += len(names)
-        nodes.append(data)
-    return {**told, "nodes": nodes}
+            put(name, first + k)
+        nodes[node] = data
+        return len(names)
+
+    late = set(behind.values())
+    for node in range(told["nodes"]):
+        if node in late:
+            first_values[node] = n_values
+            n_values += 1
+            continue
+        n_values += take(node, n_values)
+        if str(node) in behind:
+            take(behind[str(node)], first_values[behind[str(node)]])
+    return {**told, "nodes": [nodes[node] for node in range(told["nodes"])]}
 
 
 def _literal(tensor: Any) -> dict[str, Any]:

@@ -15,13 +15,17 @@ LEAST = 2**14
 """Choices of fewer elements are Where: what else they take is more than they save."""
 
 
-def choices(graph: Graph) -> Mapping[int, str]:
-    """The nodes that are written in another form, by the names of `templates.FORMS`.
+def choices(graph: Graph) -> tuple[Mapping[int, str], Mapping[int, int]]:
+    """The nodes that are written in another form, by the names of `templates.FORMS`; and comparisons behind Relu.
 
-    Masks that come in, or that places decide, are in runs, at which Where is quick.
+    Masks that come in, or that places decide, are in runs, at which Where is quick. What Relu gives is compared with 0 instead of
+    what it takes, so that it is the one reader of a convolution, which runtimes make it a part of. It has the number of Relu.
     """
     forms: dict[int, str] = {}
+    behind: dict[int, int] = {}
     made: dict[int, tuple[Case, Sequence[int]]] = {}
+    node_of: dict[int, int] = {}
+    read: set[int] = set()
     for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
         if case.op == "select_n" and len(args) == 3 and args[0] in made:
@@ -30,10 +34,13 @@ def choices(graph: Graph) -> Mapping[int, str]:
                 zeros = [_is_zero(made, value) for value in (args[1], args[2], compared[1])]
                 if comparison.op == "le" and compared[0] == args[1] and zeros[1] and zeros[2] and args[2]:
                     forms[node] = "relu"
+                    if args[0] not in read and compared[0]:
+                        behind[node_of[args[0]]] = node
                 elif case.results[0].size >= LEAST:
                     forms[node] = "others kept" if zeros[1] else "kept" if zeros[0] else "by products"
-        made[first] = case, args
-    return forms
+        made[first], node_of[first] = (case, args), node
+        read.update(args)
+    return forms, behind
 
 
 def _floats(type_: object) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule
+from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, tensor_type
+from tidu_cli.adapters.onnx.writing.stages import Node, Stages
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType, Type
 
@@ -45,30 +46,48 @@ def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGrap
 
 def _scan(low: Lowering, *operands: str) -> list[str]:
     attrs = low.attrs
-    n_consts, n_carry = attrs.num_consts, attrs.num_carry
-    consts, init, rows = operands[:n_consts], operands[n_consts : n_consts + n_carry], operands[n_consts + n_carry :]
-    types: Sequence[Type] = attrs.body.input_types[n_consts:]
-    if not attrs.length:
+    n_consts, n_carry, length = attrs.num_consts, attrs.num_carry, attrs.length
+    init = operands[n_consts : n_consts + n_carry]
+    if not length:
         return _without_steps(low, init)
+    stages, names = Stages(attrs), dict(enumerate(operands))
+
+    def put(body: Body, nodes: Iterable[Node], names: dict[int, str]) -> None:
+        for case, args, results in nodes:
+            names.update(zip(results, low.of(body, case).written([names[a] for a in args]), strict=True))
+
+    put(low.body, stages.before, names)
+    given = stages.scanned or [*stages.slices[:1]]
+    rows = [names[v] for v in given]
+    types = [stages.types[v] for v in (*range(n_consts, n_consts + n_carry), *given)]
     if not rows:  # Scan counts its steps by what it takes slices of
-        steps = low.filled(0, TensorType("i64", (attrs.length,)))  # an array that is not in the file
-        rows, types = (steps,), [*types, TensorType("i64")]
-    turned = attrs.reverse
+        rows, types = [low.filled(0, TensorType("i64", (length,)))], [*types, TensorType("i64")]  # an array that is not in the file
+    due = [*stages.carried, *stages.stacked]
 
-    def write(body: Body, *names: str) -> list[tuple[str, Type]]:
-        given = names if len(names) == len(attrs.body.input_types) - n_consts else names[:-1]
-        return list(zip(low.graph(body, attrs.body, [*consts, *given]), attrs.body.output_types, strict=True))
+    def write(body: Body, *arguments: str) -> list[tuple[str, Type]]:
+        inner = {**names, **dict(zip([*range(n_consts, n_consts + n_carry), *given], arguments, strict=False))}
+        put(body, stages.within, inner)
+        return [(inner[v], stages.types[v]) for v in due]
 
-    n_rows = len(low.case.results) - n_carry
-    return low.emit_all(
-        "Scan",
-        [*init, *rows],
-        len(low.case.results),
-        body=low.body.subgraph(types, write),
-        num_scan_inputs=len(rows),
-        scan_input_directions=[1] * len(rows) if turned else None,
-        scan_output_directions=[1] * n_rows if turned and n_rows else None,
-    )
+    if due:
+        written = low.emit_all(
+            "Scan",
+            [*init, *rows],
+            len(due),
+            body=low.body.subgraph(types, write, in_steps=True),
+            num_scan_inputs=len(rows),
+            scan_input_directions=[1] * len(rows) if attrs.reverse else None,
+            scan_output_directions=[1] * len(stages.stacked) if attrs.reverse and stages.stacked else None,
+        )
+        names.update(zip(stages.stacked, written[n_carry:], strict=True))
+    put(low.body, stages.of_all_steps(length), names)
+    of_steps = [names[v] if v not in stages.fixed else _repeated(low, names[v], length, stages.types[v]) for v in stages.rows]
+    return [*(written[:n_carry] if due else []), *of_steps]
+
+
+def _repeated(low: Lowering, x: str, length: int, type_: Type) -> str:
+    """An array that is the same in all steps as results of them."""
+    return low.emit("Expand", x, low.ints([length, *tensor_type(type_).shape]))
 
 
 def _without_steps(low: Lowering, init: Sequence[str]) -> list[str]:

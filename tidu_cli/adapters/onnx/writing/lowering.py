@@ -27,6 +27,9 @@ CODES = {name: code for code, name in DTYPES.items()}
 """The codes of element types by the names of dtypes."""
 
 
+_GRAPHS = frozenset({"body", "then_branch", "else_branch"})
+"""The attributes that are graphs, whose nodes read names, too."""
+
 MOST_LEVELS = 31
 """How deep graphs may stand within nodes of graphs: protobuf reads 100 messages within one another, three a graph, and types."""
 
@@ -43,6 +46,10 @@ class Body:
         self.level = level
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
+        self.around: Body | None = None
+        """Where nodes go that read nothing of this body: what is the same in all steps of a loop is computed once."""
+        self._own: set[str] = set()
+        """The names that come in, and those of nodes' results."""
         self._prefix = prefix
         self._numbers = numbers or count()
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -57,13 +64,18 @@ class Body:
 
     def emit_all(self, op_type: str, inputs: Sequence[str], n: int, **attrs: Any) -> list[str]:
         """A node of n outputs."""
-        outputs = [self.name() for _ in range(n)]
         given = {k: v for k, v in attrs.items() if v is not None}
+        if self.around is not None and self._own.isdisjoint(inputs) and not any(k in _GRAPHS for k in given):
+            return self.around.emit_all(op_type, inputs, n, **given)
+        outputs = [self.name() for _ in range(n)]
+        self._own.update(outputs)
         self.nodes.append(package().helper.make_node(op_type, list(inputs), outputs, **given))
         return outputs
 
     def constant(self, value: Any, dtype: str | None = None) -> str:
         """A constant array, one for equal ones."""
+        if self.around is not None:
+            return self.around.constant(value, dtype)
         array = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype_of(dtype))
         key = name_of(array.dtype), array.shape, array.tobytes()
         if key not in self._known:
@@ -75,6 +87,12 @@ class Body:
         """Numbers as an array of i64, as shapes and axes are given."""
         return self.constant(np.array(numbers, np.int64))
 
+    def copied(self, name: str) -> str:
+        """A copy in this body, whatever it is of."""
+        copy = self.name()
+        self.nodes.append(package().helper.make_node("Identity", [name], [copy]))
+        return copy
+
     def within(self) -> Body:
         """The body of a graph within a node, which may read names of this one."""
         if self.level == MOST_LEVELS:
@@ -85,13 +103,21 @@ class Body:
             )
         return Body(self.opset, self._prefix, self._numbers, self.level + 1)
 
-    def subgraph(self, inputs: Sequence[Type], write: Callable[..., Sequence[tuple[str, Type]]]) -> Any:
-        """A graph within a node, of inputs of these types. `write` is given its body and the names of inputs, and gives outputs."""
+    def subgraph(self, inputs: Sequence[Type], write: Callable[..., Sequence[tuple[str, Type]]], *, in_steps: bool = False) -> Any:
+        """A graph within a node, of inputs of these types. `write` is given its body and the names of inputs, and gives outputs.
+
+        Of one that runs `in_steps`, at least one, nodes that do not depend on the step go to this body.
+        """
         inner = self.within()
         names = [inner.name() for _ in inputs]
-        outputs = []
-        for name, type_ in write(inner, *names):  # of their own, as one value may be several outputs
-            outputs.append((inner.emit("Identity", name), type_))
+        inner._own.update(names)
+        inner.around = self if in_steps else None
+        outputs: list[tuple[str, Type]] = []
+        written = write(inner, *names)
+        own = inner._own - {*names}
+        for name, type_ in written:  # one value may be several outputs, or come in
+            outputs.append((name if name in own else inner.copied(name), type_))
+            own.discard(name)
         helper = package().helper
         return helper.make_graph(
             [*constant_nodes(inner.constants), *inner.nodes],
@@ -221,7 +247,7 @@ class Lowering(Frozen, slots=False):
         """Write a closed graph into a body. Gives the names of its outputs."""
         names, inner = list(inputs), graph.graph
         for code, args, _, _ in forwards(inner, inner.args):
-            names += self._of(body, inner.cases[code]).written([names[a] for a in args])
+            names += self.of(body, inner.cases[code]).written([names[a] for a in args])
         return [names[_present(o.value)] for o in inner.outputs]
 
     def written(self, inputs: Sequence[str]) -> list[str]:
@@ -237,7 +263,8 @@ class Lowering(Frozen, slots=False):
         names = rule(self, *inputs)
         return [names] if isinstance(names, str) else list(names)
 
-    def _of(self, body: Body, case: Case) -> Lowering:
+    def of(self, body: Body, case: Case) -> Lowering:
+        """What a node of another case sees, which is written into this body."""
         return Lowering(body, case, self.rules, self.primitives)
 
     def by_definition(self, *inputs: str) -> list[str]:
@@ -257,7 +284,7 @@ class Lowering(Frozen, slots=False):
         terms = function([trace.source(t, linear=False) for t in self.case.operands])
         names = list(inputs)
         for node in trace.nodes:
-            names += self._of(self.body, trace.cases[node.code]).written([names[slot] for slot in node.reads])
+            names += self.of(self.body, trace.cases[node.code]).written([names[slot] for slot in node.reads])
         return [names[t.slot] for t in terms]
 
     def refuse(self, reason: str) -> NoMeaningError:

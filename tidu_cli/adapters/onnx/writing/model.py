@@ -7,7 +7,8 @@ their graph before them, and those whose keys are inputs', too, end in `:out`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,8 +140,9 @@ class ModelWriter:
         for name, output in zip(outputs, graph.outputs, strict=True):
             if output.value is not None and output.value >= len(graph.inputs):
                 due.setdefault(output.value, name)
-        forms = _forms(self.document, number)
+        forms, behind = _forms(self.document, number)
         constants: dict[str, str] = {}
+        waiting: dict[int, Callable[[str], None]] = {}
         for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
             case = graph.cases[code]
             try:
@@ -153,6 +155,10 @@ class ModelWriter:
             except NoMeaningError as error:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
+            values += results
+            if node in behind:
+                waiting[behind[node]] = partial(self._compare, template, case, args, operands, results)
+                continue
             proto = template.add(self.body, operands, results)
             elsewhere: dict[str, Any] = {
                 str(k): place
@@ -163,7 +169,8 @@ class ModelWriter:
                 elsewhere.update({k: args[int(k)] for k in ("0", "2") if k not in elsewhere})
             claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
             proto.metadata_props.add(key=MARK, value=claim)
-            values += results
+            if node in waiting:
+                waiting[node](*results)
         for v, name in enumerate(values):
             self.places.setdefault(name, (number, v))
         for name, output in zip(outputs, graph.outputs, strict=True):
@@ -175,9 +182,18 @@ class ModelWriter:
         written = {**writer.head(), "inputs": writer.inputs(), "outputs": writer.outputs(), "nodes": graph.n_nodes}
         written["constants"] = constants
         written["names"] = {str(k): values[k] for k, i in enumerate(graph.inputs) if values[k] != str(i.key)}
+        if behind:
+            written["behind"] = {str(relu): node for node, relu in behind.items()}
         if graph.node_meta:
             written["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
         return written
+
+    def _compare(
+        self, template: Template, case: Case, args: Sequence[int], operands: list[str], results: list[str], relu: str
+    ) -> None:
+        """Compare what Relu gives, instead of what it takes."""
+        proto = template.add(self.body, [relu, *operands[1:]], results)
+        proto.metadata_props.add(key=MARK, value=_claim(case, template.places, {"0": args[0]}))
 
     def _claim(self, case: Case, template: Template) -> str:
         """What nodes of a template claim, which is the same for most."""
@@ -267,14 +283,15 @@ def _text(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def _forms(document: Document, number: int) -> dict[int, str]:
-    """The nodes of a graph that are written in a form that their neighbours allow."""
+def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int, int]]:
+    """The nodes of a graph that are written in a form that their neighbours allow, and those that are written behind another."""
     forms, graph = dict.fromkeys(_aligned(document, number), "aligned"), document.graphs[number]
     if any(graph.cases[code].op == "select_n" for code in range(len(graph.cases))):
         from tidu_cli.adapters.onnx.writing.choosing import choices
 
-        forms.update(choices(graph))
-    return forms
+        chosen, behind = choices(graph)
+        return {**forms, **chosen}, behind
+    return forms, {}
 
 
 def _aligned(document: Document, number: int) -> set[int]:

@@ -46,17 +46,27 @@ class Flat:
 
     def flat(self, x: str, shape: Sequence[int] | None = None) -> str:
         """x, of the operand's shape or another one, in that form."""
-        sizes = [(self.shape if shape is None else shape)[k] for k in self.order]
-        n = len(self.others)
-        due = [math.prod(sizes[: max(n - 1, 0)]), self.channels, *sizes[n:]]
-        x = self.low.transpose(x, self.order)
-        return x if due == sizes else self.low.reshape(x, due)
+        shape = self.shape if shape is None else shape
+        due, x = self.flat_shape(shape), self.low.transpose(x, self.order)
+        return x if due == [shape[k] for k in self.order] else self.low.reshape(x, due)
+
+    def flat_shape(self, shape: Sequence[int]) -> list[int]:
+        """The shape of that form."""
+        sizes, n = [shape[k] for k in self.order], len(self.others)
+        return [math.prod(sizes[: max(n - 1, 0)]), self.channels, *sizes[n:]]
 
     def restored(self, y: str, shape: Sequence[int], is_vector: bool = False) -> str:
         """A result of this shape from that form, or from a vector of its elements."""
         back = sorted(range(len(self.order)), key=self.order.__getitem__)
         is_whole = len(self.others) == 2 and not is_vector
         return self.low.transpose(y if is_whole else self.low.reshape(y, [shape[k] for k in self.order]), back)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no element is in two windows, and the last one ends where the operand does: so MaxUnpool knows its size."""
+        sizes = [self.shape[k] for k in self.axes]
+        whole = zip(sizes, self.kernel, self.strides, self.dilations, self.pads, strict=True)
+        return all(step >= n and (size - n) % step == 0 and d == 1 and not any(pads) for size, n, step, d, pads in whole)
 
     @property
     def is_pooled(self) -> bool:
@@ -141,14 +151,19 @@ def _places(low: Lowering, flat: Flat, x: str) -> str:
         x = low.cast(x, "f32")
     if not flat.is_pooled:
         return _chosen(low, flat, x)
-    wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
-    numbers = _pooled(low, flat, flat.flat(wide), 2)[1]
+    numbers = _numbers(low, flat, x)
     # Runtimes count elements of the whole array, or of each image: so what is told of the image is taken off, and put on.
     size = math.prod(flat.shape[k] for k in flat.axes)
     local = low.emit("Mod", numbers, low.number(size, "i64"))
     n = math.prod(flat.shape[k] for k in flat.others)
     images = np.arange(n).reshape(-1, flat.channels, *[1] * len(flat.axes)) * size
     return low.emit("Add", local, low.body.constant(images, "i64"))
+
+
+def _numbers(low: Lowering, flat: Flat, x: str) -> str:
+    """The numbers that MaxPool has for the elements that it chooses, and MaxUnpool takes."""
+    wide = low.emit("Neg", x) if low.attrs.select_prim == "le" else x
+    return _pooled(low, flat, flat.flat(wide), 2)[1]
 
 
 MOST_ELEMENTS = 2**22
@@ -188,8 +203,12 @@ def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
     flat = Flat(low, low.operands[1], low.attrs)
     if not flat.axes or not low.operand.size:
         return low.emit("Identity", source) if not flat.axes else low.filled(0, low.result)
-    places = low.reshape(_places(low, flat, operand), [-1])
-    size = low.operands[1].size
+    if flat.is_pooled and flat.is_apart and {t.dtype for t in low.operands} == {"f32"}:
+        taken, shape = flat.flat(source, low.operands[0].shape), low.ints(flat.flat_shape(flat.shape))
+        numbers = _numbers(low, flat, operand)
+        scattered = low.emit("MaxUnpool", taken, numbers, shape, kernel_shape=flat.kernel, strides=flat.strides)
+        return flat.restored(scattered, low.result.shape)
+    places, size = low.reshape(_places(low, flat, operand), [-1]), low.operands[1].size
     blank = low.emit("Expand", low.number(0), low.ints([size]))
     updates = low.reshape(flat.flat(source, low.operands[0].shape), [-1])
     return flat.restored(low.emit("ScatterElements", blank, places, updates, axis=0, reduction="add"), low.result.shape, True)

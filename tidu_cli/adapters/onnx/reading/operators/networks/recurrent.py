@@ -142,29 +142,29 @@ PARAMETERS: Mapping[str, tuple[float, ...]] = {
 class Weights:
     """The weights of one direction but those of inputs: the recurrent ones are transposed, those of the first gates and the others.
 
-    Biases are those that are not added before the scan.
+    `inner` are the biases that are not added before the scan: those of the gates in which a product comes first, or None.
     """
 
-    def __init__(self, recurrent: Value, biases: Value, peepholes: Value, n_first: int) -> None:
+    def __init__(self, recurrent: Value, inner: Value, peepholes: Value, n_first: int) -> None:
         self.first, self.others = recurrent.T[:, :n_first], recurrent.T[:, n_first:]
-        self.biases, self.peepholes = biases, peepholes
+        self.inner, self.peepholes = inner, peepholes
 
 
 def _rnn(x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
     (h,), (f,) = states, functions
-    return [f(x + h @ w.first + w.biases)]
+    return [f(x + h @ w.first)]
 
 
 def _gru(node: Node) -> Cell:
     def cell(x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
         (h,), (f, g) = states, functions
         n = h.shape[-1]
-        gates = f(x[:, : 2 * n] + h @ w.first + w.biases[: 2 * n])
+        gates = f(x[:, : 2 * n] + h @ w.first)
         update, reset = np.split(gates, 2, axis=1)
         if node["linear_before_reset"]:
-            inner = reset * (h @ w.others + w.biases[2 * n :])
+            inner = reset * (h @ w.others if w.inner is None else h @ w.others + w.inner)
         else:
-            inner = (reset * h) @ w.others + w.biases[2 * n :]
+            inner = (reset * h) @ w.others
         return [(number(h, 1) - update) * g(x[:, 2 * n :] + inner) + update * h]
 
     return cell
@@ -174,7 +174,7 @@ def _lstm(node: Node) -> Cell:
     def cell(x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
         (h, c), (f, g, activated) = states, functions
         n = h.shape[-1]
-        gates = x + h @ w.first + w.biases
+        gates = x + h @ w.first
         i, o, forget, new = np.split(gates, 4, axis=1)
         if w.peepholes is not None:
             i, forget = i + w.peepholes[:n] * c, forget + w.peepholes[2 * n :] * c
@@ -211,9 +211,15 @@ def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, opera
     functions = _activations(node, usual, n)
     runs = []
     for k, is_reverse in enumerate(directions):
-        bias = np.zeros(2 * wide, x.dtype) if biases is None else biases[k]
-        product = (x.reshape(n_steps * batch, size) @ w[k].T).reshape(n_steps, batch, wide) + bias[:wide]
-        weights = Weights(r[k], bias[wide:], None if peepholes is None else peepholes[k], 2 * hidden if n_gates == 3 else wide)
+        product, inner = (x.reshape(n_steps * batch, size) @ w[k].T).reshape(n_steps, batch, wide), None
+        n_first = 2 * hidden if n_gates == 3 else wide
+        if biases is not None:
+            of_inputs, recurrent = np.split(biases[k], 2)
+            if n_gates == 3 and node["linear_before_reset"]:
+                recurrent, inner = np.split(recurrent, [n_first])
+                recurrent = np.concatenate([recurrent, np.zeros(hidden, x.dtype)])
+            product = product + (of_inputs + recurrent)
+        weights = Weights(r[k], inner, None if peepholes is None else peepholes[k], n_first)
         states = [np.zeros((batch, hidden), x.dtype) if s is None else s[k] for s in initial]
         runs.append(_run(node, cell, product, weights, states, functions[k], lengths, is_reverse))
     every = np.stack([ys for _, ys in runs], 1) if node.wants(0) else None

@@ -1,0 +1,136 @@
+"""Scans as ONNX: what is the same in all steps is computed before them, and elementwise results of stored values behind them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.formats.plain import read
+from tests.onnx.operators.one_node import One
+from tests.onnx.writing.written import by_runtime, checked_model, require_round_trip
+from tests.tiers import examples
+from tidu_cli import api
+from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.loading import loaded
+from tidu_cli.adapters.onnx.reading.importer import import_model
+
+
+def scan(nodes: list[tuple[str, list[int]]], carried: list[int], rows: list[int], *, reverse: bool = False) -> Any:
+    """A scan of four steps whose body takes a constant, what is carried, and two slices; the values after these are nodes'."""
+    body = {
+        "inputs": [{"key": f"i{k}", "type": "f32[3]"} for k in range(3 + len(carried))],
+        "nodes": [
+            {"op": op, "inputs": args, **({"attrs": {"axis": 0, "reverse": False}} if op == "cumsum" else {})} for op, args in nodes
+        ],
+        "outputs": [{"key": f"o{k}", "value": v} for k, v in enumerate([*carried, *rows])],
+    }
+    attrs = {"body": body, "length": 4, "num_consts": 1, "num_carry": len(carried), "reverse": reverse}
+    kinds = ["f32[3]"] * (1 + len(carried)) + ["f32[4,3]"] * 2
+    inputs = [{"key": f"x{k}", "type": kind} for k, kind in enumerate(kinds)]
+    bools = [k for k, v in enumerate(rows) if v >= len(kinds) and nodes[v - len(kinds)][0] in ("lt", "eq")]
+    types = ["f32[3]"] * len(carried) + [f"{'bool' if k in bools else 'f32'}[4,3]" for k in range(len(rows))]
+    outputs = [{"key": f"y{k}", "type": kind, "value": len(kinds) + k} for k, kind in enumerate(types)]
+    node = {"op": "scan", "attrs": attrs, "inputs": list(range(len(kinds)))}
+    return read({"tidu": 1, "graphs": [{"name": "f", "inputs": inputs, "nodes": [node], "outputs": outputs}]})
+
+
+def loops(model: Any) -> list[Counter[str]]:
+    """How many nodes of each operator steps of each Scan have."""
+    nodes = [node for function in model.functions for node in function.node if node.op_type == "Scan"]
+    graphs = [a.g for node in nodes for a in node.attribute if a.name == "body"]
+    return [Counter(node.op_type for node in graph.node) for graph in graphs]
+
+
+def require_same(document: Any) -> Any:
+    """Raises AssertionError unless onnxruntime computes of the model what tidu does. Gives the model."""
+    model, rng = checked_model(document), np.random.default_rng(0)
+    values = {str(i.key): rng.uniform(-1, 1, i.type.shape).astype("f4") for i in document.free_inputs}
+    due = api.evaluate(document, values)
+    for name, y in zip([o.name for o in model.graph.output], by_runtime(model, values), strict=True):
+        np.testing.assert_allclose(y, due[name], rtol=2e-5, atol=2e-5)
+    require_round_trip(document, model)
+    return model
+
+
+@st.composite
+def scans(draw: Any) -> Any:
+    n_carried = draw(st.integers(0, 2))
+    n = first = 3 + n_carried
+    nodes: list[tuple[str, list[int]]] = []
+    floats = list(range(first))
+    for _ in range(draw(st.integers(1, 7))):
+        op = draw(st.sampled_from(["add", "mul", "sub", "sin", "tanh", "max", "atan2", "cumsum", "lt"]))
+        args = [draw(st.sampled_from(floats)) for _ in range(1 if op in ("sin", "tanh", "cumsum") else 2)]
+        nodes.append((op, args))
+        if op != "lt":
+            floats.append(n)
+        n += 1
+    carried = [draw(st.sampled_from(floats)) for _ in range(n_carried)]
+    rows = draw(st.lists(st.integers(0, n - 1), min_size=0 if carried else 1, max_size=4))
+    return scan(nodes, carried, rows, reverse=draw(st.booleans()))
+
+
+@settings(max_examples=examples(100, check=25), deadline=None)
+@given(document=scans())
+def test_stages_of_any_scan_give_its_results(document: Any) -> None:
+    require_same(document)
+
+
+def test_results_of_what_is_stored_are_computed_behind_the_loop() -> None:
+    step = [("mul", [0, 1]), ("add", [4, 2]), ("sin", [5]), ("mul", [6, 6]), ("sub", [7, 0])]
+    model = require_same(scan(step, [5], [6, 8, 5]))  # sin(carry) is no result that the carry needs, nor what is made of it
+    assert loops(model) == [Counter({"Mul": 1, "Add": 1, "Identity": 1})]
+
+
+def test_results_that_take_less_memory_than_what_they_are_made_of_are_computed_in_steps() -> None:
+    model = require_same(scan([("add", [1, 2]), ("mul", [1, 2]), ("lt", [5, 4])], [4], [6]))
+    assert loops(model) == [Counter({"Add": 1, "Mul": 1, "Less": 1})]
+
+
+def test_loops_that_carry_nothing_and_store_nothing_are_none() -> None:
+    model = require_same(scan([("mul", [1, 2]), ("sub", [3, 0]), ("sin", [0])], [], [4, 1, 0, 5]))
+    assert not loops(model)
+
+
+def test_what_is_the_same_in_all_steps_is_computed_once() -> None:
+    model = require_same(scan([("cumsum", [0]), ("mul", [1, 4])], [5], []))
+    assert loops(model) == [Counter({"Mul": 1})]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_gradients_of_recurrent_networks_store_what_slopes_are_made_of(op: str, direction: str) -> None:
+    gates, n = {"LSTM": 4, "GRU": 3, "RNN": 1}[op], 1 + (direction == "bidirectional")
+    rng = np.random.default_rng(5)
+    operands = [
+        (rng.standard_normal(s) * 0.5).astype("f4") for s in ((6, 2, 3), (n, gates * 4, 3), (n, gates * 4, 4), (n, gates * 8))
+    ]
+    one = One(op, operands, {"hidden_size": 4, "direction": direction})
+    weights = {f"x{k}": x for k, x in enumerate(operands) if k}
+    document = import_model(loaded(one.model.SerializeToString()), Choices(values=weights)).document
+    model = require_same(api.vjp(document, ["x0"], ["y0"]))
+    forward, *_ = loops(model)
+    assert forward["Sub"] == (op == "GRU")  # 1 - z in its state; those of slopes are behind the loop
+    assert forward["Add"] == {"LSTM": 2, "GRU": 3, "RNN": 1}[op]  # biases are added before it
+
+
+def test_operands_that_are_the_same_in_all_steps_are_turned_once() -> None:
+    body = {
+        "inputs": [{"key": "w", "type": "f32[3,3]"}, {"key": "h", "type": "f32[3]"}, {"key": "x", "type": "f32[3]"}],
+        "nodes": [
+            {"op": "dot_general", "inputs": [1, 0], "attrs": {"dimension_numbers": [[[0], [1]], [[], []]]}},
+            {"op": "add", "inputs": [3, 2]},
+        ],
+        "outputs": [{"key": "h", "value": 4}],
+    }
+    inputs = [{"key": k, "type": kind} for k, kind in (("w", "f32[3,3]"), ("h", "f32[3]"), ("x", "f32[4,3]"))]
+    node = {"op": "scan", "inputs": [0, 1, 2], "attrs": {"body": body, "length": 4, "num_consts": 1, "num_carry": 1}}
+    outputs = [{"key": "y", "type": "f32[3]", "value": 3}]
+    model = require_same(read({"tidu": 1, "graphs": [{"name": "f", "inputs": inputs, "nodes": [node], "outputs": outputs}]}))
+    assert "Transpose" in [n.op_type for n in model.functions[0].node]
+    assert "Transpose" not in loops(model)[0]
