@@ -26,6 +26,8 @@ from tests.onnx.writing.lowered import (
 )
 from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
+from tidu_cli.adapters.onnx.writing.model import OPSET
+from tidu_cli.adapters.onnx.writing.templates import operators
 from tidu_cli.lax.vocabulary import BUILTIN
 
 ITERATIVE = "eig eigh expm expm_frechet logm logm_frechet pinv polar schur solve_sylvester sqrtm svd"
@@ -365,6 +367,19 @@ def test_cholesky_factors_are_nan_where_there_is_none():
 
 
 # Digits.
+
+
+def test_erfc_of_f32_is_some_operators_and_has_all_digits():
+    from scipy import special
+
+    given = case("erfc", {}, "f32[6000]")
+    odd = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, -1e-30, 3e38, -3e38, 40]
+    x = np.concatenate([np.linspace(-6, 10.1, 5990), odd]).astype("f4")
+    due = special.erfc(x.astype("f8"))
+    for outputs in (by_reference(checked_model(given), [x]), by_runtime(checked_model(given), [x])):
+        assert outputs[0].dtype == x.dtype
+        np.testing.assert_allclose(outputs[0], due, 1e-7, 2e-45)  # one unit in the last place, or of subnormal numbers
+    assert len(operators(given, OPSET, BUILTIN)) < 40
 
 
 DIGITS = {

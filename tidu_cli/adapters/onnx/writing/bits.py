@@ -101,11 +101,11 @@ def of_doubles(rule: Rule, others: Rule) -> Rule:
     return lambda low, *operands: (rule if low.operand.dtype == "f64" else others)(low, *operands)
 
 
-def polynomial(low: Lowering, coefficients: Sequence[float], x: str) -> str:
-    """A polynomial in x by Horner's rule, from the highest power on."""
-    value = low.number(coefficients[0])
+def polynomial(low: Lowering, coefficients: Sequence[float], x: str, dtype: str | None = None) -> str:
+    """A polynomial in x, by default of the dtype of operand 0, by Horner's rule, from the highest power on."""
+    value = low.number(coefficients[0], dtype)
     for c in coefficients[1:]:
-        value = low.emit("Add", low.emit("Mul", value, x), low.number(c))
+        value = low.emit("Add", low.emit("Mul", value, x), low.number(c, dtype))
     return value
 
 
