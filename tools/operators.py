@@ -156,7 +156,9 @@ def _written(primitive: Primitive) -> str:
             Lowering(body, case, LOWERINGS, BUILTIN).written([f"i{k}" for k in range(len(case.operands))])
         except NoMeaningError:
             continue
-        return ", ".join(dict.fromkeys(f"`{node.op_type}`" for node in body.nodes)) or "its operand"
+        graphs = getattr(case.attrs, "graphs", ())  # whose own nodes are of the example
+        nodes = [node for node in body.nodes if not graphs or any(a.HasField("g") for a in node.attribute)]
+        return ", ".join(dict.fromkeys(f"`{node.op_type}`" for node in nodes)) or "its operand"
     return ""
 
 
