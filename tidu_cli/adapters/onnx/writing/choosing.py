@@ -34,7 +34,7 @@ def choices(graph: Graph) -> tuple[Mapping[int, str], Mapping[int, int]]:
                 zeros = [_is_zero(made, value) for value in (args[1], args[2], compared[1])]
                 if comparison.op == "le" and compared[0] == args[1] and zeros[1] and zeros[2] and args[2]:
                     forms[node] = "relu"
-                    if args[0] not in read and compared[0]:
+                    if args[0] not in read and compared[0] > 0:
                         behind[node_of[args[0]]] = node
                 elif case.results[0].size >= LEAST:
                     forms[node] = "others kept" if zeros[1] else "kept" if zeros[0] else "by products"
