@@ -35,10 +35,6 @@ echo '$ python samples/logistic_regression/fit.py gradient.json'
 python samples/logistic_regression/fit.py "$scratch/gradient.json"
 echo
 
-if command -v dot >/dev/null; then
-    mkdir -p build
-    tidu linearize samples/f.json --wrt x | tidu transpose | tidu dot -o build/demo.svg
-    echo '== build/demo.svg is the picture of f and its reverse mode'
-else
-    echo '== For pictures of graphs, install Graphviz: apt-get install graphviz'
-fi
+mkdir -p build
+tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o build/demo.html
+echo '== build/demo.html is a page with the picture of f and its reverse mode, step by step'

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 
 import pytest
 
-from tests.cli.running import F, document, graph, invoke, succeed
+from tests.cli.running import ROOT, F, document, graph, invoke, succeed
 from tests.programs import needs
+from tidu_cli import derivative, grad, jvp, load, vjp
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.dot import COLOURS, to_dot
-from tidu_cli.render.picture import Flow, Kind, n_items, picture
+from tidu_cli.render.picture import Flow, Kind, n_items, picture, results
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
@@ -173,3 +175,49 @@ def test_names_are_no_markup_to_graphviz(name):
     done = subprocess.run(["dot", "-Tsvg"], input=text.encode(), capture_output=True, check=True)
     assert done.stderr == b"" and b"<script" not in done.stdout
     assert len(re.findall(rb'class="node"', done.stdout)) == 3
+
+
+# --- materialized derivatives
+
+SAMPLES = [("rosenbrock", "x"), ("mlp", "W1"), ("logsumexp", "x")]
+
+
+def flows_of(made):
+    """Of the nodes of the head what they are, by op and by whether they are linear."""
+    shown, head = picture(made), made.head
+    told = Counter()
+    for item in shown.items:
+        if item.kind is Kind.NODE and item.graph == len(made.graphs) - 1:
+            case = head.case(item.index)
+            told[case.op, bool(case.mask and any(case.mask)), item.flow] += 1
+    return told
+
+
+@pytest.mark.parametrize(("name", "wrt"), SAMPLES)
+def test_linear_nodes_of_a_gradient_are_cotangents(name, wrt):
+    """A gradient has its seed as a constant, where a vector-Jacobian product has an input that is one."""
+    f = load(ROOT / f"samples/{name}.json")
+    seeded, closed = vjp(f, wrt), grad(f, wrt)
+    assert flows_of(seeded) == flows_of(materialize(transpose(linearize(f, [parse_key(wrt)]))))
+    linear = {flow for (_, is_linear, flow) in flows_of(closed) if is_linear}
+    assert linear == {Flow.COTANGENT}
+    assert {flow for (_, is_linear, flow) in flows_of(closed) if not is_linear} <= {Flow.PRIMAL}
+    assert 'color="#7b3fa0"' in to_dot(closed).partition(" -> ")[0]
+
+
+def test_tangents_of_a_closed_derivative_are_tangents():
+    f = load(ROOT / "samples/cube.json")
+    assert {flow for (_, is_linear, flow) in flows_of(derivative(f, "x")) if is_linear} == {Flow.TANGENT}
+
+
+def test_a_later_pass_keeps_the_colours_of_an_earlier_one():
+    """Cotangents whose seed is a constant are held fixed where the gradient is differentiated again."""
+    f = load(ROOT / "samples/rosenbrock.json")
+    again = jvp(grad(f, "x"), "x")
+    shown = picture(again)
+    by_kind = Counter(item.flow for item in shown.items if item.kind is Kind.NODE)
+    assert all(by_kind[flow] for flow in Flow)
+    for node, (case, arguments) in enumerate(again.head.nodes()):
+        if case.mask and any(case.mask):
+            moving = {shown.flows[0][a] for a, on in zip(arguments, case.mask, strict=True) if on}
+            assert shown.flows[0][results(again.head, node)[0]] in moving | {Flow.COTANGENT}

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.running import document, graph
+from tests.cli.running import document, graph, succeed
 from tests.render.large import attention_gradient, kinetics_gradient
 from tests.tiers import examples
-from tidu_cli import scan, trace
+from tidu_cli import fori_loop, scan, to_dot, trace
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
-from tidu_cli.render.groups.drawn import to_boxes
+from tidu_cli.render.groups.drawn import group_label, to_boxes
 from tidu_cli.render.groups.forest import forest, named
 from tidu_cli.render.groups.repeats import Repeat, repeat
 from tidu_cli.render.groups.tree import MOST, Group, groups_of
@@ -186,3 +186,41 @@ def test_bodies_of_loops_have_sources():
     attrs = made.head.case(made.head.n_nodes - 1).attrs.to_data(binary=False)
     bodies = [value for value in attrs.values() if isinstance(value, dict) and "nodes" in value]
     assert bodies and all("source" in node["meta"] for body in bodies for node in body["nodes"])
+
+
+def test_a_loop_says_how_many_steps_it_has():
+    made = trace(lambda x: fori_loop(0, 10_000, lambda k, c: np.sin(c), np.exp(x)) * 2.0, x="f64[]")
+    assert "scan\\n10,000 steps" in to_dot(made)
+    assert "shape=box3d" in to_dot(made, collapse=True)
+
+    def among_others(x):
+        x = fori_loop(0, 10_000, lambda k, c: np.sin(c), np.exp(x))
+        for function in (np.sin, np.sin, np.cos, np.exp, np.sin, np.tanh, np.exp, np.exp, np.tanh, np.cos, np.sin, np.cosh, np.exp):
+            x = function(x)
+        return x
+
+    assert "scan: 10,000 steps" in to_boxes(trace(among_others, x="f64[]"), depth=0)
+
+
+def unrolled(times):
+    nodes = []
+    for k in range(0, 2 * times, 2):
+        nodes += [("sin", k), ("exp", k + 1)]
+    return parse_document(document(graph(nodes, outputs=[("y", 2 * times)])), "test")[0]
+
+
+def test_an_unrolled_loop_is_drawn_once():
+    trees = forest(picture(unrolled(200), inside=False))
+    (loop,) = [group for group in trees.groups.values() if group.times > 1]
+    assert group_label(trees, loop).split("\n")[:2] == ["200 steps", "200 × 2 nodes: 1 exp, 1 sin"]
+    page = succeed("dot", "--depth", "0", input=document(graph([("sin", k) for k in range(90)], outputs=[("y", 90)]))).decode()
+    assert "90 × 1 node: 1 sin" in page
+
+
+def test_the_steps_of_a_long_loop_open_where_they_are_asked_for(monkeypatch):
+    made = unrolled(200)
+    monkeypatch.setattr("tidu_cli.render.groups.drawn.draw", lambda text, format_: b'<svg width="9pt" height="9pt"></svg>')
+    text = to_boxes(made)
+    assert "200 × 2 nodes" in text and "step 1" not in text
+    opened = to_boxes(made, open_=["step 7"])
+    assert 'label="step 7"' in opened and opened.count('label="exp"') == 1

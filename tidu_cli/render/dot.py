@@ -12,7 +12,7 @@ from tidu_cli.graph.graph import Document, Externals, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.render.folding import name, port_text, short, type_text
 from tidu_cli.render.phrases import attrs_label
-from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, picture
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, loops, op_counts, op_run, picture
 
 COLOURS = {Flow.PRIMAL: "#1b6ca8", Flow.TANGENT: "#c2571a", Flow.COTANGENT: "#7b3fa0"}
 """What is primal is blue, tangents are orange, cotangents purple."""
@@ -116,6 +116,8 @@ def item_line(shown: Picture, item: Item, given: str | None) -> str:
         Kind.COLLAPSED: 'shape=box3d, margin="0.15,0.1", style=filled, ',
     }
     style = styles.get(item.kind, "")
+    if item.kind is Kind.NODE and (item.graph, item.index) not in shown.opened and loops(shown.graph(item.graph), [item.index]):
+        style = styles[Kind.COLLAPSED]
     if item.accumulates:
         style = f"{'shape=circle, width=0.3, margin=0, ' if given is None else ''}{own}penwidth=2, "
     border = f', {style}color="{colour}"' if style or faded or item.flow is not Flow.PRIMAL else ""
@@ -148,7 +150,7 @@ def edge_line(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Map
     if edge.binding:
         return f"  {edge.source} -> {edge.target} [style=dotted, label=is];"
     if edge.around:
-        return f'  {edge.source} -> {edge.target} [constraint=false, style=bold, color="#888888", label="  next step"];'
+        return f'  {edge.source} -> {edge.target} [constraint=false, style=bold, color="#888888", xlabel="  next step"];'
     faded = edge.source in shown.faded or edge.target in shown.faded
     styles = []
     if edge.crosses:
@@ -180,16 +182,14 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def draw(text: str, format_: str, otherwise: str = ", or use --format dot") -> bytes:
-    """Lay out and draw DOT text as svg, png or pdf. Raises TiduError if Graphviz is missing or fails.
-
-    `otherwise` ends the message of how to install it: what can be done without.
-    """
+def draw(text: str, format_: str) -> bytes:
+    """Lay out and draw DOT text as svg, png or pdf. Raises TiduError if Graphviz is missing or fails."""
     program = shutil.which("dot")
     if program is None:
         raise TiduError(
             f"{format_} needs Graphviz's program dot, which is not on the PATH; install it "
-            f"(apt-get install graphviz, brew install graphviz, https://graphviz.org/download){otherwise}"
+            "(apt-get install graphviz, brew install graphviz, https://graphviz.org/download), use --format dot, or write a page, "
+            "which needs none (tidu view)"
         )
     done = subprocess.run([program, f"-T{format_}"], input=text.encode(), capture_output=True, check=False)
     if done.returncode or not done.stdout:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field
+from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.passes import MEANING, kind_of
@@ -145,6 +146,11 @@ def describe_graph(graph: Graph) -> str:
     return f"{kind}: {MEANING[kind]}" if kind in MEANING else str(kind)
 
 
+def loops(graph: Graph, nodes: Iterable[int]) -> list[Case]:
+    """Those of these nodes that hold graphs: loops and branches."""
+    return [case for node in nodes if closed_graphs((case := graph.case(node)).attrs)]
+
+
 def results(graph: Graph, node: int) -> range:
     """The local ids of a node's results."""
     first = graph.firsts[node]
@@ -184,12 +190,32 @@ def _flows(frames: Sequence[Frame]) -> list[list[Flow]]:
     for g, frame in enumerate(frames):
         graph, own = frame.graph, _input_flows(frames, frame, flows)
         flows.append(own)
-        for case, arguments in graph.nodes():
+        led_to = _flows_of_outputs(graph) if frame.owner is None else {}
+        for node, (case, arguments) in enumerate(graph.nodes()):
             # Within a node it shows which operands are active: they are what is no primal.
             mask = case.mask or () if frame.owner is None else [True] * len(arguments)
             carried = (_flow_at(flows, graph.place(g, argument)) for argument in compress(arguments, mask))
-            own.extend([max(carried, key=order.index, default=Flow.PRIMAL)] * len(case.results))
+            flow = max(carried, key=order.index, default=Flow.PRIMAL)
+            own.extend([led_to.get(node, flow) if flow is Flow.PRIMAL else flow] * len(case.results))
     return flows
+
+
+def _flows_of_outputs(graph: Graph) -> Mapping[int, Flow]:
+    """What linear nodes carry, by the outputs that they lead to: all that tells where a seed is a constant, as `grad` has it.
+
+    Those that lead to none, as they are held fixed in a later pass, carry what the outputs did before that.
+    """
+    keys = [(output.value, output.key) for output in graph.outputs if output.key.path]
+    wanted = {value: _flow_of(key) for value, key in keys if value is not None}
+    before = [number for _, key in keys for number in key.path[:-1]]
+    inner = Flow.TANGENT if before and min(before) > 0 else Flow.COTANGENT
+    carried: dict[int, Flow] = {}
+    for node in range(graph.n_nodes - 1, -1, -1) if wanted else ():
+        if any(mask := graph.case(node).mask or ()):
+            flow = carried[node] = next((wanted[v] for v in results(graph, node) if v in wanted), inner)
+            for argument in compress(graph.operands(node), mask):
+                wanted.setdefault(argument, flow)
+    return carried
 
 
 def _input_flows(frames: Sequence[Frame], frame: Frame, flows: Sequence[Sequence[Flow]]) -> list[Flow]:
@@ -199,8 +225,15 @@ def _input_flows(frames: Sequence[Frame], frame: Frame, flows: Sequence[Sequence
     g, node = frame.owner
     around, mask = frames[g].graph, frames[g].graph.case(node).mask
     operands = [_flow_at(flows, around.place(g, argument)) for argument in around.operands(node)]
+    if mask is not None:
+        operands = [_led(flows[g][around.firsts[node]], flow) for flow in operands]
     taken = [k for k, _ in frame.part.inputs] or [0] * len(frame.graph.inputs)
     return [operands[k] if frames[g].owner is not None or (mask is not None and mask[k]) else Flow.PRIMAL for k in taken]
+
+
+def _led(node: Flow, operand: Flow) -> Flow:
+    """What an active operand carries: where it is a constant seed, what its node does."""
+    return node if operand is Flow.PRIMAL else operand
 
 
 def _flow_at(flows: Sequence[Sequence[Flow]], place: Place) -> Flow:
@@ -249,7 +282,8 @@ def _edges(
         for slot, argument in enumerate(arguments):
             place = graph.place(g, argument)
             source = _id_of(frames, leaders, place)
-            active = _flow_at(flows, place) if case.mask is not None and case.mask[slot] else None
+            own = flows[g][graph.firsts[node]] if case.results else Flow.PRIMAL
+            active = _led(own, _flow_at(flows, place)) if case.mask is not None and case.mask[slot] else None
             if frames[g].owner is not None and (flow := _flow_at(flows, place)) is not Flow.PRIMAL:
                 active = flow
             if (g, node) in within and (inputs := list(_taking(frames, within[g, node], slot))):

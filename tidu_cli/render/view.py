@@ -23,8 +23,8 @@ from tidu_cli.render.groups.drawn import LEGIBLE, PLAIN, STRIP, laid_out, scale,
 from tidu_cli.render.groups.forest import forest, named
 from tidu_cli.render.groups.labels import given_name, lines
 from tidu_cli.render.groups.page import Boxes, boxes, interned
-from tidu_cli.render.phrases import SHORT, summary_text, value_text
-from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, op_counts, op_run, pictures_within, results
+from tidu_cli.render.phrases import SHORT, attrs_label, summary_text, value_text
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, loops, op_counts, op_run, pictures_within, results
 from tidu_cli.render.words import Words
 
 _LONG = 24
@@ -55,8 +55,8 @@ def to_html(
     """A picture as a page that needs nothing else. `values`, as evaluation gives them, are drawn on the edges.
 
     What is too large to be read is drawn as boxes, which open, unless `expand` is set. `at` is the group that is open at first.
-    `owners` are, where known, the values whose cotangents the head's values are. Raises TiduError if Graphviz is missing, and
-    UnknownNameError.
+    `owners` are, where known, the values whose cotangents the head's values are. What Graphviz cannot draw here, as it is missing
+    or fails, the page draws itself. Raises UnknownNameError.
     """
     words = Words(shown, owners)
     told = _Told(
@@ -147,13 +147,17 @@ def _about_inside(words: Words, inside: Picture) -> dict[str, str]:
 
 
 def _page(title: str, svg: str, data: object) -> str:
-    template = files("tidu_cli.render").joinpath("view.html").read_text(encoding="utf-8")
+    folder = files("tidu_cli.render")
+    template = folder.joinpath("view.html").read_text(encoding="utf-8")
     script = _SCRIPT.search(template)
     assert script is not None
-    # Only this script runs: whatever a name might smuggle in is no script to the browser.
-    digest = base64.b64encode(sha256(script[1].encode()).digest()).decode()
+    layout, allowed = "", _source(script[1])
+    if " data-dot=" in svg:
+        layout = folder.joinpath("layout/viz.js").read_text(encoding="utf-8")
+        allowed += f" {_source(layout)} 'wasm-unsafe-eval'"
     parts = {
-        "{{script}}": digest,
+        "{{scripts}}": allowed,
+        "{{layout}}": layout and f"<script>{layout}</script>",
         "{{title}}": html.escape(printable(title)),
         "{{svg}}": svg,
         "{{data}}": json.dumps(data, ensure_ascii=False).translate(_UNSAFE),
@@ -161,9 +165,15 @@ def _page(title: str, svg: str, data: object) -> str:
     return re.sub("|".join(map(re.escape, parts)), lambda match: parts[match[0]], template)
 
 
+def _source(script: str) -> str:
+    """What allows a script. No other runs: whatever a name might smuggle in is no script to the browser."""
+    return f"'sha256-{base64.b64encode(sha256(script.encode()).digest()).decode()}'"
+
+
 def _label(words: Words, item: Item) -> str | None:
     if item.kind is Kind.NODE:
-        return short(words.assignment(item.graph, item.index)).replace("\n", " ")
+        label = short(words.assignment(item.graph, item.index)).replace("\n", " ")
+        return "\n".join([label, *map(attrs_label, loops(words.graph(item.graph), [item.index]))])
     if item.kind is Kind.COLLAPSED and item.graph == len(words.document.graphs) - 1:
         return f"{words.results(item.graph, item.index)}: {len(item.nodes)} nodes\n{op_run(words.document.head, item.nodes)}"
     if item.kind is Kind.INPUT and item.flow is not Flow.PRIMAL:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from tidu_cli.errors import counted
+from tidu_cli.errors import TiduError, counted
 from tidu_cli.graph.graph import Document, Externals, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, draw, edge_line, item_line, quoted, title
@@ -15,7 +16,8 @@ from tidu_cli.render.groups.forest import forest, named
 from tidu_cli.render.groups.labels import brief
 from tidu_cli.render.groups.scene import Box, Forest, Link, Scene, Standing, around, opened_to_fit
 from tidu_cli.render.groups.tree import Group, Part
-from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, op_counts, picture
+from tidu_cli.render.phrases import attrs_label
+from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, loops, op_counts, picture
 
 _SHOWN = 3
 """As many names, or types, a box has room for."""
@@ -64,14 +66,17 @@ def group_label(trees: Forest, group: Group) -> str:
     if not nodes:
         names = [part_name(shown, item) for item in group.items[:_SHOWN]]
         return f"{name(group.name)}\n{short(', '.join([*names, *(['…'] if len(group.items) > _SHOWN else [])]), _WIDE)}"
-    graph = shown.graph(nodes[0].graph)
-    counts = op_counts(graph, (n for item in nodes for n in item.nodes or (item.index,)), 2)
+    graph, times = shown.graph(nodes[0].graph), group.times
+    nodes = nodes[: len(nodes) // times]  # of a loop one step
+    own = [n for item in nodes for n in item.nodes or (item.index,)]
+    counts, inner = op_counts(graph, own, 2), [f"{case.op}: {attrs_label(case)}" for case in loops(graph, own)[:_SHOWN]]
+    many = f"{times} × " if times > 1 else ""
     types = list(dict.fromkeys(text for place in sorted(trees.leaving.get(group.id, ())) if (text := _type(shown, place))))
     last = f"gives {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}" if types else ""
     if trees.parents[group.id] is None:
         last = describe_graph(graph)
     where = f"  {name(place)}" if (place := brief(group.place)) and place != group.name else ""
-    return "\n".join(filter(None, (name(group.name) + where, f"{counted(len(nodes), 'node')}: {counts}", last)))
+    return "\n".join(filter(None, (name(group.name) + where, f"{many}{counted(len(nodes), 'node')}: {counts}", *inner, last)))
 
 
 def part_name(shown: Picture, part: Part) -> str:
@@ -167,6 +172,10 @@ PLAIN = 60
 _ROOMS = (18, 16, 14, 12, 10, 8, 6)
 """So many boxes a picture has, or fewer, where those cannot be read."""
 
+_ACROSS, _DOWN = 400, 32
+"""The points that a picture is taken to need across, and down for each thing drawn, before it is drawn."""
+
+_NODE = re.compile(r"^ *\w+ \[label=", re.M)
 _SIZE = re.compile(r'<svg width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
@@ -178,15 +187,28 @@ def scale(svg: str) -> float:
 
 
 def svgs(texts: Sequence[str]) -> list[str]:
-    """The drawings of DOT texts, all by one run of Graphviz. Raises TiduError."""
+    """The drawings of DOT texts, all by one run of Graphviz; of those that it cannot draw, what the page has to draw itself."""
     if not texts:
         return []
-    drawn = draw("".join(texts), "svg", otherwise="").decode()
+    try:
+        drawn = draw("".join(texts), "svg").decode()
+    except TiduError:  # it is missing, or fails at one of them
+        return [_undrawn(texts[0])] if len(texts) == 1 else [svg for text in texts for svg in svgs([text])]
     return ["<svg" + each.partition("</svg>")[0] + "</svg>" for each in drawn.split("<svg")[1:]]
 
 
+def _undrawn(text: str) -> str:
+    """A picture that the page draws, of about the size that it will have."""
+    text = text.replace('fontname="Helvetica"', 'fontname="Courier"')  # which is as wide as a page's font may be
+    size = f'width="{_ACROSS}pt" height="{_DOWN * len(_NODE.findall(text))}pt"'
+    return f'<svg {size} viewBox="0 0 100 100" data-dot="{html.escape(text)}"></svg>'
+
+
 def laid_out(texts: Callable[[bool], Sequence[str]]) -> list[tuple[str, bool]]:
-    """The drawings of these texts, each from above or from the left, as it is larger; and whether it goes from the left."""
+    """The drawings of these texts, each from above or from the left, as it is larger; and whether it goes from the left.
+
+    What the page draws itself it turns itself.
+    """
     above, beside = (svgs(texts(wide)) for wide in (False, True))
     return [(a, False) if scale(a) >= scale(b) else (b, True) for a, b in zip(above, beside, strict=True)]
 
@@ -223,7 +245,7 @@ def to_boxes(
     """The picture of a document with its groups as boxes, as DOT text. For `collapse` and `highlight` see `picture`.
 
     Those of the names `open_` are open, and those to this depth; without a depth as many as a screen has room for, which Graphviz
-    says. Raises UnknownNameError, and TiduError if Graphviz is missing.
+    says. Raises UnknownNameError.
     """
     trees = forest(picture(document, collapse=collapse, highlight=highlight, inside=False))
     given = named(trees, open_)

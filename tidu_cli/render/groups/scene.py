@@ -145,7 +145,7 @@ class Forest:
 def opened_to_fit(forest: Forest, room: int, opened: Sequence[str] = ()) -> set[str]:
     """The groups that are open in a picture of `room` boxes: those given, then by depth the largest ones that there is room for.
 
-    Inputs and outputs that are one box stay one.
+    Inputs and outputs that are one box stay one, and so do the steps of a long loop.
     """
     chosen = around(forest, opened)
     if len(forest.graphs) == 1:
@@ -159,7 +159,8 @@ def opened_to_fit(forest: Forest, room: int, opened: Sequence[str] = ()) -> set[
                 chosen.add(group.id)
         if any(group.id not in chosen for group in level):
             break
-        level = [part for group in level for part in group.parts if isinstance(part, Group) and not part.is_port]
+        inner = (part for group in level for part in group.parts if isinstance(part, Group))
+        level = [group for group in inner if group.id in chosen or not (group.is_port or group.times > 1)]
     return chosen
 
 

@@ -26,12 +26,16 @@ _MOST_PHASES = 6
 
 
 class Group(Frozen, slots=False, eq=False):
-    """Items that are drawn as one box, or where it is open as its parts. `place` is the line that they come from, if it is one."""
+    """Items that are drawn as one box, or where it is open as its parts. `place` is the line that they come from, if it is one.
+
+    A long loop is `times` steps that do the same, which open only where they are asked for.
+    """
 
     name: str
     parts: Sequence[Part]
     place: str = ""
     items: Sequence[Item] = field(default=(), repr=False)
+    times: int = 1
 
     @property
     def id(self) -> str:
@@ -101,10 +105,12 @@ class _Grouping:
             own = pieces[at : at + loop.period]
             steps += self.named(f"step {k + 1}", own[0][2], own[0][3], own[-1][4], self.joined(own, depth))
         before, after = (self.joined(rest, depth) if rest else () for rest in (pieces[:first], pieces[last:]))
-        if not before and not after:
+        long = loop.times > MOST
+        if not before and not after and not long:
             return self.few(steps)
-        repeated = self.named(f"{loop.times} steps", "", pieces[first][3], pieces[last - 1][4], self.few(steps))
-        return self.few([*before, *repeated, *after])
+        start, end = pieces[first][3], pieces[last - 1][4]
+        repeated = Group(f"{loop.times} steps", self.few(steps), "", self.items[start:end], loop.times if long else 1)
+        return self.few([*before, repeated, *after])
 
     def _part(self, piece: _Piece, depth: int) -> Sequence[Part]:
         _, name, place, start, end = piece
@@ -115,7 +121,7 @@ class _Grouping:
 
     def named(self, name: str, place: str, start: int, end: int, parts: Sequence[Part]) -> Sequence[Part]:
         """A group of these parts, if they are more than one."""
-        if len(parts) == 1 and isinstance(only := parts[0], Group):
+        if len(parts) == 1 and isinstance(only := parts[0], Group) and only.times == 1:
             parts = only.parts
         return parts if len(parts) == 1 else [Group(name, parts, place, self.items[start:end])]
 
