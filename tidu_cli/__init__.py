@@ -42,6 +42,7 @@ __all__ = [
     "initial_state",
     "jacobian",
     "jvp",
+    "kinks",
     "linearize",
     "load",
     "load_onnx",

@@ -259,6 +259,7 @@ OPTIONS: Mapping[str, Option] = {
         _option("depth", "Open groups to this depth. [default: as a screen has room for]", at_least(0), "N"),
         _option("at", "The group, by its name or line, that the page shows first.", text, "GROUP"),
         _choice("stream", "Answer each line of standard input, or map. [default: json]", "json", "msgpack", metavar="json|msgpack"),
+        _flag("kinks", "List on stderr the nodes that are at a kink here, and by which convention they have a derivative."),
         _flag("exact", "Also compare the graphs one by one: names, order, nodes, roles, and meta."),
         _flag("digests", "Also the digest of each value, which --output, --bind and other files know it by."),
         _flag("backends", "Also by what each engine and format computes them, or why not; this imports JAX and onnx."),

@@ -20,7 +20,7 @@ from tidu_cli.formats.write import format_document
 COMMANDS = {
     "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
     "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
-    "check": "check", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
+    "check": "check", "kinks": "eval", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
     "formula": None, "load_values": None, "save_values": None, "save_weights": None,
     "initial_state": None, "Document": None, "Key": None, "TiduError": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),

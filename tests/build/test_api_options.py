@@ -37,6 +37,7 @@ ELSEWHERE = {
     "pipeline": "a text for shells", "ops": "load", "plugins": "load", "json": "the dict", "brief": "the dict's `same`",
     "limit": "for people, who wait for Graphviz", "expand": "DOT text is", "open": "of files", "depth": "of files",
     "init": "initial_state", "weights-from": "save_weights",
+    "kinks": "kinks",
     "stream": "Compiled, called", "plain": "load", "static": "parts", "closure": "parts", "numeric": "parts", "all": "parts",
     "dim": "load_onnx", "input-type": "load_onnx", "input": "trace, formula",
     "dtype": "of primitives", "against": "of models of ONNX", "engine": "evaluate, compile", "device": "evaluate, compile",

@@ -30,7 +30,7 @@ SHELL = {
 """Parameters of commands for what Python has in hand, or does with the result."""
 
 OWN = {
-    "eval": {"scheduler", "chunk", "reduce", "resume", "stream"},  # Compiled.map, and Compiled called again and again
+    "eval": {"scheduler", "chunk", "reduce", "resume", "stream", "kinks"},  # Compiled.map, Compiled called again and again, kinks
     "view": {"open_"},  # of a browser
     "check": {"subjects", "static", "closure", "numeric", "everything", "dtypes", "dims", "input_types", "set"},
     **{name: {"engine", "device"} for name in ("grad", "jvp", "vjp", "hvp", "derivative")},  # evaluate

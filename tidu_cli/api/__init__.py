@@ -44,7 +44,7 @@ FUNCTIONS = {
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
     **dict.fromkeys(("initial_state", "save_weights", "step"), "tidu_cli.api.training"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
-    **dict.fromkeys(("diff", "info", "ops", "schema", "show"), "tidu_cli.api.checks"),
+    **dict.fromkeys(("diff", "info", "kinks", "ops", "schema", "show"), "tidu_cli.api.checks"),
     "check": "tidu_cli.api.checks",
     "Document": "tidu_cli.graph.graph",
     "Key": "tidu_cli.graph.keys",

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from tidu_cli import arguments
 from tidu_cli.api.files import reading_options, vocabulary_with
-from tidu_cli.arguments import op_name
+from tidu_cli.arguments import KeyTexts, a_key, op_name
 from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library
 from tidu_cli.errors import ArgumentError, PluginError, Remedy, TiduError, counted
 from tidu_cli.formats.files import Source, reading
 from tidu_cli.formats.read import parse_imported, parse_subject
+from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
@@ -199,6 +200,34 @@ def diff(a: Document, b: Document, exact: bool = False) -> dict[str, Any]:
     from tidu_cli.checking.comparing.report import difference
 
     return difference(a, b, exact=exact)[1]
+
+
+@checked()
+def kinks(document: Document, inputs: Mapping[Any, object] | None = None, output: KeyTexts = ()) -> list[dict[str, Any]]:
+    """Where the evaluation of the head's outputs (or of `output`) at these inputs meets kinks, as `tidu eval --kinks` lists them.
+
+    Each is a dict: the "node", "at" what its operands are, as in "operands tie", and what the derivative is taken to be there, by
+    "tidu", "jax", "pytorch" and "onnx". "index" is the first element of "elements" that are at the kink; in loops, which are run
+    step by step, "step" is the first and "times" how often. Raises EvaluationError for inputs that do not fit or are missing.
+    """
+    from tidu_cli.api.evaluation import nested
+    from tidu_cli.checking.kinks import kinks_at
+    from tidu_cli.runtime.evaluate import require_given
+    from tidu_cli.runtime.plans.program import needed_inputs
+    from tidu_cli.transforms.linking.rename import inline
+    from tidu_cli.transforms.materialize import materialize
+
+    head = materialize(document, outputs=arguments.parsed(output)).head
+    named = {o.key for o in head.outputs}
+    chosen = tuple([o for o in document.head.outputs if o.key in named])
+    if len(document.graphs) == 1 and not document.head.external and not document.bindings and len(chosen) == len(head.outputs):
+        head = replace(document.head, outputs=chosen)  # whose nodes have the numbers that the file gives them
+    primitives = vocabulary(document.cases)
+    graph = inline(replace(document, graphs=(head,), bindings=()), primitives=primitives).head
+    needed, given = needed_inputs(graph), nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs)
+    declared = [i for i in graph.inputs if i.key in needed]
+    require_given(declared, given)
+    return kinks_at(graph, primitives, {i.key: value_of_input(i.key, i.type, given[i.key]) for i in declared})
 
 
 @checked()

@@ -32,7 +32,7 @@ from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tang
 from tidu_cli.rules.attrs.attrs import ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, RunInner, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested
@@ -252,12 +252,17 @@ def _flops(attrs: CondAttrs, operands: Any, results: Any) -> int:
     return max(map(flops, attrs.branches))
 
 
+def _inner(attrs: CondAttrs, operands: Sequence[Any], run: RunInner) -> None:
+    run(min(max(int(operands[0]), 0), len(attrs.branches) - 1), None, operands[1:])
+
+
 PRIMITIVES = (
     primitive(
         "cond",
         None,
         _types,  # type: ignore[arg-type]  # of records, too
         cond_kernel,
+        inner=_inner,
         attrs=CondAttrs,
         dtypes=ANY,
         n_results=lambda attrs, n_operands: len(attrs.branches[0].graph.outputs) if attrs.branches else 0,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from typing import Any, ClassVar
 
 from tidu_cli.control_flow import graphs
@@ -32,7 +33,7 @@ from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences, Part, stable
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 
@@ -226,12 +227,21 @@ def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
     return flops(attrs.condition) + flops(attrs.body)  # of one step: how many there are is not known
 
 
+def _inner(attrs: WhileAttrs, operands: Sequence[Any], run: RunInner) -> None:
+    cond_consts, body_consts, carry = attrs.split(operands)
+    for step in count():
+        if not run(0, step, [*cond_consts, *carry])[0]:
+            break
+        carry = list(run(1, step, [*body_consts, *carry]))
+
+
 PRIMITIVES = (
     primitive(
         "while",
         None,
         _types,  # type: ignore[arg-type]  # of records, too
         while_kernel,
+        inner=_inner,
         attrs=WhileAttrs,
         dtypes=ANY,
         n_results=lambda attrs, n_operands: len(attrs.body.graph.outputs),

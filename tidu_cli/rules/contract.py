@@ -143,6 +143,15 @@ KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 SingularRule = Callable[[Any, Any, Sequence[Any], Sequence[Any]], str]
 """From (numpy, attrs, the operands' arrays, the results' arrays) to why there is no derivative there; empty where there is one."""
 
+KinksRule = Callable[[Any], Sequence[Any]]
+"""From the words for kinks, the module `tidu_cli.rules.kinks`, to the `Kink`s of an operation."""
+
+RunInner = Callable[[int, "int | None", Sequence[Any]], Sequence[Any]]
+"""From the number of a graph in attrs, that of a step, and the values of its inputs to those of its outputs."""
+
+InnerRule = Callable[[Any, Sequence[Any], RunInner], None]
+"""From attrs, the operands' values, and what runs a graph, to all runs of the graphs in attrs that make the results."""
+
 StrongRule = Callable[[Sequence["Term"]], "tuple[str, Sequence[Term]] | None"]
 """From the operands of a linear node to the op that stands for it where zeros are strong, and its operands; None for itself."""
 
@@ -229,6 +238,8 @@ class Evaluation(Frozen, slots=False):
     """What it is in terms of other operations: how backends compute it that have no kernel of it."""
     opaque: str = ""
     """Why it has no definition, where it is none of those that others are defined by."""
+    inner: InnerRule | None = None
+    """Runs the graphs in attrs one by one, for those who look at what happens in them."""
     work: WorkRule | None = None
     """The bytes that the kernel holds at most beside operands and results, where they may be many times as many as these."""
 
@@ -260,6 +271,8 @@ class Rules(Frozen, slots=False):
     """False where the derivative is by intention not that of the values (stop_gradient)."""
     singular: SingularRule | None = None
     """Says of values why it has no derivative there, for `tidu check`."""
+    kinks: KinksRule | None = None
+    """Says where it has kinks, and what its derivative is taken to be there, for `tidu eval --kinks`."""
     reads: ReadingRule | None = None
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
     narrowed: NarrowingRule | None = None

@@ -26,6 +26,7 @@ from tidu_cli.cli.value_options import (
     given_moves,
     given_values,
     inputs_option,
+    list_kinks,
     move_options,
     name_directories,
     set_option,
@@ -47,6 +48,7 @@ _FORMATS = ("json", "csv", "npy", "npz", "zarr", "msgpack", "table")
 @option("chunk", type=Whole(1))
 @option("reduce")
 @option("resume")
+@option("kinks")
 @option("stream", type=str, is_flag=False, flag_value="json")
 @engine_options
 @result_options(*_FORMATS, default="json")
@@ -62,6 +64,7 @@ def command(
     chunk: int | None,
     reduce: str | None,
     resume: bool,
+    kinks: bool,
     stream: str | None,
     engine: str,
     device: str | None,
@@ -88,12 +91,17 @@ def command(
 
     With --stream each line of standard input, an object of values by key, is answered by a line: the values of the outputs, or
     {"error": "..."}. The graph is planned once. Inputs of --set and --inputs need not be in the lines.
+
+    With --kinks stderr lists the nodes whose operands tie or sit on a boundary at this point, such as max, abs and sort, and what
+    the derivative is taken to be there: by tidu, by JAX's and PyTorch's functions of that name, and by ONNX Runtime's training.
     """
     from tidu_cli.api.evaluation import values_of
     from tidu_cli.formats.values import write_values
     from tidu_cli.transforms.materialize import materialize
 
     spread = Spread(scheduler, chunk, reduce, resume, out)
+    if kinks and (stream or spread or batches or moves or move_files):
+        raise click.UsageError("--kinks is of one point: leave out --stream, --batch and --move")
     if stream:
         from tidu_cli.cli.streaming import answer
 
@@ -118,6 +126,7 @@ def command(
     values = given_values(document, settings, files, axes if in_chunks else ())
     moved = given_moves(document, moves, move_files)
     head = materialize(document, outputs=output).head
+    whole = document if kinks else None
     del document  # which may take as much memory as all values
     choice = chosen_engine(head, engine, device)
     if in_chunks:
@@ -126,4 +135,6 @@ def command(
         emit_chunks(partial(values_by_chunks, head, values, axes, engine=choice), spread, chosen)
         return
     results, types = values_of(head, values, choice, moves=moved, batch=axes)
+    if whole is not None:
+        list_kinks(whole, values, output)
     emit_bytes(write_values(results, chosen, types), out)

@@ -143,6 +143,9 @@ def _extremum(name: str, function: str) -> Primitive:
         integers="exact",
         formula=f"{name}(x, y)",
         summary=f"{function}; NaN wins",
+        kinks=lambda k: [
+            k.Kink(k.tie, "operands tie", "half each", "half each; relu 0", "half each; relu 0", "equal shares; Relu 0")
+        ],
     )
 
 
@@ -162,6 +165,10 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
     radial = convert(real(conj(s) * t), new_dtype=z.type.dtype)
     divisor = convert(select_n(eq(magnitude, 0), magnitude, 1), new_dtype=z.type.dtype)
     return [(t - s * radial) / divisor]
+
+
+def _is_steep(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return (operands[0] == 0) & (operands[1] < 1) & (operands[1] != 0)
 
 
 _POSITIVE = ((0.5, 2.0),)
@@ -217,10 +224,23 @@ PRIMITIVES = (
         integers="exact",
         formula="x^y",
         summary="power; y may be of integers",
+        kinks=lambda k: [
+            k.Kink(k.origin, "base and exponent are 0", "0", jax="NaN", onnx="NaN"),
+            k.Kink(_is_steep, "base is 0, exponent below 1", "infinite"),
+        ],
     ),
     _extremum("max", "maximum"),
     _extremum("min", "minimum"),
-    unary("abs", NUMERIC, "|x|", "magnitude", tangent=_abs_tangent, kernel="absolute", result=real_of),
+    unary(
+        "abs",
+        NUMERIC,
+        "|x|",
+        "magnitude",
+        tangent=_abs_tangent,
+        kernel="absolute",
+        result=real_of,
+        kinks=lambda k: [k.Kink(k.at(0), "operand is 0", "0", jax="1")],
+    ),
     elementwise(
         "sign",
         1,
@@ -229,6 +249,7 @@ PRIMITIVES = (
         kernel=numpy_function("sign", FLOATS, lambda np, x: np.copysign(np.sign(x), x)),  # as StableHLO: of -0 it is -0
         formula="x / |x|",
         summary="sign; 0 at 0",
+        kinks=lambda k: [k.Kink(k.at(0), "operand is 0", "0", onnx="")],
     ),
     bilinear(
         "strong_mul",

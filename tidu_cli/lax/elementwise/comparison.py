@@ -39,7 +39,11 @@ and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
 
 def _comparison(name: str, function: str, symbol: str, dtypes: frozenset[str]) -> Primitive:
     kernel = in_order(numpy_function(function))
-    return binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=kernel, result=lambda t: t.with_dtype("bool"))
+    # Of eq and ne equal operands are nothing special: they ask for them.
+    told = "that of the branch taken"
+    kinks = None if name in ("eq", "ne") else lambda k: [k.Kink(k.tie, "operands tie", told)]
+    result: Callable[[Any], Any] = lambda t: t.with_dtype("bool")  # noqa: E731
+    return binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=kernel, result=result, kinks=kinks)
 
 
 def _select_types(attrs: Any, operands: Types) -> Types:
@@ -122,6 +126,10 @@ def _clamp_jvp(node: JVP) -> Sequence[Term | None]:
         lambda: and_(eq(y, high), or_(lt(high, x), le(high, low))),
     )
     return [summed([t and select_n(mask(), 0, spread(t)) for mask, t in zip(masks, node.tangents, strict=True)])]
+
+
+def _on_bound(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return (operands[1] == operands[0]) | (operands[1] == operands[2])
 
 
 _LOGICAL = INTEGERS | {"bool"}
@@ -236,6 +244,7 @@ PRIMITIVES = (
         formula="min(max(x, y), z)",
         summary="y brought between the bounds x and z; on a bound its derivatives are taken as 0, and where x ≥ z it is z",
         caption=("{1} kept within {0} and {2}", "kept within {0} and {2}"),
+        kinks=lambda k: [k.Kink(_on_bound, "on a bound", "0", "0; jnp.clip half", "1", "1")],
     ),
     unary("not", _LOGICAL, "¬x", "not, of integers bit by bit", kernel="invert"),
     _logic("and", "bitwise_and", "∧"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, NUMERIC
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.contract import JVP, Kernel, Types
+from tidu_cli.rules.contract import JVP, Kernel, KinksRule, Types
 from tidu_cli.rules.families import elementwise, numpy_function, summed, through_f32, unary
 from tidu_cli.rules.flops import multiplying, per_element
 from tidu_cli.rules.terms import Term, op
@@ -152,6 +152,10 @@ def _atan2_jvp(node: JVP) -> Sequence[Term | None]:
     return [summed([None if ty is None else weight(x) * ty, None if tx is None else -weight(y) * tx])]
 
 
+def _steep(*places: float, pytorch: str | None = None, onnx: str | None = "") -> KinksRule:
+    return lambda k: [k.Kink(k.at(*places), f"operand is {' or '.join(map(str, places))}", "infinite", pytorch=pytorch, onnx=onnx)]
+
+
 _INSIDE, _RIGHT = ((-0.75, 0.75),), ((1.5, 3.0),)
 
 PRIMITIVES = (
@@ -159,7 +163,15 @@ PRIMITIVES = (
     unary("exp2", INEXACT, "2^x", "exponential with base 2", slope=lambda x, y: y * math.log(2), kernel=_EXP2),
     # Not y + 1, which has lost its digits far on the left.
     unary("expm1", INEXACT, "e^x - 1", "exponential less 1, accurate near x = 0", slope=lambda x, y: exp(x), kernel=_EXPM1),
-    unary("log", INEXACT, "ln x", "natural logarithm", tangent=lambda t, x, y: t / x, within=((0.5, 2.0),)),
+    unary(
+        "log",
+        INEXACT,
+        "ln x",
+        "natural logarithm",
+        tangent=lambda t, x, y: t / x,
+        within=((0.5, 2.0),),
+        kinks=_steep(0, onnx=None),
+    ),
     unary(
         "log1p",
         INEXACT,
@@ -167,10 +179,19 @@ PRIMITIVES = (
         "logarithm, accurate near x = 0",
         tangent=lambda t, x, y: t / (x + 1),
         kernel=_LOG1P,
+        kinks=_steep(-1),
         within=((-0.5, 2.0),),
     ),
     unary("logistic", INEXACT, "1 / (1 + e^-x)", "logistic sigmoid", slope=lambda x, y: y * (1 - y), kernel=_logistic_kernel),
-    unary("sqrt", INEXACT, "x^(1/2)", "square root", slope=lambda x, y: 0.5 / y, within=((0.5, 2.0),)),
+    unary(
+        "sqrt",
+        INEXACT,
+        "x^(1/2)",
+        "square root",
+        slope=lambda x, y: 0.5 / y,
+        within=((0.5, 2.0),),
+        kinks=_steep(0, pytorch="infinite; norm 0", onnx=None),
+    ),
     unary(
         "rsqrt",
         INEXACT,
@@ -178,6 +199,7 @@ PRIMITIVES = (
         "reciprocal of the square root",
         slope=lambda x, y: y / x * -0.5,
         kernel=_rsqrt_kernel,
+        kinks=_steep(0),
         within=((0.5, 2.0),),
     ),
     unary(
@@ -186,14 +208,24 @@ PRIMITIVES = (
         "x^(1/3)",
         "cube root; of negative numbers the negative one",
         slope=lambda x, y: integer_pow(y, y=-2) * (1 / 3),
+        kinks=_steep(0, pytorch=""),
         within=((0.5, 2.0),),
     ),
     unary("square", NUMERIC, "x^2", "square", slope=lambda x, y: x * 2.0, kernel=_SQUARE, flops=per_element(multiplying)),
     unary("sin", INEXACT, "sin x", "sine", slope=lambda x, y: cos(x)),
     unary("cos", INEXACT, "cos x", "cosine", slope=lambda x, y: -sin(x)),
     unary("tan", INEXACT, "tan x", "tangent", slope=lambda x, y: square(y) + 1, within=((-1.0, 1.0),)),
-    unary("asin", INEXACT, "arcsin x", "inverse sine", slope=_asin_slope, kernel="arcsin", within=_INSIDE),
-    unary("acos", INEXACT, "arccos x", "inverse cosine", slope=lambda x, y: -_asin_slope(x, y), kernel="arccos", within=_INSIDE),
+    unary("asin", INEXACT, "arcsin x", "inverse sine", slope=_asin_slope, kernel="arcsin", within=_INSIDE, kinks=_steep(-1, 1)),
+    unary(
+        "acos",
+        INEXACT,
+        "arccos x",
+        "inverse cosine",
+        slope=lambda x, y: -_asin_slope(x, y),
+        kernel="arccos",
+        within=_INSIDE,
+        kinks=_steep(-1, 1),
+    ),
     unary("atan", INEXACT, "arctan x", "inverse tangent", slope=_atan_slope, kernel="arctan", within=_INSIDE),
     elementwise(
         "atan2",
@@ -203,6 +235,7 @@ PRIMITIVES = (
         kernel=numpy_function("arctan2", COMPLEXES, _complex_atan2),
         within=((-2.0, 2.0), (0.5, 2.0)),
         formula="arctan(x / y), in the quadrant of the point (y, x)",
+        kinks=lambda k: [k.Kink(k.origin, "both operands are 0", "NaN", pytorch="0", onnx="")],
         summary="angle of a point, its ordinate first; of complex numbers -i ln((y + ix) / √(x^2 + y^2))",
     ),
     unary("sinh", INEXACT, "sinh x", "hyperbolic sine", slope=lambda x, y: cosh(x)),
@@ -210,6 +243,24 @@ PRIMITIVES = (
     # (1 - y)(1 + y) keeps its digits where 1 - y^2 would lose them, y near 1.
     unary("tanh", INEXACT, "tanh x", "hyperbolic tangent", slope=lambda x, y: (1 - y) * (1 + y)),
     unary("asinh", INEXACT, "arsinh x", "inverse hyperbolic sine", slope=_asinh_slope, kernel="arcsinh", within=_INSIDE),
-    unary("acosh", INEXACT, "arcosh x", "inverse hyperbolic cosine", slope=_acosh_slope, kernel="arccosh", within=_RIGHT),
-    unary("atanh", INEXACT, "artanh x", "inverse hyperbolic tangent", slope=_atanh_slope, kernel="arctanh", within=_INSIDE),
+    unary(
+        "acosh",
+        INEXACT,
+        "arcosh x",
+        "inverse hyperbolic cosine",
+        slope=_acosh_slope,
+        kernel="arccosh",
+        within=_RIGHT,
+        kinks=_steep(1),
+    ),
+    unary(
+        "atanh",
+        INEXACT,
+        "artanh x",
+        "inverse hyperbolic tangent",
+        slope=_atanh_slope,
+        kernel="arctanh",
+        within=_INSIDE,
+        kinks=_steep(-1, 1),
+    ),
 )

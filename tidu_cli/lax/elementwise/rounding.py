@@ -51,9 +51,21 @@ def _nextafter_jvp(node: JVP) -> Sequence[Term | None]:
     raise MissingRuleError("nextafter has no derivative: it steps from one float to the next")
 
 
+def _jumps(k: Any) -> Sequence[Any]:
+    return [k.Kink(k.whole, "operand is an integer", "0", onnx="")]
+
+
+def _at_half(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return np.abs(operands[0] - np.floor(operands[0])) == 0.5
+
+
+def _is_multiple(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    return (results[0] == 0) & (operands[1] != 0)
+
+
 PRIMITIVES = (
-    unary("floor", FLOATS, "⌊x⌋", "the greatest integer not above x"),
-    unary("ceil", FLOATS, "⌈x⌉", "the least integer not below x"),
+    unary("floor", FLOATS, "⌊x⌋", "the greatest integer not above x", kinks=_jumps),
+    unary("ceil", FLOATS, "⌈x⌉", "the least integer not below x", kinks=_jumps),
     unary(
         "round",
         FLOATS,
@@ -61,6 +73,7 @@ PRIMITIVES = (
         "rounding to an integer, of halves as rounding_method says",
         kernel=_round_kernel,
         attrs=RoundAttrs,
+        kinks=lambda k: [k.Kink(_at_half, "operand is halfway", "0", onnx="")],
     ),
     binary(
         "rem",
@@ -68,6 +81,7 @@ PRIMITIVES = (
         kernel=numpy_function("fmod", INTEGERS, _remainder),
         tangents=(lambda t, x, y, z: t, lambda t, x, y, z: -_quotient(t, x, y, z) * t),
         integers="exact",
+        kinks=lambda k: [k.Kink(_is_multiple, "x is a multiple of y", "that of one side", onnx="")],
         linear=(),  # its derivative by x does not show where it jumps
         within=((2.2, 2.6), (0.9, 1.05)),
         formula="x - y trunc(x / y)",

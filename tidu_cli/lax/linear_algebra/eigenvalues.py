@@ -187,6 +187,8 @@ def _vectors_too(with_vectors: float, values: float) -> Any:
     return lambda attrs, m, n: (with_vectors if any(dict(attrs).values()) else values) * n**3
 
 
+_EQUAL = repeating("eigenvalues", "eigenvectors have no derivative, nor have eigenvalues a second one", lambda *a: a[3][1])
+
 PRIMITIVES = (
     primitive(
         "eigh",
@@ -201,7 +203,8 @@ PRIMITIVES = (
         n_results=lambda attrs, n_operands: 2,
         examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",), {"lower": False})),
         flops=on_matrices(lambda attrs, m, n: 9 * n**3),
-        singular=repeating("eigenvalues", "eigenvectors have no derivative, nor have eigenvalues a second one", lambda *a: a[3][1]),
+        singular=_EQUAL,
+        kinks=lambda k: [k.Kink(_EQUAL, jax="NaN of vectors", pytorch="NaN of vectors", onnx="")],
         formula="V, w, where x = V diag(w) Vᴴ",
         summary="eigenvectors and eigenvalues, which ascend, of the matrix that one triangle makes Hermitian; complex vectors have "
         "phases such that the greatest component is real; where values repeat, derivatives of vectors are NaN or infinite",

@@ -332,6 +332,7 @@ DIV = binary(
     strong=strong_quotient,
     integers="steps",
     records=True,
+    kinks=lambda k: [k.Kink(k.at(0, operand=1), "divisor is 0", "infinite or NaN")],
     within=((-2.0, 2.0), (0.5, 2.0)),
     more=(
         Example(("duration[h][2]", "f64[2]"), within=((-2.0, 2.0), (0.5, 2.0))),

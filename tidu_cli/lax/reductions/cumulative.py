@@ -162,7 +162,12 @@ def _cumulative(name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, 
 def _extreme(name: str, of: str) -> Primitive:
     kernel = in_order(_kernel(of, wide=False))
     summary, jvp = f"cumulative {of}; its derivative is shared equally among ties", by_counts(_extremum_jvp)
-    return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=summary, jvp=jvp, integers="exact")
+    told: dict[str, Any] = {"formula": f"{name} x", "summary": summary, "jvp": jvp, "integers": "exact", "kinks": _extreme_kinks}
+    return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, **told)
+
+
+def _extreme_kinks(k: Any) -> Sequence[Any]:
+    return [k.Kink(k.attained_again, "elements tie", "equal shares", "halves by pairs", "the last of them", "")]
 
 
 PRIMITIVES = (

@@ -162,7 +162,13 @@ def _reduction(
 def _extreme(name: str, of: str, of_nothing: Callable[[Any, Any], Any]) -> Primitive:
     kernel, summary = in_order(_extremum(of, of_nothing)), f"{of} along axes; its derivative is shared equally among ties"
     jvp = by_counts(_extremum_jvp)
-    return _reduction(name, of, ORDERED, kernel, (name, of), formula=f"{name} x", summary=summary, jvp=jvp, integers="exact")
+    told: dict[str, Any] = {"formula": f"{name} x", "summary": summary, "jvp": jvp, "integers": "exact", "kinks": _extreme_kinks}
+    return _reduction(name, of, ORDERED, kernel, (name, of), **told)
+
+
+def _extreme_kinks(k: Any) -> Sequence[Any]:
+    pytorch = "equal shares; max(dim) the index it gives"
+    return [k.Kink(k.attained(lambda attrs: attrs.axes), "elements tie", "equal shares", pytorch=pytorch, onnx="")]
 
 
 def _bits(name: str, of: str, function: str) -> Primitive:
@@ -183,6 +189,7 @@ def _arg_extremum(name: str, extremum: str) -> Primitive:
         examples=(Example(("T[2,3]",), {"axes": [1], "index_dtype": "i32"}),),
         flops=reducing(),
         formula=f"{name} x along an axis",
+        kinks=lambda k: [k.Kink(k.attained(lambda attrs: attrs.axes), "elements tie", "none; the first is taken")],
         summary=f"position of the {extremum} along an axis: the first of ties, and NaN wins",
         caption=(f"{name}({{0}}) along {{axes}}", f"the place of the {extremum} along {{axes}}"),
     )

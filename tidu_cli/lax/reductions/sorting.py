@@ -124,6 +124,22 @@ def _top_k_kernel(np: Any, attrs: TopKAttrs, operands: Types, results: Types) ->
     return top
 
 
+def _tied_keys(k: Any) -> Any:
+    return lambda np, attrs, operands, results: k.neighbours(np, results[: attrs.num_keys], attrs.dimension)
+
+
+def _tied_top(k: Any) -> Any:
+    """Whether one of the k + 1 greatest elements is equal to the one before: the last of them is not among the results."""
+
+    def where(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+        descending = np.flip(np.sort(operands[0], axis=attrs.axis), attrs.axis)
+        return k.neighbours(
+            np, [np.take(descending, range(min(attrs.k + 1, descending.shape[attrs.axis])), attrs.axis)], attrs.axis
+        )
+
+    return where
+
+
 PRIMITIVES = (
     primitive(
         "sort",
@@ -145,6 +161,9 @@ PRIMITIVES = (
         formula="the operands, reordered along an axis so that the keys ascend",
         summary="sort by the first operands as keys; NaN comes last, -0 equals 0, complex numbers go by real, then imaginary part",
         caption=("sort({all})", "sorted along axis {dimension}"),
+        kinks=lambda k: [
+            k.Kink(_tied_keys(k), "keys tie", "in the order in which they stand", pytorch="in any order unless stable", onnx="")
+        ],
     ),
     primitive(
         "top_k",
@@ -162,5 +181,6 @@ PRIMITIVES = (
         formula="the k greatest elements along an axis, and their positions",
         summary="greatest elements in descending order; the first of ties comes first, and NaN before all numbers",
         caption=("{k} greatest of {0}", "{k} greatest along axis {axis}"),
+        kinks=lambda k: [k.Kink(_tied_top(k), "elements tie", "the first of them", pytorch="any of them")],
     ),
 )

@@ -1,0 +1,173 @@
+"""Where an evaluation meets kinks: nodes whose operands tie, or sit on a boundary, and by which convention these have a derivative.
+
+Each operation says it of itself (`kinks` and `singular` of its rules). The graphs in loops and branches are run step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tidu_cli.frozen import Frozen, replace
+from tidu_cli.graph.closed import closed_graphs
+from tidu_cli.graph.graph import Case, Graph, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.rules import kinks as words
+from tidu_cli.rules.kinks import Kink
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.memory import check_memory
+from tidu_cli.runtime.plans.program import compile_graph
+
+if TYPE_CHECKING:
+    from tidu_cli.runtime.plans.runnable import Runnable
+
+
+class _Plan(Frozen, slots=False, eq=False):
+    """A graph, the nodes of it that are looked at, and the program of its outputs and of the values that these nodes have."""
+
+    graph: Graph
+    nodes: Sequence[int]
+    program: Runnable
+    values: Sequence[int]
+
+
+def kinks_at(graph: Graph, primitives: PrimitiveSet, inputs: Mapping[Key, Any]) -> list[dict[str, Any]]:
+    """The kinks of a graph without references at this point, a row for each node and kink, in order.
+
+    `inputs` are values of the declared types. A row has the "node" as messages name it, the first "step" of loops, and how many
+    "times" it is met; how many "elements" are at the kink the first time, and the "index" of one; what holds there, "at"; and the
+    derivatives there of "tidu", "jax", "pytorch" and "onnx". Raises EvaluationError where memory runs out.
+    """
+    looking = _Looking(primitives)
+    looking.run(graph, [inputs.get(i.key) for i in graph.inputs], f"graph '{graph.name}', ", ())
+    return list(looking.rows.values())
+
+
+class _Looking:
+    def __init__(self, primitives: PrimitiveSet) -> None:
+        self.primitives = primitives
+        self.rows: dict[tuple[str, int], dict[str, Any]] = {}
+        self.kinks = cache(self._kinks)
+        self.plan_of = cache(self._plan_of)
+        self.has_some = cache(self._has_some)
+
+    def run(self, graph: Graph, inputs: Sequence[Any], place: str, steps: tuple[int, ...]) -> list[Any]:
+        """The outputs of a graph for these inputs. Notes the kinks met on the way."""
+        import numpy as np
+
+        plan = self.plan_of(_Same(graph))
+        given = dict(zip([i.key for i in graph.inputs], inputs, strict=True))
+        results = plan.program.run({i.key: given[i.key] for i in plan.program.inputs})
+        values = dict(zip(plan.values, results[len(graph.outputs) :], strict=True))
+        for node in plan.nodes:
+            case, first = graph.case(node), graph.firsts[node]
+            operands = [values[value] for value in graph.operands(node)]
+            made = [values[first + k] for k in range(len(case.results))]
+            name = f"{place}node {node} ({case.op})"
+            with np.errstate(all="ignore"):
+                for number, kink in enumerate(self.kinks(case)):
+                    self.note((name, number), kink, kink.where(np, case.attrs, operands, made), steps)
+            if (inner := self.primitives[case.op].evaluation.inner) is not None:
+                self.step_through(case, inner, operands, name, steps)
+        return results[: len(graph.outputs)]
+
+    def step_through(self, case: Case, inner: Any, operands: Sequence[Any], name: str, steps: tuple[int, ...]) -> None:
+        """Run the graphs of a node, one by one."""
+        graphs, parts = closed_graphs(case.attrs), self.primitives[case.op].catalogue.parts
+
+        def run(number: int, step: int | None, inputs: Sequence[Any]) -> list[Any]:
+            which = parts(case.attrs)[number].name if parts else f"graph {number}"
+            return self.run(graphs[number].graph, inputs, f"{name}, {which}, ", steps if step is None else (*steps, step))
+
+        inner(case.attrs, operands, run)
+
+    def note(self, key: tuple[str, int], kink: Kink, met: Any, steps: tuple[int, ...]) -> None:
+        """Note what a kink says of values: a text, or a mask of elements."""
+        import numpy as np
+
+        text, _, convention = met.partition(": ") if isinstance(met, str) else (kink.at, "", "")
+        places: Any = np.zeros((int(met != ""), 0)) if isinstance(met, str) else np.argwhere(met)
+        if not len(places):
+            return
+        if key in self.rows:
+            self.rows[key]["times"] += 1
+            return
+        told = kink.conventions
+        self.rows[key] = {
+            "node": key[0],
+            "step": list(steps),
+            "times": 1,
+            "elements": len(places),
+            "index": places[0].tolist(),
+            "at": text,
+            **({**told, "tidu": convention} if convention else told),
+        }
+
+    def _kinks(self, case: Case) -> Sequence[Kink]:
+        """The kinks that a case can have: none of integers, which do not move."""
+        rules = self.primitives[case.op].rules
+        dtype = str(getattr(case.operands[0], "dtype", "")) if case.operands else ""
+        if not dtype.startswith(("f", "bf", "c")):
+            return ()
+        if rules.kinks is not None:
+            return tuple(rules.kinks(words))
+        return (Kink(rules.singular, jax="", pytorch="", onnx=""),) if rules.singular else ()
+
+    def _is_asked(self, case: Case) -> bool:
+        return bool(self.kinks(case)) or any(self.has_some(_Same(closed.graph)) for closed in closed_graphs(case.attrs))
+
+    def _has_some(self, graph: _Same) -> bool:
+        return any(map(self._is_asked, (graph.it.cases[code] for code in set(graph.it.code))))
+
+    def _plan_of(self, same: _Same) -> _Plan:
+        graph = same.it
+        asked = {code for code in set(graph.code) if self._is_asked(graph.cases[code])}
+        nodes = [node for node in _needed(graph) if graph.code[node] in asked]
+        values: dict[int, Key] = {}
+        for node in nodes:
+            first = graph.firsts[node]
+            for value in (*graph.operands(node), *range(first, first + len(graph.case(node).results))):
+                values.setdefault(value, Key(f"value{value}"))
+        looked_at = tuple(Output(key, value, graph.type_of(value)) for value, key in values.items())
+        program = compile_graph(replace(graph, outputs=(*graph.outputs, *looked_at)), self.primitives)
+        check_memory(program, None)
+        return _Plan(graph, nodes, program, list(values))
+
+
+class _Same:
+    """A graph, by itself and not by what is in it."""
+
+    def __init__(self, it: Graph) -> None:
+        self.it = it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.it is other.it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+
+def _needed(graph: Graph) -> Iterator[int]:
+    """The nodes that outputs depend on, in order."""
+    wanted = {o.value for o in graph.outputs}
+    needed = []
+    for node in range(graph.n_nodes - 1, -1, -1):
+        first = graph.firsts[node]
+        if not wanted.isdisjoint(range(first, first + len(graph.case(node).results))):
+            needed.append(node)
+            wanted.update(graph.operands(node))
+    return reversed(needed)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Kinks as lines of text: a heading, and a line for each."""
+    lines = [("where", "kink", "tidu", "JAX", "PyTorch", "ONNX")]
+    for row in rows:
+        place = f" {row['index']}" if row["index"] else ""
+        steps = f" in step {', '.join(map(str, row['step']))}" if row["step"] else ""
+        more = [f"{row['elements']} elements"] * (row["elements"] > 1) + [f"{row['times']} times"] * (row["times"] > 1)
+        where = f"{row['node']}{place}{steps}" + (f" ({', '.join(more)})" if more else "")
+        lines.append((where, row["at"], *(row[name] or "-" for name in ("tidu", "jax", "pytorch", "onnx"))))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
