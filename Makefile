@@ -74,6 +74,7 @@ generated: $(VENV)/.check  ## write what is generated from the sources: schemas,
 	$(BIN)/python tools/index.py
 	$(BIN)/python tools/catalogue.py > docs/primitives.md
 	$(BIN)/python -m tools.identities > docs/identities.md
+	$(BIN)/python -m tools.kinks > docs/kinks.md
 	$(BIN)/python -m tools.operators
 	$(BIN)/python -m tools.stablehlo
 	$(BIN)/python tools/reference.py > docs/commands.md

@@ -17,7 +17,7 @@ from tidu_cli.graph.types import RecordType, Type, storage_dtype, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import each_step, refuse_steps, take_steps
-from tidu_cli.rules.contract import JVP, Kernel, ValueTypes
+from tidu_cli.rules.contract import JVP, Kernel, RunInner, ValueTypes
 from tidu_cli.rules.recording.functions import Lines, Writer, returned
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Recorder, Term
@@ -155,6 +155,14 @@ def _placed(tangents: Sequence[Term], live: Sequence[bool]) -> list[Term | None]
 
 
 # Loops and branches on NumPy: functions of Python, in which a step is written out, so that a loop runs as one written by hand.
+
+
+def scan_inner(attrs: Any, operands: Sequence[Any], run: RunInner) -> None:
+    """Run the body step by step."""
+    n, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
+    carry = list(operands[n:end])
+    for step in reversed(range(attrs.length)) if attrs.reverse else range(attrs.length):
+        carry = list(run(0, step, [*operands[:n], *carry, *[_slice(x, step) for x in operands[end:]]])[: attrs.num_carry])
 
 
 def scan_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:

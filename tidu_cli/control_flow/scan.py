@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import graphs
-from tidu_cli.control_flow.along import along_loop, scan_along, scan_kernel
+from tidu_cli.control_flow.along import along_loop, scan_along, scan_inner, scan_kernel
 from tidu_cli.control_flow.checkpoints import segmented
 from tidu_cli.control_flow.graphs import (
     Flags,
@@ -34,7 +34,7 @@ from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import DependenceOf, Dependences, stable
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, RunInner, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested
@@ -356,23 +356,13 @@ def _flops(attrs: ScanAttrs, operands: Any, results: Any) -> int:
     return attrs.length * flops(attrs.body)
 
 
-def _inner(attrs: ScanAttrs, operands: Sequence[Any], run: RunInner) -> None:
-    consts, carry, xs = _split(attrs, operands)
-    for step in reversed(range(attrs.length)) if attrs.reverse else range(attrs.length):
-        carry = list(run(0, step, [*consts, *carry, *[_slice(x, step) for x in xs]])[: attrs.num_carry])
-
-
-def _slice(x: Any, step: int) -> Any:
-    return tuple([_slice(part, step) for part in x]) if isinstance(x, tuple) else x[step]
-
-
 PRIMITIVES = (
     primitive(
         "scan",
         None,
         _types,  # type: ignore[arg-type]  # of records, too
         scan_kernel,
-        inner=_inner,
+        inner=scan_inner,
         attrs=ScanAttrs,
         dtypes=ANY,
         n_results=lambda attrs, n_operands: len(attrs.body.graph.outputs),

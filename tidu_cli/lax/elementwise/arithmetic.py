@@ -225,8 +225,8 @@ PRIMITIVES = (
         formula="x^y",
         summary="power; y may be of integers",
         kinks=lambda k: [
-            k.Kink(k.origin, "base and exponent are 0", "0", jax="NaN", onnx="NaN"),
-            k.Kink(_is_steep, "base is 0, exponent below 1", "infinite"),
+            k.Kink(k.origin, "base and exponent are 0", "0", jax="NaN", onnx=""),
+            k.Kink(_is_steep, "base is 0, exponent below 1", "infinite", onnx=""),
         ],
     ),
     _extremum("max", "maximum"),

@@ -204,7 +204,9 @@ PRIMITIVES = (
         examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",), {"lower": False})),
         flops=on_matrices(lambda attrs, m, n: 9 * n**3),
         singular=_EQUAL,
-        kinks=lambda k: [k.Kink(_EQUAL, jax="NaN of vectors", pytorch="NaN of vectors", onnx="")],
+        kinks=lambda k: [
+            k.Kink(_EQUAL, "eigenvalues are equal", "NaN or infinite of vectors", "NaN of vectors", "NaN of vectors", "")
+        ],
         formula="V, w, where x = V diag(w) Vᴴ",
         summary="eigenvectors and eigenvalues, which ascend, of the matrix that one triangle makes Hermitian; complex vectors have "
         "phases such that the greatest component is real; where values repeat, derivatives of vectors are NaN or infinite",

@@ -1,0 +1,190 @@
+"""`tidu eval --kinks`: what is listed where operands tie or sit on a boundary, and that derivatives there are as it says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tidu_cli
+from tests.cli.running import ROOT, invoke, succeed
+from tests.graphs.templates import jvp, make_case, type_of
+from tidu_cli.checking.numeric.sampling import example_cases, of_operand, one_node_document, with_diagonal
+from tidu_cli.errors import EvaluationError
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.rules import kinks as words
+from tools.kinks import to_markdown
+
+NAN, INF = math.nan, math.inf
+
+POINTS = {
+    "max": ((1.0, 1.0), [0.5, 0.5], [0.5, 0.5]),
+    "min": ((1.0, 1.0), [0.5, 0.5], [0.5, 0.5]),
+    "abs": ((0.0,), [1.0], [0.0]),
+    "sign": ((0.0,), [0.0], [0.0]),
+    "pow": ((0.0, 0.0), [NAN, 0.0], [0.0, 0.0]),
+    "div": ((1.0, 0.0), [INF, -INF], [INF, -INF]),
+    "floor": ((1.0,), [0.0], [0.0]),
+    "ceil": ((1.0,), [0.0], [0.0]),
+    "round": ((0.5,), [0.0], [0.0]),
+    "rem": ((4.0, 2.0), [1.0, -2.0], [1.0, -2.0]),
+    "clamp": ((-1.0, 1.0, 1.0), [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+    "log": ((0.0,), [INF], [INF]),
+    "log1p": ((-1.0,), [INF], [INF]),
+    "sqrt": ((0.0,), [INF], [INF]),
+    "rsqrt": ((0.0,), [-INF], [-INF]),
+    "cbrt": ((0.0,), [INF], None),
+    "asin": ((1.0,), [INF], [INF]),
+    "acos": ((1.0,), [-INF], [-INF]),
+    "atanh": ((1.0,), [INF], [INF]),
+    "acosh": ((1.0,), [INF], [INF]),
+    "atan2": ((0.0, 0.0), [NAN, NAN], [0.0, 0.0]),
+}
+"""Of ops a point at their kink, and the derivatives there of JAX 0.10.2 (which make jax compares) and PyTorch 2.13, recorded."""
+
+ARRAYS = {"reduce_max", "reduce_min", "argmax", "argmin", "cummax", "cummin", "sort", "top_k", "eigh"}
+COMPARISONS = {"lt", "le", "gt", "ge"}
+
+
+def means(text, slopes):
+    """Whether slopes by each operand are what a convention says."""
+    word = text.partition(";")[0]
+    if word == "half each":
+        return slopes == [0.5, 0.5]
+    if word == "NaN":
+        return any(map(math.isnan, slopes))
+    if word == "infinite":
+        return all(map(math.isinf, slopes))
+    if word == "infinite or NaN":
+        return not any(map(math.isfinite, slopes))
+    if word == "that of one side":
+        return slopes == [1.0, -2.0]
+    return slopes == [0.0] * len(slopes) if word == "0" else sorted(slopes)[-1] == float(word) and sum(slopes) == float(word)
+
+
+def slopes(op, operands):
+    operands = [np.asarray(x) for x in operands]
+    case = make_case(op, {}, map(type_of, operands))
+    ones = [[np.ones(()) if j == k else None for j in range(len(operands))] for k in range(len(operands))]
+    return [0.0 if (t := jvp(case, operands, one)[0]) is None else float(t) for one in ones]
+
+
+def kinks_of(op):
+    rule = BUILTIN[op].rules.kinks
+    return rule(words) if rule else ()
+
+
+def rows(f, at, **types):
+    return tidu_cli.kinks(tidu_cli.trace(f, **types), at)
+
+
+@pytest.mark.parametrize("op", POINTS)
+def test_conventions_are_those_of_the_derivatives(op):
+    point, jax, pytorch = POINTS[op]
+    told = kinks_of(op)[0].conventions
+    assert means(told["tidu"], slopes(op, point))
+    assert means(told["jax"], jax) and (means(told["pytorch"], pytorch) if pytorch else told["pytorch"] == "")
+    case = make_case(op, {}, [TensorType("f64")] * len(point))
+    (row,) = tidu_cli.kinks(one_node_document(case), {f"x{k}": x for k, x in enumerate(point)})
+    assert row == {"node": f"graph '{op}', node 0 ({op})", "step": [], "times": 1, "elements": 1, "index": []} | {
+        "at": kinks_of(op)[0].at, **told
+    }  # fmt: skip
+
+
+def test_all_ops_with_kinks_are_tried():
+    assert {p.name for p in BUILTIN.primitives.values() if p.rules.kinks} == {*POINTS, *ARRAYS, *COMPARISONS}
+
+
+@pytest.mark.parametrize("op", sorted({*POINTS, *ARRAYS} - {"argmax", "argmin"}))
+def test_there_is_none_elsewhere(op):
+    random = np.random.default_rng(0)
+    for example, case in example_cases(BUILTIN, BUILTIN[op]):
+        if not all(isinstance(t, TensorType) and t.dtype == "f64" for t in case.operands):
+            continue
+        operands = {
+            f"x{k}": with_diagonal(random.uniform(*of_operand(example.within, k), t.shape), of_operand(example.diagonals, k))
+            for k, t in enumerate(case.operands)
+        }
+        assert tidu_cli.kinks(one_node_document(case), operands) == []
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: x.max(), ("reduce_max", [1], 2)),
+        (lambda x: x.argmax() * 1.0, ("argmax", [1], 2)),
+        (lambda x: np.maximum.accumulate(x), ("cummax", [2], 1)),
+        (lambda x: np.sort(x), ("sort", [3], 1)),
+        (lambda x: np.where(x < 3.0, x, 0.0), ("lt", [1], 2)),
+    ],
+)
+def test_ties_of_arrays(f, expected):
+    (row,) = rows(f, {"x": [1.0, 3.0, 3.0, 2.0]}, x="f64[4]")
+    assert (row["node"].partition("(")[2][:-1], row["index"], row["elements"]) == expected
+
+
+def test_equal_eigenvalues():
+    (row,) = rows(lambda x: np.linalg.eigh(x)[1], {"x": np.eye(2)}, x="f64[2,2]")
+    assert row["at"] == "eigenvalues 0 and 1 are equal, 1" and row["tidu"].startswith("eigenvectors have no derivative")
+    assert row["jax"] == row["pytorch"] == "NaN of vectors"
+
+
+def loop(x):
+    final, seen = tidu_cli.scan(lambda c, u: (np.maximum(c, u) * 1.0, np.abs(c - 3.0)), x, np.arange(6.0), 6)
+    return final + seen.sum()
+
+
+def test_loops_say_which_step():
+    found = [(row["node"].rpartition("(")[2], row["step"], row["times"]) for row in rows(loop, {"x": 1.0}, x="f64[]")]
+    assert found == [("max)", [1], 1), ("abs)", [4], 1)]
+    doubled = rows(lambda x: tidu_cli.while_loop(lambda c: c < 10.0, lambda c: np.maximum(c, 4.0) + 1.0, x), {"x": 4.0}, x="f64[]")
+    assert [(row["node"], row["step"]) for row in doubled] == [
+        ("graph 'f', node 0 (while), body, node 1 (max)", [0]),
+        ("graph 'f', node 0 (while), condition, node 1 (lt)", [6]),
+    ]
+
+
+def test_the_last_step_of_a_reversed_loop_is_met_first():
+    back = tidu_cli.trace(
+        lambda x: tidu_cli.scan(lambda c, u: (np.abs(c) * u, None), x, np.array([0.0, 1.0, 0.0, 1.0]), 4, reverse=True)[0],
+        x="f64[]",
+    )
+    (row,) = tidu_cli.kinks(back, {"x": 2.0})
+    assert row["step"] == [1] and row["times"] == 2
+
+
+def test_branches_that_are_taken():
+    f = lambda x: tidu_cli.cond(x > 1.0, lambda x: np.sqrt(x), lambda x: np.abs(x), x)  # noqa: E731
+    (row,) = rows(f, {"x": 0.0}, x="f64[]")
+    assert row["node"].endswith("(cond), branch 0, node 0 (abs)")
+
+
+def test_integers_and_what_no_output_needs_are_not_listed():
+    assert rows(lambda k, x: np.maximum(k, 2) * x, {"k": 2, "x": 1.0}, k="i64[]", x="f64[]") == []
+    document = tidu_cli.load(ROOT / "samples/kinks.json")
+    (row,) = tidu_cli.kinks(document, {"x": np.zeros(5)}, output="magnitude")
+    assert row["node"] == "graph 'kinks', node 3 (abs)" and row["elements"] == 5
+
+
+def test_a_derivative_and_custom_operations_are_looked_into():
+    f = tidu_cli.load(ROOT / "samples/kinks.json")
+    document = tidu_cli.vjp(f, "x", output="relu")
+    nodes = [row["node"] for row in tidu_cli.kinks(document, {"x": np.zeros(5), "relu@-1": np.ones(5)})]
+    assert any("(max)" in node for node in nodes)
+    with pytest.raises(EvaluationError, match="missing inputs: x"):
+        tidu_cli.kinks(f, {})
+
+
+def test_outputs_on_stdout_are_as_without():
+    given = ("eval", ROOT / "samples/kinks.json", "--set", "x=[-2,-1,0,1,2]")
+    listed = invoke(*given, "--kinks")
+    assert listed.exit_code == 0 and listed.stdout_bytes == succeed(*given) and len(listed.stderr.splitlines()) == 5
+    for more in (["--stream"], ["--batch", "x=0"], ["--move", "x=[1,1,1,1,1]"]):
+        refused = invoke(*given, "--kinks", *more)
+        assert refused.exit_code == 2 and "--kinks is of one point" in refused.stderr
+
+
+def test_the_page_is_current():
+    assert (ROOT / "docs" / "kinks.md").read_text() == to_markdown(), "make generated writes it"
