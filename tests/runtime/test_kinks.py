@@ -159,6 +159,16 @@ def test_branches_that_are_taken():
     f = lambda x: tidu_cli.cond(x > 1.0, lambda x: np.sqrt(x), lambda x: np.abs(x), x)  # noqa: E731
     (row,) = rows(f, {"x": 0.0}, x="f64[]")
     assert row["node"].endswith("(cond), branch 0, node 0 (abs)")
+    g = lambda k, x: tidu_cli.switch(k, [np.sqrt, np.abs], x)  # noqa: E731
+    for index, branch in ((-1, 0), (0, 0), (1, 1), (5, 1)):  # clamped, as by evaluation
+        (row,) = rows(g, {"k": index, "x": 0.0}, k="i32[]", x="f64[]")
+        assert f"branch {branch}, " in row["node"]
+
+
+def test_a_tie_with_the_first_element_that_is_left_out():
+    document = one_node_document(make_case("top_k", {"k": 1, "axis": 0}, [TensorType("f64", (3,))]))
+    (row,) = tidu_cli.kinks(document, {"x0": [1.0, 3.0, 3.0]})
+    assert row["at"] == "elements tie" and tidu_cli.kinks(document, {"x0": [1.0, 1.0, 3.0]}) == []
 
 
 def test_integers_and_what_no_output_needs_are_not_listed():
