@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tidu_cli.cli.building import bytes_of, values_of
+from tidu_cli.cli.messages import is_quiet
 from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
@@ -81,7 +82,7 @@ def list_kinks(document: Document, values: Mapping[Key, object], output: Sequenc
     from tidu_cli.checking.kinks import table
 
     rows = kinks(document, values, output)
-    for line in table(rows) if rows else ["no node is at a kink here"]:
+    for line in () if is_quiet() else table(rows) if rows else ["no node is at a kink here"]:
         click.echo(line, err=True)
 
 
