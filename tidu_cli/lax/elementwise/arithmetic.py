@@ -239,7 +239,7 @@ PRIMITIVES = (
         tangent=_abs_tangent,
         kernel="absolute",
         result=real_of,
-        kinks=lambda k: [k.Kink(k.at(0), "operand is 0", "0", jax="1")],
+        kinks=lambda k: [k.Kink(k.at(0), "operand is 0", "0", jax="1; of complex numbers 0")],
     ),
     elementwise(
         "sign",
