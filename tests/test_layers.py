@@ -107,6 +107,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "rules",
         "runtime",
         "transforms",
+        "watching",
     },
     "cli": {
         "api",

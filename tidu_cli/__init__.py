@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
+    from tidu_cli.api.fitting import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError
@@ -49,6 +50,7 @@ __all__ = [
     "load_values",
     "materialize",
     "matrix",
+    "minimize",
     "ops",
     "rename",
     "renumber",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, cast
 
-from tidu_cli.errors import ArgumentError
+from tidu_cli.errors import ArgumentError, KeyTextError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import RecordType, TensorType
@@ -245,6 +245,65 @@ def an_optimizer(name: str, value: Any) -> Any:
     if isinstance(value, str | Document):
         return value
     raise _refuse(name, value, "the name of an optimizer, or a document", "; write load(file) to read one")
+
+
+BOUNDED = ("L-BFGS-B", "TNC", "SLSQP", "trust-constr", LEAST_SQUARES := "least_squares")
+"""SciPy's methods that keep to bounds."""
+
+METHODS = (*BOUNDED, "BFGS", "CG", "Newton-CG", "trust-ncg", "trust-krylov", "trust-exact", "dogleg")
+"""SciPy's methods that go by derivatives."""
+
+TRACE = "iteration,cost,gradient_norm"
+"""The first line of a file of `trace`."""
+
+
+def method_named(text: str) -> str:
+    """The method of a name in letters of either case. Raises KeyTextError."""
+    known = {method.lower(): method for method in METHODS}
+    if text.lower() in known:
+        return known[text.lower()]
+    hint = did_you_mean(text.lower(), list(known))
+    raise KeyTextError(f"there is no method '{text}' by derivatives{hint} (there are {', '.join(METHODS)})")
+
+
+def a_method(name: str, value: Any) -> Any:
+    """A check: the name of a method of SciPy's, or None."""
+    return method_named(value) if text(name, value) is not None else None
+
+
+def bounds_of(setting: str) -> tuple[Key, tuple[Any, Any]]:
+    """A key and its bounds, numbers or JSON lists of them. Raises KeyTextError."""
+    import json
+
+    key, equals, pair = setting.rpartition("=")
+    lower, colon, upper = pair.partition(":")
+    if equals and colon:
+        try:
+            return parse_key(key), (json.loads(lower or "null"), json.loads(upper or "null"))
+        except ValueError:
+            pass
+    raise KeyTextError(f"'{setting}' is not KEY=LOWER:UPPER, such as x=0:1, or x=0: for a lower bound alone")
+
+
+def bounds_by_key(name: str, value: Any) -> Any:
+    """A check: a dict of pairs of bounds, by keys, or None."""
+    expected = "a dict of pairs of bounds, such as (0, None), by keys"
+    for pair in (by_key(name, value) or {}).values():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ArgumentError(f"argument '{name}' takes {expected}")
+    return by_key(name, value)
+
+
+def csv_name(text: str) -> str:
+    """The name of a file of CSV. Raises KeyTextError."""
+    if not text.endswith(".csv"):
+        raise KeyTextError(f"'{text}' is not the name of a file of CSV; end it in .csv")
+    return text
+
+
+def a_csv(name: str, value: Any) -> Any:
+    """A check: the name of a file of CSV, or None."""
+    return None if value is None else csv_name(str(file_name(name, value)))
 
 
 def axes_by_key(name: str, value: Any) -> Any:

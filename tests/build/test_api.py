@@ -41,6 +41,7 @@ PARAMETERS = {
     "graphs": "graph",
     "strong_zeros": "strong-zeros",
     "straight_through": "straight-through",
+    "max_iterations": "max-iterations",
     "clip_norm": "clip-norm",
     "weight_decay": "weight-decay",
     "opened": "open",

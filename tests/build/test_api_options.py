@@ -212,6 +212,7 @@ RIGHT = {
     "cond": (True, lambda x: x, lambda x: x, 1.0), "switch": (0, [lambda x: x], 1.0),
     "evaluate": (F, {"x": 3}), "transpose": (tidu.linearize(F, "x"),), "formula": ("x * x", {"x": "f64[]"}), "diff": (F, F),
     "save_values": ({"x": 3.0}, "OUT.json"), "load_values": (str(SAMPLES / "demo.json"),),
+    "minimize": (F, "x", {"x": 3.0}),
     "matrix": (tidu.linearize(tidu.load(SAMPLES / "vector.json"), "x"),),
     **dict.fromkeys(("to_dot", "compile", "materialize", "info", "check", "show"), (F,)),
 }  # fmt: skip

@@ -57,6 +57,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "renumber": {"document": LINEAR, "passes": {1: 2}},
     "matrix": {"document": LINEAR},
     "evaluate": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
+    "minimize": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
     "scan": {"f": lambda c, x: (c, x), "init": 0.0, "xs": np.ones(3)},
     "fori_loop": {"lower": 0, "upper": 3, "body_fun": lambda i, c: c, "init_val": 0.0},
     "while_loop": {"cond_fun": lambda c: False, "body_fun": lambda c: c, "init_val": 1},

@@ -86,11 +86,18 @@ def test_every_command_that_is_listed_as_of_its_own_has_these_options() -> None:
 DOCUMENT = tidu.load(F)
 CUBE = str(ROOT / "samples" / "cube.json")
 
+
+def plain(report: dict[str, Any]) -> dict[str, Any]:
+    """A report with lists for its arrays."""
+    return report | {"values": {key: value.tolist() for key, value in report["values"].items()}}
+
+
 ANSWERS = {
     "info": (("info", F), lambda: {"format": "json", **tidu.info(DOCUMENT)}),
     "diff": (("diff", F, F), lambda: tidu.diff(DOCUMENT, DOCUMENT)),
     "check": (("check", F, "--all"), lambda: {F: tidu.check(DOCUMENT, "all")}),
     "ops": (("ops", "mul", "scan"), lambda: tidu.ops("mul", "scan")),
+    "minimize": (("minimize", F, "--wrt", "x", "--set", "x=1"), lambda: plain(tidu.minimize(DOCUMENT, "x", {"x": 1.0}))),
 }
 """Of each command with --json a call, and the API's answer to the same question."""
 

@@ -23,6 +23,7 @@ ASKED = {
     **dict.fromkeys(("linearize", *SHORTHANDS), ("--wrt", "x")),
     "step": ("--wrt", "x", "--init"),
     "eval": ("--set", "x=1"),
+    "minimize": ("--wrt", "x", "--set", "x=1"),
     "view": ("--set", "x=1"),
 }
 """What commands cannot do without."""

@@ -32,6 +32,7 @@ READING = {
     "hessian": ["--wrt", "x"],
     "derivative": ["--wrt", "x"],
     "step": ["--wrt", "x"],
+    "minimize": ["--wrt", "x", "--set", "x=1"],
     "dot": [],
     "view": ["-o", "/dev/null"],
     "check": ["--all"],

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
+    from tidu_cli.api.fitting import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError as TiduError
@@ -42,6 +43,7 @@ FUNCTIONS = {
     ),
     **dict.fromkeys(("Compiled", "compile", "evaluate"), "tidu_cli.api.evaluation"),
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
+    "minimize": "tidu_cli.api.fitting",
     **dict.fromkeys(("initial_state", "save_weights", "step"), "tidu_cli.api.training"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
     **dict.fromkeys(("diff", "info", "kinks", "ops", "schema", "show"), "tidu_cli.api.checks"),

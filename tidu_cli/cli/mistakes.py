@@ -18,6 +18,7 @@ _MEANT = {
     "print cat list": "tidu show prints a document",
     "trace import": "tidu build makes a document of a formula or a function",
     "export save": "tidu convert -o FILE writes another format",
+    "fit train solve": "tidu minimize fits inputs, and tidu step makes a training step",
     "simplify optimize": "tidu materialize --simplify simplifies",
     "validate verify test": "tidu check checks",
     "merge join link": "tidu compose puts documents together",

@@ -1,0 +1,2 @@
+# A start outside of them.
+tidu minimize 'sum(x**2)' --set x=[1,5] --wrt x --bounds x=0:2

@@ -1,0 +1,2 @@
+# Not a number where it starts.
+tidu minimize 'loss = sum(log(x))' --set x=[1,-1] --wrt x
