@@ -253,9 +253,6 @@ BOUNDED = ("L-BFGS-B", "TNC", "SLSQP", "trust-constr", LEAST_SQUARES := "least_s
 METHODS = (*BOUNDED, "BFGS", "CG", "Newton-CG", "trust-ncg", "trust-krylov", "trust-exact", "dogleg")
 """SciPy's methods that go by derivatives."""
 
-TRACE = "iteration,cost,gradient_norm"
-"""The first line of a file of `trace`."""
-
 
 def method_named(text: str) -> str:
     """The method of a name in letters of either case. Raises KeyTextError."""

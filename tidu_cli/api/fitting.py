@@ -10,7 +10,7 @@ from tidu_cli.api.documents import wrt_inputs
 from tidu_cli.api.evaluation import nested
 from tidu_cli.api.objectives import MATRICES, Loss, Residuals, Search
 from tidu_cli.api.unknowns import Unknowns, flat
-from tidu_cli.arguments import BOUNDED, LEAST_SQUARES, TRACE, KeyTexts, parsed
+from tidu_cli.arguments import BOUNDED, LEAST_SQUARES, KeyTexts, parsed
 from tidu_cli.errors import ArgumentError, EvaluationError, LimitError
 from tidu_cli.formats.write import write_pieces
 from tidu_cli.graph.graph import Document
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["minimize"]
+
+TRACE = "iteration,cost,gradient_norm"
+"""The first line of a file of `trace`."""
 
 _SQUARE = (*MATRICES, "BFGS", "SLSQP")
 """Methods that hold a matrix of as many rows and columns as there are unknowns."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.arguments import TRACE
 from tidu_cli.cli.building import kind_of, names_of
 from tidu_cli.cli.engine_options import engine_options, interruptible
 from tidu_cli.cli.main import Command
@@ -129,6 +128,8 @@ def _optimizer(text: str) -> str | Document:
 def _new_trace(ctx: click.Context, param: click.Parameter, trace: str | None) -> str | None:
     """The file for a trace: one that is not there, a device, or a trace."""
     if trace and os.path.isfile(trace) and not ctx.meta.get("--force"):
+        from tidu_cli.api.fitting import TRACE
+
         with open(trace, "rb") as file:
             if file.readline().strip() != TRACE.encode():
                 raise click.BadParameter(f"'{trace}' exists, and is not a trace; give another name, or --force", ctx, param)
@@ -167,7 +168,7 @@ def minimize(
 
     SciPy's optimizers do it, with tidu's derivatives. The values of the --wrt inputs are printed, or written to OUT, by their
     names, so that they are given again with --inputs OUT: to evaluate there, or to go on from there. With --method least_squares
-    the output has residuals, of which half the sum of squares is minimized, and standard errors are told, too.
+    the output has residuals, half the sum of their squares is minimized, and a note has the standard errors.
 
     \b
       tidu minimize loss.json --wrt 'params.*' --inputs data.npz --inputs start.json -o fit.json
@@ -228,7 +229,7 @@ def _require_place(out: str | None) -> None:
 
 def _summary(report: dict[str, Any]) -> str:
     done = f"after {counted(report['iterations'], 'iteration')} and {counted(report['evaluations'], 'evaluation')}"
-    return f"{done}: cost {report['cost']:.6g}, gradient norm {report['gradient_norm']:.2g}"
+    return f"{done}: cost {report['cost']:.6g}, gradient norm {report['gradient_norm']:.1g}"
 
 
 def _plain(report: dict[str, Any]) -> dict[str, Any]:
