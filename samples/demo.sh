@@ -35,6 +35,15 @@ echo '$ python samples/logistic_regression/fit.py gradient.json'
 python samples/logistic_regression/fit.py "$scratch/gradient.json"
 echo
 
+echo '== The same in one command, by Hessian-vector products'
+echo
+data=samples/logistic_regression/data.npz
+tidu eval 'w = 0 * X[0]' --inputs $data --quiet -o "$scratch/start.json"
+echo '$ tidu minimize samples/logistic_regression/loss.json --wrt w --inputs data.npz --inputs start.json --method Newton-CG -o fitted.json'
+tidu minimize samples/logistic_regression/loss.json --wrt w --inputs $data --inputs "$scratch/start.json" \
+    --method Newton-CG -o "$scratch/fitted.json" 2>&1
+show "tidu eval 'right = sum(X @ w * t > 0)' --inputs $data --inputs $scratch/fitted.json --quiet" '{"right": 562}'
+
 mkdir -p build
 tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o build/demo.html
 echo '== build/demo.html is a page with the picture of f and its reverse mode, step by step'

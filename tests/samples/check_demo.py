@@ -15,6 +15,9 @@ def test_demo(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[3] == '{"x@-1": 0.0, "y@-1": 9.0}'
+    assert re.search(
+        r"converged after \d+ iterations .*: cost 37\.7589, gradient norm \S+\n.*\n\{\"right\": 562\}$", done.stdout, re.M
+    )
     assert re.search(r"^\d+ steps, loss 37\.75\d\d, gradient norm \de-0\d: 56\d of 569 classified correctly$", done.stdout, re.M)
 
 

@@ -25,10 +25,12 @@ def tidu(command, folder):
 
 
 def follow(sample, folder):
-    """Run the README of a sample in a folder, and hold what is printed to what the page shows."""
+    """Run the README of a sample in a folder, in which blocks with a title are files, and hold what is printed to what it shows."""
     text = (SAMPLES / sample / "README.md").read_text()
     for block in blocks(text):
-        for step in block.steps():
+        if block.title:
+            (folder / block.title).write_text("\n".join(block.lines) + "\n")
+        for step in block.steps() if block.language == "console" else ():
             printed = tidu(step.command, folder)
             assert agrees(step.output, printed), f"{step.command}\nprints\n" + "\n".join(printed)
 

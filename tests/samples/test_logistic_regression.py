@@ -13,10 +13,16 @@ import numpy as np
 import pytest
 
 from tests import forking
+from tests.samples.running import follow
 from tests.waiting import LIMIT
 
 FOLDER = Path(__file__).parents[2] / "samples" / "logistic_regression"
 SCALES = [0.0, 0.01, 1.0, 100.0]  # of the random weights: margins of 0, small, moderate, and past where exp overflows
+
+
+@pytest.mark.check
+def test_readme(tmp_path):
+    follow("logistic_regression", tmp_path)
 
 
 def environment():
