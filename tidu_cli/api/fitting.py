@@ -50,8 +50,9 @@ def minimize(
     """Choose the inputs `wrt` so that an output, a real number, is least; or with "least_squares" half the sum of its squares.
 
     `inputs` has the values of all inputs as in `evaluate`; those of `wrt` are where it starts. `method` is one of SciPy's that go
-    by derivatives, by default "L-BFGS-B"; `tolerance` and `max_iterations` are its `tol` and `maxiter`. `bounds` has a pair by key:
-    {"x": (0, None)}, of numbers, arrays or None. `trace` is a file, a .csv, for the cost and the gradient's norm by iteration.
+    by derivatives, by default "L-BFGS-B"; `tolerance` and `max_iterations` are its `tol` and `maxiter`, of "least_squares"
+    `max_nfev`. `bounds` has a pair by key, of numbers, arrays or None: {"x": (0, None)}. `trace` is a file, a .csv, for the cost
+    and the gradient's norm after each iteration.
 
     The result has `values` by key, which `evaluate` takes and `inputs` of another call, to go on; `cost`, `gradient_norm` (of what
     does not point out of bounds), `iterations`, `evaluations`, `method`, `message`, and `success`: whether it converged. Of least

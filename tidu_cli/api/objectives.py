@@ -80,12 +80,14 @@ class Search:
         strong_zeros: bool,
         bounds: tuple[NDArray[Any], NDArray[Any]],
     ) -> None:
+        import numpy as np
+
         self.document, self.unknowns, self.given, self.outputs = document, unknowns, given, outputs
         self.engine, self.strong_zeros, self.bounds = engine, strong_zeros, bounds
         self.trace: list[tuple[float, float]] = []
         """The cost and the norm of the gradient after each iteration, from the start on."""
         self.evaluations = 0
-        self.best: _Point | None = None
+        self.best = _Point(np.zeros(unknowns.size), np.inf, np.zeros(unknowns.size))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -105,6 +107,10 @@ class Search:
     def more(self, point: _Point) -> dict[str, Any]:
         """What there is to say of the result besides."""
         return {}
+
+    def whole(self, point: _Point) -> _Point:
+        """A point that was evaluated, with its gradient."""
+        return point
 
     def eps(self) -> float:
         """The precision of the unknowns and outputs."""
@@ -128,18 +134,16 @@ class Search:
                 warnings.simplefilter("ignore")  # of SciPy, on what the result says, too
                 result = self._search(method, start, {} if tolerance is None else {"tol": tolerance}, most)
                 point = self.at(np.asarray(result.x, np.float64))
-                if self.best is not None and not np.isfinite(point.cost):
-                    point = self.best
         except KeyboardInterrupt:
-            if self.best is None:
-                raise
-            raise KeyboardInterrupt(self._report(method, self.best, len(self.trace) - 1, "interrupted", success=False)) from None
+            report = self._report(method, self.whole(self.best), len(self.trace) - 1, "interrupted", success=False)
+            raise KeyboardInterrupt(report) from None
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             raise EvaluationError(f"{method}: {' '.join(str(error).split())}") from None
         iterations = getattr(result, "nit", len(self.trace) - 1)
         message = " ".join(str(result.message).split())
-        success = bool(result.success) and bool(np.isfinite(point.gradient).all())
-        return self._report(method, point, int(iterations), message, success=success)
+        finite = bool(np.isfinite(point.cost) and np.isfinite(point.gradient).all())
+        point = point if finite else self.whole(self.best)
+        return self._report(method, point, int(iterations), message, success=finite and bool(result.success))
 
     def _report(self, method: str, point: _Point, iterations: int, message: str, *, success: bool) -> dict[str, Any]:
         return {
@@ -176,7 +180,7 @@ class Search:
     def evaluated(self, point: _Point) -> _Point:
         """Count an evaluation, and keep the best."""
         self.evaluations += 1
-        if self.best is None or point.cost < self.best.cost:
+        if point.cost < self.best.cost:
             self.best = point
         return point
 
@@ -209,17 +213,15 @@ class Loss(Search):
         """Raises EvaluationError that names what is not finite at the start."""
         import numpy as np
 
-        loss, *gradients = self._value_and_grad(start)
-        key = self.head.outputs[0].key
-        if not np.isfinite(loss).all():
-            raise EvaluationError(f"output '{key}' is {spelled(float(flat(loss)[0]))} at the start; start where it is finite")
-        for unknown, gradient in zip(self.unknowns.types, gradients, strict=True):
-            if not np.isfinite(flat(gradient)).all():
-                way = Remedy("strong_zeros", True)
-                what = (
-                    f"the gradient of '{key}' by '{unknown}' is not finite at the start, where '{key}' is {float(flat(loss)[0]):g}"
-                )
-                raise EvaluationError(f"{what}; start elsewhere, or where a branch not taken makes it so, add ", way)
+        key, (_, loss, gradient) = self.head.outputs[0].key, self.at(start)
+        if not np.isfinite(loss):
+            raise EvaluationError(f"output '{key}' is {spelled(loss)} at the start; start where it is finite")
+        if (wrong := np.flatnonzero(~np.isfinite(gradient))).size:
+            name, way = self.unknowns.names()[int(wrong[0])], Remedy("strong_zeros", True)
+            what = (
+                f"the gradient of '{key}' by {name} is {spelled(float(gradient[wrong[0]]))} at the start, where '{key}' is {loss:g}"
+            )
+            raise EvaluationError(f"{what}; start elsewhere, or where a branch not taken makes it so, add ", way)
 
     def at(self, x: NDArray[Any]) -> _Point:
         """Cost and gradient at a point."""
@@ -279,12 +281,13 @@ class Residuals(Search):
         self.columns = [leaf.size for type_ in self.unknowns.types.values() for _, leaf in leaves(type_)]
         if not sum(self.rows):
             raise TransformError(f"output '{chosen_outputs[0].key}' has no elements: there are no residuals")
-        self.keys = [o.key for o in chosen_outputs]
+        self.keys = [str(o.key) for o in chosen_outputs]
         values = materialize(self.document, outputs=self.outputs).head
         self._values = _Function(values, self.unknowns, self.given, self.engine)
         jacobian = pipeline("jacobian", self.document, list(self.unknowns.types), self.outputs).document.head
         self._blocks = _Function(jacobian, self.unknowns, self.given, self.engine)
         self._last: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self._slope: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def residuals(self, x: NDArray[Any]) -> NDArray[Any]:
         """The residuals at a point."""
@@ -300,25 +303,30 @@ class Residuals(Search):
         """Their Jacobian."""
         import numpy as np
 
-        blocks = iter(self._blocks(x))
-        return np.vstack([np.hstack([flat(next(blocks)).reshape(m, n) for n in self.columns]) for m in self.rows])
+        if self._slope is None or not np.array_equal(self._slope[0], x):
+            blocks = iter(self._blocks(x))
+            rows = [np.hstack([flat(next(blocks)).reshape(m, n) for n in self.columns]) for m in self.rows]
+            self._slope = np.array(x), np.vstack(rows)
+        return self._slope[1]
 
     def at(self, x: NDArray[Any]) -> _Point:
         """Cost and gradient at a point."""
         r = self.residuals(x)
         return _Point(x, float(r @ r) / 2, self.jacobian(x).T @ r)
 
+    def whole(self, point: _Point) -> _Point:
+        """A point that was evaluated, with its gradient."""
+        return self.at(point.x)
+
     def require_finite(self, start: NDArray[Any]) -> None:
         """Raises EvaluationError that names what is not finite at the start."""
         import numpy as np
 
-        for key, value in zip(self.keys, self._values(start), strict=True):
-            if n := int((~np.isfinite(flat(value))).sum()):
-                raise EvaluationError(
-                    f"{n} of the {flat(value).size} residuals '{key}' are not finite at the start; start elsewhere"
-                )
+        outputs = listed(list(map(repr, self.keys)))
+        if n := int((~np.isfinite(r := self.residuals(start))).sum()):
+            raise EvaluationError(f"{n} of the {r.size} residuals {outputs} are not finite at the start; start elsewhere")
         if not np.isfinite(self.jacobian(start)).all():
-            raise EvaluationError(f"the Jacobian of '{self.keys[0]}' is not finite at the start; start elsewhere")
+            raise EvaluationError(f"the Jacobian of {outputs} is not finite at the start; start elsewhere")
 
     def _search(self, method: str, start: NDArray[Any], options: dict[str, Any], most: int | None) -> Any:
         from scipy import optimize
@@ -327,9 +335,8 @@ class Residuals(Search):
             options = dict.fromkeys(("ftol", "xtol", "gtol"), options["tol"])
 
         def slope(x: NDArray[Any]) -> NDArray[Any]:  # asked for where an iteration has come, and only there
-            j, r = self.jacobian(x), self.residuals(x)
-            self.iterated(_Point(x, float(r @ r) / 2, j.T @ r))
-            return j
+            self.iterated(self.at(x))
+            return self.jacobian(x)
 
         return optimize.least_squares(self.residuals, start, jac=slope, bounds=self.bounds, max_nfev=most, **options)
 
@@ -343,9 +350,9 @@ class Residuals(Search):
             "covariance": None,
             "unknowns": self.unknowns.names() if n <= _MOST else None,
         }
-        if n > _MOST or m <= n:
+        if n > _MOST or m <= n or not np.isfinite(j := self.jacobian(point.x)).all():
             return report
-        _, s, v = np.linalg.svd(self.jacobian(point.x), full_matrices=False)
+        _, s, v = np.linalg.svd(j, full_matrices=False)
         if s[-1] > np.finfo(float).eps * m * s[0]:
             report["covariance"] = (v.T / s**2) @ v * (2 * point.cost / (m - n))
             report["standard_errors"] = self.named(np.sqrt(np.diag(report["covariance"])))
