@@ -260,7 +260,7 @@ OPTIONS: Mapping[str, Option] = {
             pairs=True,
         ),
         _option("max_iterations", "Stop after this number of iterations. [default: SciPy's]", at_least_one, "N"),
-        _number("tolerance", "Stop at this tolerance, SciPy's tol. [default: SciPy's; of f32 1e-6]"),
+        _number("tolerance", "Stop at this tolerance, SciPy's tol. [default: SciPy's; larger for f32]"),
         _option("trace", "Write cost and norm of the gradient after each iteration to this file, a .csv.", a_csv, "FILE", csv_name),
         _flag("types", "Write the types of values on the edges."),
         _keys("highlight", "Fade all but the paths from inputs to outputs that go through this input or output; repeats."),

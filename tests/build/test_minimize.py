@@ -59,6 +59,11 @@ def test_a_fit_has_the_errors_of_curve_fit() -> None:
     assert fit["standard_errors"]["c"].shape == (1,)
     values = tidu.evaluate(DECAY, {"t": T, "seen": Y, **fit["values"]})["r"]
     assert fit["cost"] == pytest.approx(values @ values / 2)
+    on_its_way = tidu.minimize(DECAY, ["p.*", "c"], FROM, method="least_squares", max_iterations=3)
+    a, b, c = (float(np.squeeze(on_its_way["values"][name])) for name in ("p.a", "p.b", "c"))
+    e, r = np.exp(-b * T), a * np.exp(-b * T) + c - Y
+    assert not on_its_way["success"]
+    assert on_its_way["gradient_norm"] == pytest.approx(np.linalg.norm([e @ r, -a * T * e @ r, r.sum()]), rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [3, 40])  # unknowns: the Jacobian of 20 residuals is derived by columns, or by rows
@@ -92,11 +97,13 @@ def test_several_outputs_are_residuals_together_and_records_are_unknowns() -> No
 
 @pytest.mark.parametrize("method", [method for method in BOUNDED if method != LEAST_SQUARES])
 def test_bounds_hold_and_the_gradient_norm_leaves_out_what_points_beyond(method: str) -> None:
-    f = tidu.formula("sum((x - c)**2) + (y - 3)**2", x="f64[3]", c="f64[3]", y="f64[]")
-    given = {"x": [0.5, 0.5, 0.5], "c": [2.0, -1.0, 0.25], "y": 0.0}
-    fit = tidu.minimize(f, ["x", "y"], given, method=method, bounds={"x": ([0, 0, 0], 1), "y": (None, 2.5)}, tolerance=1e-10)
+    f = tidu.formula("sum((x - c)**2) + (y - 3)**2 + (z - 4)**2", x="f64[3]", c="f64[3]", y="f64[]", z="f64[]")
+    given = {"x": [0.5, 0.5, 0.5], "c": [2.0, -1.0, 0.25], "y": 0.0, "z": 0.0}
+    fit = tidu.minimize(
+        f, ["x", "y", "z"], given, method=method, bounds={"x": ([0, 0, 0], 1), "y": (None, 2.5), "z": (-9, None)}, tolerance=1e-10
+    )
     np.testing.assert_allclose(fit["values"]["x"], [1, 0, 0.25], atol=1e-4)
-    assert fit["values"]["y"] == pytest.approx(2.5, abs=1e-4)
+    assert (fit["values"]["y"], fit["values"]["z"]) == pytest.approx((2.5, 4), abs=1e-4)
     assert fit["gradient_norm"] < 1e-3
 
 
@@ -117,6 +124,17 @@ def test_other_dtypes_are_evaluated_as_they_are(dtype: str) -> None:
         assert fit["success"], fit["message"]
         np.testing.assert_allclose(fit["values"]["x"], target, atol=1e-2 if dtype == "f16" else 1e-3)
         assert tidu.evaluate(f, {"c": target, **fit["values"]})  # of the same dtype, or it would be refused
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m not in ("dogleg", "Newton-CG")])  # which are for f64
+def test_f32_converges_as_far_as_it_can(method: str) -> None:
+    form = "a * exp(-b * t) + c - y"
+    f = tidu.formula(
+        form if method == LEAST_SQUARES else f"sum(({form})**2)", a="f32[]", b="f32[]", c="f32[]", t="f32[9]", y="f32[9]"
+    )
+    fit = tidu.minimize(f, ["a", "b", "c"], {"a": 1.0, "b": 1.0, "c": 0.0, "t": T.tolist(), "y": Y.tolist()}, method=method)
+    assert fit["success"], fit["message"]
+    assert fit["cost"] * (2 if method == LEAST_SQUARES else 1) == pytest.approx(0.0370583, rel=1e-4)
 
 
 def test_one_document_is_planned_once_and_evaluated_once_a_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,14 +169,14 @@ def test_an_interrupt_has_the_best_point(monkeypatch: pytest.MonkeyPatch) -> Non
     costs: list[float] = []
     call = objectives._Function.__call__
 
-    def until_the_tenth(self: Any, x: Any, *v: Any) -> Any:
-        if len(costs) == 10:
+    def until_it_is_worse(self: Any, x: Any, *v: Any) -> Any:
+        if costs and costs[-1] > min(costs):
             raise KeyboardInterrupt
         values = call(self, x, *v)
         costs.append(float(values[0]))
         return values
 
-    monkeypatch.setattr(objectives._Function, "__call__", until_the_tenth)
+    monkeypatch.setattr(objectives._Function, "__call__", until_it_is_worse)
     with pytest.raises(KeyboardInterrupt) as interrupt:
         tidu.minimize(ROSENBROCK, "x", {"x": START})
     (report,) = interrupt.value.args

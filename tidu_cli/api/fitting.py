@@ -32,6 +32,10 @@ _SQUARE = (*MATRICES, "BFGS", "SLSQP")
 """Methods that hold a matrix of as many rows and columns as there are unknowns."""
 
 
+_BY_COST = ("L-BFGS-B", "TNC", "SLSQP", LEAST_SQUARES)
+"""Methods whose tolerance is, among others, a part of the cost; that of the rest is of gradients or steps."""
+
+
 @checked()
 def minimize(
     document: Document,
@@ -78,7 +82,8 @@ def minimize(
     make = Residuals if method == LEAST_SQUARES else Loss
     search: Search = make(document, unknowns, given, outputs, (engine, device), strong_zeros, (lower, upper))
     if tolerance is None and (eps := search.eps()) > 1e-10:
-        tolerance = 10 * eps  # as roundings hide what is less from SciPy's tolerances, which are those of f64
+        # Below that are roundings. SciPy's own tolerances are for f64.
+        tolerance = 10 * eps if method in _BY_COST else eps**0.5
     search.require_finite(start)
     try:
         report = search.run(method, start, tolerance, max_iterations)
