@@ -272,12 +272,12 @@ def bounds_of(setting: str) -> tuple[Key, tuple[Any, Any]]:
     """A key and its bounds, numbers or JSON lists of them. Raises KeyTextError."""
     import json
 
-    key, equals, pair = setting.rpartition("=")
+    key, _, pair = setting.rpartition("=")
     lower, colon, upper = pair.partition(":")
-    if equals and colon:
+    if key and colon:
         try:
             return parse_key(key), (json.loads(lower or "null"), json.loads(upper or "null"))
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     raise KeyTextError(f"'{setting}' is not KEY=LOWER:UPPER, such as x=0:1, or x=0: for a lower bound alone")
 

@@ -17,8 +17,8 @@ from scipy import optimize
 import tidu
 from tests.cli.running import ENVIRONMENT, ROOT
 from tidu_cli.api import objectives
-from tidu_cli.arguments import BOUNDED, LEAST_SQUARES, METHODS
-from tidu_cli.errors import ArgumentError, EvaluationError
+from tidu_cli.arguments import BOUNDED, LEAST_SQUARES, METHODS, bounds_of
+from tidu_cli.errors import ArgumentError, EvaluationError, KeyTextError
 
 ROSENBROCK = tidu.formula("loss = sum(100 * (x[1:] - x[:-1]**2)**2 + (1 - x[:-1])**2)", x="f64[6]")
 START = np.tile([-1.2, 1.0], 3)
@@ -204,7 +204,7 @@ def test_what_scipy_cannot_do_is_told_in_a_line() -> None:
         ({"bounds": {"z": (0, 3)}}, "bounds of 'z', which is not among the unknowns \\(x\\)"),
         ({"bounds": {"x": (0, 3)}}, "x\\[0\\] starts at -1.2, outside its bounds 0 and 3"),
         ({"trace": "x.txt"}, "'x.txt' is not the name of a file of CSV"),
-        ({"method": "least_squares", "strong_zeros": True}, "'strong_zeros' is of gradients"),
+        ({"method": "least_squares", "strong_zeros": True}, "strong_zeros=True is of gradients"),
         ({"inputs": {"x": np.full(6, np.inf)}}, "x\\[0\\] starts at Infinity"),
         ({"inputs": {}}, "missing inputs: x: f64\\[6\\]; give them with"),
         ({"wrt": "z"}, "no graph has an input 'z'"),
@@ -213,6 +213,13 @@ def test_what_scipy_cannot_do_is_told_in_a_line() -> None:
 def test_what_minimize_does_not_take(options: dict[str, Any], says: str) -> None:
     with pytest.raises(tidu.TiduError, match=says):
         tidu.minimize(ROSENBROCK, **{"wrt": "x", "inputs": {"x": START}, **options})
+
+
+@pytest.mark.parametrize("text", ["x=1", "=0:1", "x=0:1:2", "x=a:", "x=[1:", f"x={'[' * 9999}:", "x"])
+def test_bounds_that_are_none(text: str) -> None:
+    with pytest.raises(KeyTextError, match=r"is not KEY=LOWER:UPPER, such as x=0:1"):
+        bounds_of(text)
+    assert bounds_of("a=b=[1, 2]:") == (tidu.Key("a=b"), ([1, 2], None))
 
 
 def test_complex_numbers_have_no_bounds_and_no_residuals() -> None:

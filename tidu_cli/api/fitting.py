@@ -11,7 +11,7 @@ from tidu_cli.api.evaluation import nested
 from tidu_cli.api.objectives import MATRICES, Loss, Residuals, Search
 from tidu_cli.api.unknowns import Unknowns, flat
 from tidu_cli.arguments import BOUNDED, LEAST_SQUARES, KeyTexts, parsed
-from tidu_cli.errors import ArgumentError, EvaluationError, LimitError
+from tidu_cli.errors import ArgumentError, EvaluationError, LimitError, Remedy
 from tidu_cli.formats.write import write_pieces
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.literals import spelled
@@ -69,7 +69,7 @@ def minimize(
     if bounds and method not in BOUNDED:
         raise ArgumentError(f"{method} takes no bounds; methods that do are {', '.join(BOUNDED)}")
     if method == LEAST_SQUARES and strong_zeros:
-        raise ArgumentError("argument 'strong_zeros' is of gradients, and least_squares takes Jacobians; leave it out")
+        raise ArgumentError(Remedy("strong_zeros", True), " is of gradients, and least_squares takes Jacobians; leave it out")
     unknowns = Unknowns(document, wrt_inputs(document, wrt, outputs))
     lower, upper = unknowns.limits(bounds or {})
     given = nested(dict(inputs or {}), document.inputs)

@@ -324,7 +324,7 @@ class Residuals(Search):
 
         outputs = listed(list(map(repr, self.keys)))
         if n := int((~np.isfinite(r := self.residuals(start))).sum()):
-            raise EvaluationError(f"{n} of the {r.size} residuals {outputs} are not finite at the start; start elsewhere")
+            raise EvaluationError(f"of the residuals {outputs} {n} of {r.size} are not finite at the start; start elsewhere")
         if not np.isfinite(self.jacobian(start)).all():
             raise EvaluationError(f"the Jacobian of {outputs} is not finite at the start; start elsewhere")
 

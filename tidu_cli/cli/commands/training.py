@@ -180,8 +180,10 @@ def minimize(
     """
     from tidu_cli.api.fitting import minimize as minimized
 
-    if as_json and format_ and not out:
-        raise click.UsageError("--json prints a report; --format is for the values, which -o OUT writes beside it")
+    if as_json and (is_stdout(out) if out else format_):
+        raise click.UsageError(
+            "--json prints a report, with the values; -o OUT and --format are for a file of the values beside it"
+        )
     require_stdin_once(file, *files)
     chosen = chosen_format(out, format_, "json")
     if not as_json:
