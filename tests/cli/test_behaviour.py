@@ -113,6 +113,7 @@ WRITES = {
     "hessian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
     "derivative --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy or .npz, or give --format",
     "step --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
+    "minimize --wrt x": ".json, .msgpack or .npz, or give --format",
     "dot": ".dot, .gv, .svg, .png or .pdf, or give --format",
     "view": ".html",
     "schema": ".json",

@@ -138,7 +138,7 @@ def _new_trace(ctx: click.Context, param: click.Parameter, trace: str | None) ->
 
 @click.command(
     cls=Command,
-    epilog=example("tidu minimize samples/rosenbrock.json --wrt x --wrt y --set x=-1 --set y=1 --tolerance 1e-9"),
+    epilog=example("tidu minimize samples/rosenbrock.json --wrt x --wrt y --set x=-1 --set y=1 --quiet"),
 )
 @file_argument
 @option("wrt", required=True)
