@@ -63,6 +63,15 @@ def limits() -> Limits:
     return _limits.get() or _of_environment()
 
 
+def allowed_steps() -> int | None:
+    """The limit on steps in force, None if there is none: of all limits only this one is looked up, as each run does."""
+    chosen = _limits.get()
+    if chosen is not None:
+        return chosen.steps
+    text = os.environ.get(_STEPS)
+    return parse_count(text) if text else None
+
+
 @contextmanager
 def limited(chosen: Limits) -> Iterator[None]:
     """Within the block these limits are in force."""
@@ -72,6 +81,8 @@ def limited(chosen: Limits) -> Iterator[None]:
     finally:
         _limits.reset(token)
 
+
+_STEPS = variable("steps")
 
 _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
@@ -174,7 +185,7 @@ def steps() -> Steps | None:
     """The steps that are left to the evaluation that goes on; None if there is no limit."""
     left = _steps.get()
     if left is ...:
-        allowed = limits().steps
+        allowed = allowed_steps()
         left = None if allowed is None else Steps(allowed)
         _steps.set(left)
     return left  # type: ignore[no-any-return]

@@ -29,7 +29,7 @@ from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, TensorType, Type
 from tidu_cli.limits import limited_steps
 from tidu_cli.options import checked
-from tidu_cli.runtime.choosing import MANY, PLAIN, Choice, chosen, default_engine
+from tidu_cli.runtime.choosing import AUTO, MANY, PLAIN, Choice, chosen, default_engine
 from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.transforms.materialize import materialize
 
@@ -97,13 +97,17 @@ def values_of(
     moves: Mapping[Key, Any] | None = None,
     batch: Mapping[Key, int] | None = None,
     max_memory: int | None = None,
+    tell: Callable[[str], object] = str,
 ) -> tuple[dict[Key, Any], dict[Key, Type]]:
-    """The values of the outputs of a graph without references and their types, by key, as `evaluate` and `tidu eval` give them."""
+    """The values of the outputs of a graph without references and their types, by key, as `evaluate` and `tidu eval` give them.
+
+    `tell` hears of engines that are tried on a batch.
+    """
     if batch:
         from tidu_cli.runtime.batches import evaluate_batch
         from tidu_cli.transforms.batch import vectorized
 
-        return evaluate_batch(head, given, batch, vectorized, max_memory=max_memory, engine=engine)
+        return evaluate_batch(head, given, batch, vectorized, max_memory=max_memory, engine=engine, tell=tell)
     from tidu_cli.runtime.evaluate import evaluate as run
 
     results = run(head, given, moves=moves or {}, max_memory=max_memory, engine=engine)
@@ -128,6 +132,21 @@ class Compiled:
         self._names = [str(o.key) for o in program.outputs]
         self._plain = plain_arrays(program.inputs)
         self._gives_arrays = all(isinstance(o.type, TensorType) and o.type.dtype not in DATETIMES for o in program.outputs)
+
+    @property
+    def engine(self) -> str:
+        """The engine that runs calls now. With "auto" others are tried on some of the first, and one that is quicker takes over."""
+        return self._choice().name
+
+    @property
+    def why(self) -> str:
+        """Why it is this engine, and what became of others that were tried."""
+        return self._choice().reason
+
+    def _choice(self) -> Choice:
+        from tidu_cli.runtime.trial import Trial
+
+        return self._program.choice if isinstance(self._program, Trial) else self._engine
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -210,7 +229,9 @@ class Compiled:
         given = nested({a_key(key): value for key, value in inputs.items()}, self._keys)
         for key in batch.keys() - self._keys:
             raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
-        how: dict[str, Any] = {"reduction": reduce, "engine": self._engine, "max_memory": max_memory}
+        # Results are to follow from the chunks alone, so nothing is tried there.
+        engine = chosen(self._head, AUTO, device=self._engine.device, runs=MANY) if self._engine.automatic else self._engine
+        how: dict[str, Any] = {"reduction": reduce, "engine": engine, "max_memory": max_memory}
         if any(installed_scheduler().is_lazy(value) for key, value in given.items() if key in self._keys):
             for name, value in (("scheduler", scheduler), ("chunk", chunk), ("out", out), ("resume", resume or None)):
                 if value is not None:
@@ -258,11 +279,11 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
 
     `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
     """
-    from tidu_cli.runtime.preparing import prepared
+    from tidu_cli.runtime.trial import prepared_often
 
     head = materialize(document, outputs=parsed(output)).head
-    choice = chosen(head, engine or default_engine(), device=device, runs=MANY)
-    return Compiled(prepared(head, choice)[0], head, choice)
+    program, choice = prepared_often(head, chosen(head, engine or default_engine(), device=device))
+    return Compiled(program, head, choice)
 
 
 def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, object], more: Mapping[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from tidu_cli.errors import DocumentError, TiduError
@@ -15,21 +15,26 @@ from tidu_cli.runtime.choosing import Choice
 from tidu_cli.runtime.evaluate import call
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory
-from tidu_cli.runtime.preparing import prepared
+from tidu_cli.runtime.trial import prepared_often
 
 _AT_ONCE = 1 << 20
 
 
 def answers(
-    head: Graph, fixed: Mapping[Key, Any], items: Iterable[tuple[int, bytes]], kind: str, engine: Choice
+    head: Graph,
+    fixed: Mapping[Key, Any],
+    items: Iterable[tuple[int, bytes]],
+    kind: str,
+    engine: Choice,
+    tell: Callable[[str], object] = str,
 ) -> Iterator[bytes]:
     """For each item, which holds values of inputs by key and has a number, the values of the outputs, or {"error": message}.
 
     The graph is planned once, and the values `fixed` are converted once; an item's own come before them. As in other files of
-    values, an item may hold more than is needed. Raises EvaluationError, before there are items, for a value of `fixed` that does
-    not fit, and for a graph that takes too much memory.
+    values, an item may hold more than is needed. `tell` hears of engines that are tried (see `trial`). Raises EvaluationError,
+    before there are items, for a value of `fixed` that does not fit, and for a graph that takes too much memory.
     """
-    program, _ = prepared(head, engine)
+    program, _ = prepared_often(head, engine, tell)
     check_memory(program, None)
     declared = {i.key: i.type for i in head.inputs}
     types = {o.key: o.type for o in program.outputs}

@@ -8,12 +8,12 @@ import click
 
 from tidu_cli.api.streaming import answers, lines, messages
 from tidu_cli.cli.engine_options import chosen_engine
+from tidu_cli.cli.messages import detail
 from tidu_cli.cli.options import load
 from tidu_cli.cli.value_options import given_values
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.write import write_pieces
 from tidu_cli.graph.keys import Key
-from tidu_cli.runtime.choosing import MANY
 from tidu_cli.transforms.materialize import materialize
 
 
@@ -47,5 +47,5 @@ def answer(
     fixed = given_values(document, settings, files)
     head = materialize(document, outputs=output).head
     items = (lines if kind == "json" else messages)(sys.stdin.buffer)
-    for made in answers(head, fixed, items, kind, chosen_engine(head, engine, device, runs=MANY)):
+    for made in answers(head, fixed, items, kind, chosen_engine(head, engine, device), tell=detail):
         write_pieces((made,), None)

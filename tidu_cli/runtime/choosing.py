@@ -38,6 +38,11 @@ def takes(engine: Engine, graph: Graph) -> bool:
     return is_installed(engine) and engine.refusal(graph, vocabulary(graph.cases)) is None
 
 
+def refused_by(name: str, graph: Graph) -> str | None:
+    """Why an engine cannot run a graph, None if it can; NumPy always can. Raises EvaluationError if it is not installed."""
+    return None if name == NUMPY else engine_named(name).refusal(graph, vocabulary(graph.cases))
+
+
 def _has_devices(name: str) -> bool:
     engine = installed.engine_named(name)
     return engine is not None and engine.devices
@@ -69,7 +74,7 @@ def require_engine(name: str) -> str:
 class Choice(NamedTuple):
     """Which engine runs a graph, on which of its devices (None for its own choice), and why, in a few words.
 
-    It may be replaced by NumPy where `automatic`.
+    Where it is `automatic` it may be replaced: by NumPy if it fails, and by what `trial` finds quicker.
     """
 
     name: str
@@ -112,15 +117,25 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
         able = next(engine.name for engine in installed.own_engines().values() if engine.devices)
         return Choice(able, f"as it has the device {device}", device)
     work = _work(graph)
-    best = Choice(NUMPY, f"{work.calls:,} operations, {work.numbers:,} of them of single numbers")
+    best = Choice(NUMPY, f"{work.calls:,} operations, {work.numbers:,} of them of single numbers", device, automatic=True)
     seconds = graph.n_nodes * _PLAN + runs * work.seconds - WORTHWHILE
     if seconds <= 0:
         return best
     for engine in installed.own_engines().values():
         estimate = engine.seconds(graph.n_nodes, work.calls, work.numbers, runs, _CALL)
         if estimate < seconds and takes(engine, graph):
-            best, seconds = Choice(engine.name, best.reason, device, automatic=True), estimate
+            best, seconds = best._replace(name=engine.name), estimate
     return best
+
+
+def costs(graph: Graph, runs: int) -> dict[str, float]:
+    """The seconds that so many runs are expected to take by each engine that is installed, with what makes the graph ready."""
+    work = _work(graph)
+    known = {NUMPY: graph.n_nodes * _PLAN + runs * work.seconds}
+    for engine in installed.own_engines().values():
+        if is_installed(engine):
+            known[engine.name] = engine.seconds(graph.n_nodes, work.calls, work.numbers, runs, _CALL)
+    return known
 
 
 class _Work(NamedTuple):

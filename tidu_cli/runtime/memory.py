@@ -73,6 +73,7 @@ def _written_out(program: Program) -> Graph:
 
 def check_memory(program: Runnable, limit: int | None) -> None:
     """Raise EvaluationError if a run would take more than `limit` bytes; None means what `limits` say."""
+    program = program.current
     allowed, needed = allowed_bytes(limit), program.nbytes()
     if needed > allowed and not isinstance(program, Program):
         what = f"{program.n_steps} values, most of them scalars" if isinstance(program, GroupedProgram) else "as its engine runs it"

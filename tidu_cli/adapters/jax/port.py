@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -44,7 +45,11 @@ class _Xla:
 
     def seconds(self, n_nodes: int, n_calls: int, n_numbers: int, runs: int, call: float) -> float:
         """Compilation takes most of it."""
-        return _START + n_nodes * _PLAN * (1 + n_nodes / _NODES) + runs * (_RUN + n_calls * _CALL)
+        return (
+            (_START if "jax" not in sys.modules else 0.0)
+            + n_nodes * _PLAN * (1 + n_nodes / _NODES)
+            + runs * (_RUN + n_calls * _CALL)
+        )
 
     def refusal(self, graph: Graph, primitives: PrimitiveSet) -> str | None:
         """As `engine.refusal` does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -20,7 +21,11 @@ class _Native:
 
     def seconds(self, n_nodes: int, n_calls: int, n_numbers: int, runs: int, call: float) -> float:
         """Operations on arrays take what they take in NumPy."""
-        return _START + n_nodes * _PLAN + runs * (n_numbers * _NUMBER + (n_calls - n_numbers) * call)
+        return (
+            (_START if "llvmlite" not in sys.modules else 0.0)
+            + n_nodes * _PLAN
+            + runs * (n_numbers * _NUMBER + (n_calls - n_numbers) * call)
+        )
 
     def refusal(self, graph: Graph, primitives: PrimitiveSet) -> str | None:
         """As `engine.refusal` does."""

@@ -8,6 +8,7 @@ import click
 
 from tidu_cli.cli.engine_options import Spread, chosen_engine, emit_chunks, engine_options
 from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import detail
 from tidu_cli.cli.options import (
     Whole,
     chosen_format,
@@ -134,7 +135,7 @@ def command(
 
         emit_chunks(partial(values_by_chunks, head, values, axes, engine=choice), spread, chosen)
         return
-    results, types = values_of(head, values, choice, moves=moved, batch=axes)
+    results, types = values_of(head, values, choice, moves=moved, batch=axes, tell=detail)
     if whole is not None:
         list_kinks(whole, values, output)
     emit_bytes(write_values(results, chosen, types), out)

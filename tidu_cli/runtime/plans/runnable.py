@@ -28,6 +28,11 @@ class Runnable(ABC):
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
 
+    @property
+    def current(self) -> Runnable:
+        """What runs: itself, but for one that tries others."""
+        return self
+
     def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
         """The values of `outputs`, in order, for values of the declared types (`evaluate` checks what users give).
 

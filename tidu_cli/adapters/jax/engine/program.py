@@ -16,7 +16,7 @@ from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.limits import limits
+from tidu_cli.limits import allowed_steps
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.runnable import Runnable
 
@@ -44,7 +44,7 @@ class XlaProgram(Runnable):
         """The values of `outputs`, as `Program` gives them, but for roundings."""
         del once
         require_own_process()
-        if self.uncounted and limits().steps is not None:
+        if self.uncounted and allowed_steps() is not None:
             raise EvaluationError(f"the engine xla cannot run it: {self.uncounted}")
         if self._has_records:
             values = [array for i, value in zip(self.inputs, values, strict=True) for array in _arrays(i.type, value)]
