@@ -112,15 +112,15 @@ class Trial(Runnable):
         if self._calls > 1 and self._rivals is None:
             self._rivals = _rivals(self._whole, self.choice.name)
         while self._rivals and self._is_due(self._rivals[0]):
-            self._try(self._rivals.pop(0).name, values, taken)
+            taken = self._try(self._rivals.pop(0).name, values, taken)
         return results
 
     def _is_due(self, rival: _Rival) -> bool:
         price = self._paid + rival.cost + FEWEST * self._least
         return self._spent >= price or (self._calls >= FIRST and MANY * self._least >= price)
 
-    def _try(self, name: str, values: Sequence[Any], taken: float) -> None:
-        """Try an engine on what a run took so many seconds for, and take it if it is quicker."""
+    def _try(self, name: str, values: Sequence[Any], taken: float) -> float:
+        """Try an engine on what a run took so many seconds for, and take it if it is quicker. Returns what a run takes then."""
         began = clock()
         try:
             program = self._ready(name)
@@ -130,11 +130,12 @@ class Trial(Runnable):
         else:
             if theirs < QUICKER * ours:
                 self._take(program, name, f"as a run takes {_told(theirs)}, with {self.choice.name} {_told(ours)}")
-                self._least = theirs
+                self._least = taken = theirs
             else:
                 self._leave(f"{name} takes {_told(theirs)} a run, {self.choice.name} {_told(ours)}")
         finally:
             self._paid += clock() - began
+        return taken
 
     def _ready(self, name: str) -> Runnable:
         """The program of an engine. Raises EvaluationError, and what engines raise."""
@@ -155,7 +156,7 @@ class Trial(Runnable):
             now = clock()
             theirs = min(theirs, now - started)
             # A first run prepares some things: it says enough if it is quicker all the same, or much slower.
-            if now - begin > LONG and (k or not ours / 4 < theirs < ours):
+            if now - begin > LONG and (k or not ours <= theirs <= 4 * ours):
                 break
             self._program.run_in_order(values)
             ours = min(ours, clock() - now)
@@ -237,4 +238,4 @@ def _left_out(name: str, error: Exception) -> str:
 
 
 def _told(seconds: float) -> str:
-    return f"{seconds * 1e3:.2g} ms"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
