@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
@@ -145,7 +146,7 @@ def _timed(call: Callable[[], Any]) -> float:
     return time.perf_counter() - begin
 
 
-def row(name: str, document: Any, at: Mapping[str, Any]) -> list[str]:
+def row(name: str, document: Any, at: Mapping[str, Any], *, why: bool) -> list[str]:
     """The cells of a table. Raises AssertionError where engines differ."""
     given = {str(i.key): at[str(i.key)] for i in document.head.inputs}
     made = {}
@@ -166,10 +167,12 @@ def row(name: str, document: Any, at: Mapping[str, Any]) -> list[str]:
         assert np.linalg.norm(value - expected[key]) <= (1e-9 if value.dtype == np.float64 else 1e-4) * np.linalg.norm(
             expected[key]
         )
+    if why:
+        print(f"{name}: {auto.why}", file=sys.stderr)
     best = min(made, key=lambda e: statistics.median(seconds[e]))
     ratio = statistics.median(a / b for a, b in zip(seconds["auto"], seconds[best], strict=True))
     in_all = statistics.median(a / b for a, b in zip(once["auto"], once["numpy"], strict=True))
-    times = [f"{min(seconds[e]) * 1e3:.3g}" if e in made else "" for e in (*ENGINES, "auto")]
+    times = [f"{min(seconds[e]) * 1e3:.3g}" if e in seconds else "" for e in (*ENGINES, "auto")]
     return [name, *times, auto.engine, f"{ratio:.2f}", f"{in_all:.2f}"]
 
 
@@ -181,12 +184,13 @@ def main() -> None:
     known = dict(works())
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("work", nargs="*", metavar="|".join(known), help="which [default: all]")
+    parser.add_argument("--why", action="store_true", help="what was tried, on stderr")
     parser.add_argument("--markdown", action="store_true", help="as a table of docs/performance.md")
     options = parser.parse_args()
     jax.devices()
     tidu.compile(tidu.load(SAMPLES / "rosenbrock.json"), engine="native")(x=1.0, y=1.0)
     rule = [["---", *["---:"] * 4, "---", "---:", "---:"]] if options.markdown else []
-    rows = (row(*work) for name in options.work or known for work in known[name]())
+    rows = (row(*work, why=options.why) for name in options.work or known for work in known[name]())
     for cells in chain([list(HEADER)], rule, rows):
         print("| " + " | ".join(cells) + " |" if options.markdown else "  ".join(f"{cell:>12}" for cell in cells), flush=True)
 

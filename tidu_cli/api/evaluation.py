@@ -170,8 +170,9 @@ class Compiled:
         `out` has arrays by key, each of its output's dtype and shape: those outputs are written into them, once all is computed,
         so that they may be inputs, too. Raises EvaluationError.
         """
-        if type(inputs) is dict and not more and out is None and max_memory is None and None in self._fits:
-            values = self._plain(inputs)
+        given = more if inputs is None else inputs
+        if type(given) is dict and (given is more or not more) and out is None and max_memory is None and None in self._fits:
+            values = self._plain(given)
             if values is not None:
                 return self._named(self._program.run_in_order(values))
         return self._called(inputs, out, max_memory, more)

@@ -105,22 +105,27 @@ def is_as_declared(type_: Type, value: object) -> bool:
 
 
 def plain_arrays(declared: Sequence[Input]) -> Callable[[dict[Any, Any]], list[Any] | None]:
-    """What takes the values of inputs, in order, from those by the texts of their keys; None unless each is an array of its type.
+    """What takes the values of inputs, in order, from those by the texts of their keys.
 
-    So a call that takes some µs spends few on what it was given.
+    It gives None unless each is an array of its type, or a float for f64: so a call that takes some µs spends few on what it was
+    given.
     """
     import numpy as np
 
     if not all(isinstance(i.type, TensorType) and i.type.dtype not in DATETIMES for i in declared):
         return lambda given: None
+    double = np.dtype(np.float64)
     due = [(str(i.key), i.type.shape, numpy_dtype(np, i.type.dtype)) for i in declared if isinstance(i.type, TensorType)]
 
     def taken(given: dict[Any, Any]) -> list[Any] | None:
         if len(given) != len(due):
             return None
         values = [given.get(text) for text, _, _ in due]
-        for value, (_, shape, dtype) in zip(values, due, strict=True):
-            if type(value) is not np.ndarray or value.shape != shape or value.dtype is not dtype:
+        for k, (_, shape, dtype) in enumerate(due):
+            value = values[k]
+            if type(value) is float and shape == () and dtype is double:
+                values[k] = np.array(value)
+            elif type(value) is not np.ndarray or value.shape != shape or value.dtype is not dtype:
                 return None
         return values
 

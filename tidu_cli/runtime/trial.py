@@ -22,7 +22,7 @@ clock: Callable[[], float] = time.perf_counter
 FIRST = 16
 """So many calls say that many more will come, as `MANY` has it. Before, nothing is tried that costs more than all calls took."""
 
-ROUNDS, LONG = 16, 0.05
+ROUNDS, LONG = 16, 0.1
 """A trial is so many runs, or those of so many seconds."""
 
 SHARE = 1 / 16
@@ -116,8 +116,8 @@ class Trial(Runnable):
         return results
 
     def _is_due(self, rival: _Rival) -> bool:
-        price = self._paid + rival.cost + FEWEST * self._least
-        return self._spent >= price or (self._calls >= FIRST and MANY * self._least >= price)
+        price = rival.cost + FEWEST * self._least
+        return self._spent >= self._paid + price or (self._calls >= FIRST and MANY * self._least >= price)
 
     def _try(self, name: str, values: Sequence[Any], taken: float) -> float:
         """Try an engine on what a run took so many seconds for, and take it if it is quicker. Returns what a run takes then."""

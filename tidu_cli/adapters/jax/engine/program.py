@@ -50,7 +50,7 @@ class XlaProgram(Runnable):
             values = [array for i, value in zip(self.inputs, values, strict=True) for array in _arrays(i.type, value)]
         try:
             with for_runs():  # until the arrays are there
-                outputs = [np.array(y) for y in self.executable(*values)]
+                outputs = [np.asarray(y).copy() for y in self.executable(*values)]
         except (MemoryError, jax.errors.JaxRuntimeError) as error:
             if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
                 raise EvaluationError(f"graph '{self.graph.name}': evaluation ran out of memory") from None
