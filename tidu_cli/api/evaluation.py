@@ -278,7 +278,8 @@ class Compiled:
 def compile(document: Document, output: KeyTexts = (), engine: str | None = None, device: str | None = None) -> Compiled:
     """The head's outputs (or `output`) as a function of their inputs, to be called many times.
 
-    `engine` and `device` are as in `evaluate`. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
+    `engine` and `device` are as in `evaluate`; "auto" tries others on some of the calls (docs/howto/engines.md), and results change
+    by roundings where one takes over. Raises UnknownNameError, TransformError, and EvaluationError for what is refused.
     """
     from tidu_cli.runtime.trial import prepared_often
 

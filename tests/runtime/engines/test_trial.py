@@ -105,8 +105,10 @@ def test_one_call_tries_nothing(monkeypatch):
     world = a_world(monkeypatch, numpy=1e4)
     Fake(world, "quick", 0.0, 0.0)
     monkeypatch.setattr(Fake, "seconds", lambda *_: 1e9)  # so that it is not taken at once
-    called(tidu.compile(SQUARE, engine="auto"), 1)
+    compiled = tidu.compile(SQUARE, engine="auto")
+    called(compiled, 1)
     assert world.ran == ["numpy"] and world.now == 1e4
+    assert compiled._program._rivals is None  # nor does it look what there is
 
 
 def test_the_quickest_takes_over_and_results_are_of_one_engine_from_then_on(world):
@@ -262,7 +264,9 @@ def test_a_batch_is_of_one_engine(world, monkeypatch, run):
     assert told[1].startswith("engine quick takes 1.0e-05 s an item" if run else "engine quick, as it takes ")
 
 
-def test_a_small_batch_tries_nothing(world):
+def test_a_batch_that_is_done_before_another_engine_is_ready_tries_nothing(world, monkeypatch):
     Fake(world, "quick", 0.1, 0.0, mark=0.5)
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(trial, "clock", lambda: world.now + 1e-5 * next(ticks))
     told = []
-    assert set(in_batches(100, told)) == {0.0} and not told
+    assert set(in_batches(2**19, told)) == {0.0} and not told
