@@ -25,6 +25,9 @@ FIRST = 16
 ROUNDS, LONG = 16, 0.1
 """A trial is so many runs, or those of so many seconds."""
 
+NEARLY, LATER = 2.0, 10.0
+"""What takes less than so many times as long is tried once more, as the machine may have been busy: at so many times the price."""
+
 SHARE = 1 / 16
 """A trial takes this part of a batch at most, but for what the first engine takes at once."""
 
@@ -36,10 +39,11 @@ QUICKER = 0.85
 
 
 class _Rival(NamedTuple):
-    """An engine that may be tried, and the seconds that making it ready and trying it are expected to take."""
+    """An engine that may be tried, and the seconds that making it ready and trying it are expected to take; or once `more`."""
 
     name: str
     cost: float
+    more: bool = False
 
 
 def prepared_often(graph: Graph, choice: Choice, tell: Callable[[str], object] = str) -> tuple[Runnable, Choice]:
@@ -69,7 +73,7 @@ class Trial(Runnable):
         self.inputs, self.outputs = self._program.inputs, self._program.outputs
         self._lock = Lock()
         self._rivals: list[_Rival] | None = None  # not known before the second call
-        self._left: list[str] = []  # what became of engines that were tried and not taken
+        self._why, self._left = self.choice.reason, dict[str, str]()  # what became of engines that were tried and not taken
         self._calls, self._spent, self._paid, self._least = 0, 0.0, 0.0, float("inf")
 
     @property
@@ -112,27 +116,32 @@ class Trial(Runnable):
         if self._calls > 1 and self._rivals is None:
             self._rivals = _rivals(self._whole, self.choice.name)
         while self._rivals and self._is_due(self._rivals[0]):
-            taken = self._try(self._rivals.pop(0).name, values, taken)
+            taken = self._try(self._rivals.pop(0), values, taken)
         return results
 
     def _is_due(self, rival: _Rival) -> bool:
         price = rival.cost + FEWEST * self._least
-        return self._spent >= self._paid + price or (self._calls >= FIRST and MANY * self._least >= price)
+        soon = self._calls >= FIRST and not rival.more and MANY * self._least >= price
+        return soon or self._spent >= self._paid + price
 
-    def _try(self, name: str, values: Sequence[Any], taken: float) -> float:
+    def _try(self, rival: _Rival, values: Sequence[Any], taken: float) -> float:
         """Try an engine on what a run took so many seconds for, and take it if it is quicker. Returns what a run takes then."""
-        began = clock()
+        name, began = rival.name, clock()
         try:
             program = self._ready(name)
             theirs, ours = self._by_turns(program, values, taken)
         except Exception as error:  # whatever it is, the result is there, and the next call goes on as this one
-            self._leave(_left_out(name, error))
+            self._leave(name, _left_out(name, error))
         else:
             if theirs < QUICKER * ours:
                 self._take(program, name, f"as a run takes {_told(theirs)}, with {self.choice.name} {_told(ours)}")
                 self._least = taken = theirs
             else:
-                self._leave(f"{name} takes {_told(theirs)} a run, {self.choice.name} {_told(ours)}")
+                self._leave(name, f"{name} takes {_told(theirs)} a run, {self.choice.name} {_told(ours)}")
+                if theirs < NEARLY * ours and not rival.more:
+                    assert self._rivals is not None
+                    self._rivals.append(_Rival(name, LATER * (clock() - began), more=True))
+                    self._rivals.sort(key=lambda rival: rival.cost)
         finally:
             self._paid += clock() - began
         return taken
@@ -163,12 +172,14 @@ class Trial(Runnable):
         return theirs, ours
 
     def _take(self, program: Runnable, name: str, why: str) -> None:
-        self._program, self.choice = program, Choice(name, "; ".join((why, *self._left)), self._device)
+        self._left.pop(name, None)
+        self._program, self._why = program, why
+        self.choice = Choice(name, "; ".join((why, *self._left.values())), self._device)
         self._tell(f"engine {name}, {why}")
 
-    def _leave(self, why: str) -> None:
-        self._left.append(why)
-        self.choice = self.choice._replace(reason=f"{self.choice.reason}; {why}")
+    def _leave(self, name: str, why: str) -> None:
+        self._left[name] = why
+        self.choice = self.choice._replace(reason="; ".join((self._why, *self._left.values())))
         self._tell(f"engine {why}")
 
 

@@ -112,7 +112,7 @@ def test_one_call_tries_nothing(monkeypatch):
 
 
 def test_the_quickest_takes_over_and_results_are_of_one_engine_from_then_on(world):
-    Fake(world, "slow", 0.01, 5e-3, mark=0.1)
+    Fake(world, "slow", 0.01, 5e-3, mark=0.1)  # no near miss
     Fake(world, "quick", 0.2, 1e-4, mark=0.2)
     compiled = tidu.compile(SQUARE, engine="auto")
     assert compiled.engine == "numpy"
@@ -124,6 +124,20 @@ def test_the_quickest_takes_over_and_results_are_of_one_engine_from_then_on(worl
     ran = len(world.ran)
     called(compiled, 10)
     assert world.ran[ran:] == ["quick"] * 10
+
+
+def test_a_near_miss_is_tried_once_more_and_late(world):
+    """As if the machine had been busy."""
+    quick = Fake(world, "quick", 0.1, 1.1e-3)
+    compiled = tidu.compile(SQUARE, engine="auto")
+    called(compiled, 40)
+    assert compiled.engine == "numpy" and "quick takes 1.1 ms a run" in compiled.why
+    quick.run = 5e-4
+    called(compiled, 1000)
+    assert compiled.engine == "numpy"
+    called(compiled, 500)
+    assert compiled.engine == "quick" and compiled.why == "as a run takes 0.5 ms, with numpy 1 ms"
+    assert compiled._program._rivals == []
 
 
 def test_what_costs_more_than_many_calls_waits_until_as_much_is_spent(world):
