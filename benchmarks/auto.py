@@ -4,8 +4,8 @@
 
 Objectives and gradients of ADBench, of samples and, where `rapidocr-onnxruntime` is installed, of a model of others. `auto` is
 called `BEFORE` times, and then all engines by turns in an order that is drawn. Times are the least of as many turns as some seconds
-allow, from 5 to 301; *auto / best* is the ratio of auto's to that of the best engine. *All of one call* is what `tidu.compile` and a
-first call take with auto, to that with NumPy, likewise. Libraries are loaded before.
+allow, from 5 to 301; *auto / best* is the ratio of auto's to that of the best engine. *All of one call* is what `tidu.compile`
+and a first call take with auto, to that with NumPy, likewise. Libraries are loaded before.
 """
 
 from __future__ import annotations
