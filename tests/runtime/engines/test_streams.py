@@ -28,6 +28,9 @@ ENGINES = [
     pytest.param("native", marks=needs("llvmlite")),
     pytest.param("xla", marks=[needs("jax"), pytest.mark.jax]),
 ]
+LIMIT = 900.0
+"""The seconds after which a process that waits is ended, so that its test fails."""
+
 PAGES = 4 << 20
 """The bytes by which a process may grow: pages that its allocator keeps."""
 
@@ -37,9 +40,12 @@ def streaming(file: Path, kind: str, engine: str = "numpy") -> Iterator[subproce
     command = ["tidu", "eval", str(file), "--stream", kind, "--engine", engine]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=ENVIRONMENT, **pipes) as child:
+        limit = threading.Timer(LIMIT, child.kill)
+        limit.start()
         try:
             yield child
         finally:
+            limit.cancel()
             child.kill()
 
 
