@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # as in tidu_cli
 if TYPE_CHECKING:
     from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check as check
+    from tidu_cli.api.derivatives import *  # noqa: F403
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
@@ -21,24 +22,11 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {
     **dict.fromkeys(
-        (
-            "compose",
-            "derivative",
-            "grad",
-            "hessian",
-            "hvp",
-            "jacobian",
-            "jvp",
-            "linearize",
-            "materialize",
-            "matrix",
-            "rename",
-            "renumber",
-            "resolve",
-            "transpose",
-            "vjp",
-        ),
+        ("compose", "linearize", "materialize", "matrix", "rename", "renumber", "resolve", "transpose"),
         "tidu_cli.api.documents",
+    ),
+    **dict.fromkeys(
+        ("derivative", "grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"), "tidu_cli.api.derivatives"
     ),
     **dict.fromkeys(("Compiled", "compile", "evaluate"), "tidu_cli.api.evaluation"),
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),

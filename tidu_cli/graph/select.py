@@ -99,6 +99,14 @@ def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
     return list(matched)
 
 
+def movable_inputs(document: Document) -> list[Key]:
+    """The inputs that are not bound, and of which a part is no integer. Raises UnknownNameError if there are none."""
+    movable = [i.key for i in document.free_inputs if is_movable(i.type)]
+    if not movable:
+        raise UnknownNameError("there is no input to differentiate by: none is of floats, complex numbers or times")
+    return movable
+
+
 def covered_inputs(document: Document, key: Key) -> list[Key]:
     """The inputs that a key stands for and that are not bound, integers too."""
     free = {str(k): k for k in document.inputs if k not in document.bound}

@@ -67,7 +67,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
         def command(
             file: str, tell: bool, engine: str, device: str | None, out: str | None, format_: str | None, **given: Any
         ) -> None:
-            from tidu_cli.api.documents import pipeline
+            from tidu_cli.api.derivatives import pipeline
 
             settings, files, options = given.pop("settings"), given.pop("files"), _of_readers(given)
             spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)

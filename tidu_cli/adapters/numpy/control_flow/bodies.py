@@ -81,6 +81,24 @@ def _rebuilt(tree: Any, values: Iterator[Leaf]) -> Any:
     return dataclasses.replace(tree, **by_name)
 
 
+def stopped(tree: Any) -> Any:
+    """A tree whose traced leaves are held still by derivatives."""
+    members = members_of(tree)
+    if members:
+        return rebuilt(tree, [stopped(x) for x in _every(tree)])
+    x = resolved(tree) if members is None else tree
+    return x.emit("stop_gradient") if isinstance(x, Array) else x
+
+
+def _every(tree: Any) -> Iterator[Any]:
+    members = members_of(tree)
+    if members is None:
+        yield tree
+        return
+    for _, member in members:
+        yield from _every(member)
+
+
 def leaves_as(model: Any, tree: Any, path: str, whence: str) -> Iterator[Leaf]:
     """The leaves of a tree in the order of those of `model`. Raises BuildError where it is built otherwise.
 
