@@ -150,6 +150,7 @@ OPTIONS: Mapping[str, Option] = {
             pairs=True,
         ),
         _flag("strong_zeros", "Keep cotangents that are 0 at 0 where a slope is infinite or NaN: a branch not taken."),
+        _flag("sum", "Of an output that is an array, its sum."),
         _flag("holomorphic", "Inputs and outputs are complex, and the function is holomorphic."),
         _option(
             "recompute",

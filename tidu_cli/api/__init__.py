@@ -4,7 +4,7 @@ Keys are text, such as "x" or "y@-1", or `Key`s. `docs/python.md` shows examples
 is first asked for, as a command needs one of them.
 """
 
-from tidu_cli.graph.graph import SHOWN, Document
+from tidu_cli.graph.graph import CALLED, SHOWN, Document
 
 TYPE_CHECKING = False  # as in tidu_cli
 
@@ -61,6 +61,13 @@ def _svg(document: Document) -> str | None:
     return listing.svg_of(document)
 
 
+def _call(document: Document, positions: tuple[object, ...], names: dict[str, object]) -> dict[str, object]:
+    from tidu_cli.api.evaluation import called
+
+    return called(document, positions, names)
+
+
+CALLED.append(_call)
 SHOWN.update(text=_show, html=_html, svg=_svg)
 
 

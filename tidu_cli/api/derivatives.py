@@ -28,8 +28,10 @@ def pipeline(name: str, document: Document, wrt: KeyTexts | None, output: KeyTex
     from tidu_cli.transforms import shorthands
 
     outputs = parsed(output)
-    run: Pipeline = getattr(shorthands, name)(document, wrt_inputs(document, wrt, outputs), outputs, **options)
-    return run
+    inputs = wrt_inputs(document, wrt, outputs)
+    before = shorthands.summed(document, outputs) if sum else shorthands.Pipeline(document, outputs)
+    run: Pipeline = getattr(shorthands, name)(before.document, inputs, before.outputs, **options)
+    return run.after(before, inputs)
 
 
 def _or_function(*options: str, wrt: bool = True) -> Callable[[F], F]:
@@ -63,9 +65,11 @@ def _or_function(*options: str, wrt: bool = True) -> Callable[[F], F]:
 
 def _is_function(value: object) -> bool:
     """Whether it is a function of Python, and no document, nor what is compiled of one."""
+    if isinstance(value, Document | type) or not callable(value):
+        return False
     from tidu_cli.api.evaluation import Compiled
 
-    return callable(value) and not isinstance(value, Document | Compiled | type)
+    return not isinstance(value, Compiled)
 
 
 def _derived(name: str, function: Callable[..., Any], wrt: Any, how: Mapping[str, Any]) -> Any:

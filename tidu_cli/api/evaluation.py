@@ -21,11 +21,11 @@ from tidu_cli.arguments import (
     size,
     values_by_key,
 )
-from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, did_you_mean
+from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, counted, did_you_mean
 from tidu_cli.formats.files import format_of, is_chunked
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.select import require_inputs
+from tidu_cli.graph.select import listed, require_inputs
 from tidu_cli.graph.types import DATETIMES, TensorType, Type
 from tidu_cli.limits import limited_steps
 from tidu_cli.options import checked
@@ -111,7 +111,14 @@ def values_of(
 
 
 class Compiled:
-    """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
+    """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it.
+
+    >>> f = tidu.compile(tidu.formula("a * sum(x)", a="f64[]", x="f64[2]"))
+    >>> f(2.0, [1.0, 2.0]), f(2.0, x=[1.0, 2.0]), f({"a": 2.0, "x": [1.0, 2.0]})
+    ({'y': array(6.)}, {'y': array(6.)}, {'y': array(6.)})
+    >>> f
+    <Compiled f(a: f64[], x: f64[2]) -> y: f64[], by numpy>
+    """
 
     def __init__(self, program: Runnable, head: Graph | None = None, engine: Choice = PLAIN) -> None:
         if not isinstance(program, Runnable):
@@ -129,6 +136,11 @@ class Compiled:
         self._plain = plain_arrays(program.inputs)
         self._gives_arrays = all(isinstance(o.type, TensorType) and o.type.dtype not in DATETIMES for o in program.outputs)
 
+    def __repr__(self) -> str:
+        from tidu_cli.graph.graph import signature
+
+        return f"<Compiled {signature(self._program.graph.name, self._program.graph.inputs, self._program.outputs)}, by {self._engine.name}>"
+
     @property
     def inputs(self) -> dict[str, str]:
         """The types of the inputs, by the text of their keys, also of those that no output depends on, which may be left out."""
@@ -141,20 +153,23 @@ class Compiled:
 
     def __call__(
         self,
-        inputs: Mapping[Any, object] | None = None,
+        inputs: Any = None,
+        *others: Any,
         out: Mapping[Any, NDArray[Any]] | None = None,
         max_memory: int | str | None = None,
         **more: object,
     ) -> dict[str, Any]:
-        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`.
+        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`, or by position, also the first of them.
 
         `out` has arrays by key, each of its output's dtype and shape: those outputs are written into them, once all is computed,
         so that they may be inputs, too. Raises EvaluationError.
         """
-        if type(inputs) is dict and not more and out is None and max_memory is None and None in self._fits:
+        if type(inputs) is dict and not more and not others and out is None and max_memory is None and None in self._fits:
             values = self._plain(inputs)
             if values is not None:
                 return self._named(self._program.run_in_order(values))
+        if others or not (inputs is None or isinstance(inputs, Mapping)):
+            inputs, more = by_position("Compiled", self.inputs, (inputs, *others), more), {}
         return self._called(inputs, out, max_memory, more)
 
     def _named(self, values: list[Any]) -> dict[str, Any]:
@@ -263,6 +278,30 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
     head = materialize(document, outputs=parsed(output)).head
     choice = chosen(head, engine or default_engine(), device=device, runs=MANY)
     return Compiled(prepared(head, choice)[0], head, choice)
+
+
+def called(document: Document, positions: tuple[Any, ...], more: Mapping[str, object]) -> dict[str, Any]:
+    """A document called as a function: its values by the text of their keys. Raises as `evaluate`."""
+    names = [str(i.key) for i in document.free_inputs]
+    if len(positions) == 1 and isinstance(positions[0], Mapping):
+        return cast("dict[str, Any]", evaluate(document, {**positions[0], **more}))
+    return cast("dict[str, Any]", evaluate(document, by_position("Document", names, positions, more)))
+
+
+def by_position(whose: str, names: Collection[str], positions: Collection[Any], more: Mapping[str, object]) -> dict[Any, object]:
+    """Values of inputs by position, in their order, and by name. Of inputs such as params.w a position has all of params.
+
+    Raises ArgumentError.
+    """
+    parameters = list(dict.fromkeys(name.partition(".")[0] for name in names))
+    if len(positions) == 1 < len(parameters) and isinstance(next(iter(positions)), list | tuple) and not more:
+        mapping("inputs", *positions)
+    if len(positions) > len(parameters):
+        raise ArgumentError(f"{whose} takes {counted(len(parameters), 'input')} ({listed(parameters)}), not {len(positions)}")
+    given = dict(zip(parameters, positions, strict=False))
+    if twice := next((name for name in more if name in given), None):
+        raise ArgumentError(f"input '{twice}' is given by position and by name")
+    return {**given, **more}
 
 
 def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, object], more: Mapping[str, object]) -> None:

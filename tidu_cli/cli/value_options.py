@@ -15,6 +15,7 @@ from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.select import listed
 
 if TYPE_CHECKING:
     from tidu_cli.graph.types import Type
@@ -70,9 +71,19 @@ inputs_option = click.option(
     "files",
     multiple=True,
     metavar="FILE",
-    help="Values of inputs by key: JSON, npz, msgpack, or a directory of zarr or of npy and npz files; repeats.",
+    help="Values of inputs by key: JSON, npz, msgpack, csv, or a directory of zarr or of npy and npz files; repeats.",
 )
 """The option --inputs FILE, which repeats."""
+
+
+constants_option = click.option(
+    "--inputs",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Make the inputs constants that a file has values of, by key: JSON, npz, msgpack or csv; repeats.",
+)
+"""The option --inputs FILE of what makes inputs constants."""
 
 
 def given_values(
@@ -128,9 +139,13 @@ def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
     return {key: int(str(axis)) for key, axis in _assigned(document, settings, {}, "--batch", "a batch").items()}
 
 
-def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, object]:
-    """The values of --set that become constants. Raises TiduError for the malformed and unknown."""
-    return _assigned(document, values_of(settings), input_types(document), "--set") if settings else {}
+def given_constants(document: Document, settings: tuple[str, ...], files: tuple[str, ...] = ()) -> dict[Key, object]:
+    """The values of --inputs files and of --set that become constants. Raises TiduError for the malformed and unknown."""
+    types = input_types(document)
+    of_files = {key: value for key, value in file_values(files, types).items() if key in types}
+    if files and not of_files:
+        raise TransformError(f"{', '.join(map(shown, files))}: has no values of inputs (inputs: {listed(list(map(str, types)))})")
+    return of_files | (_assigned(document, values_of(settings), types, "--set") if settings else {})
 
 
 def input_types(document: Document) -> dict[Key, Type]:

@@ -89,6 +89,16 @@ def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None)
     )
 
 
+def with_numbers(formula: str, given: Mapping[str, Given]) -> Mapping[str, Given]:
+    """What is given, and the other names that a formula reads as numbers, but for those that are better written otherwise."""
+    from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_names
+    from tidu_cli.adapters.numpy.formulas.words import instead_of_name
+
+    known = {*given, *CONSTANTS, *function_names()}
+    rest = [name for name in free_names(formula) if name not in known and not instead_of_name(name, list(given))]
+    return {**given, **dict.fromkeys(rest, TensorType("f64"))}
+
+
 def is_within(key: str, given: Mapping[str, Given]) -> bool:
     """Whether a key, or one that it is a part of, is given."""
     parts = key.split(".")

@@ -18,7 +18,7 @@ from tidu_cli.cli.options import (
     on_document,
     option,
 )
-from tidu_cli.cli.value_options import given_constants, set_option
+from tidu_cli.cli.value_options import constants_option, given_constants, set_option
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -83,6 +83,7 @@ def _policy(text: str) -> str:
 @file_argument
 @option("output")
 @set_option("Make an input a constant: its value, such as 3, .5, 1,2,3, JSON, or @FILE.npy; repeats.")
+@constants_option
 @option("recompute", type=Parsed("policy", _policy), callback=_policies)
 @option("inline")
 @option("needed_inputs")
@@ -99,6 +100,7 @@ def materialize(
     document: Document,
     output: tuple[Key, ...],
     settings: tuple[str, ...],
+    files: tuple[str, ...],
     recompute: tuple[str, ...],
     inline: bool,
     needed_inputs: bool,
@@ -120,5 +122,5 @@ def materialize(
 
     if assume and not simplify:
         raise click.UsageError("--assume says what --simplify may take for granted; add --simplify")
-    fixed = given_constants(document, settings)
+    fixed = given_constants(document, settings, files)
     return materialize(document, output, fixed, recompute, inline, needed_inputs, simplify, assume)

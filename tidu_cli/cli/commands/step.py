@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building import kind_of, names_of
+from tidu_cli.cli.building import kind_of
+from tidu_cli.cli.sources import names_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     Whole,
