@@ -62,7 +62,7 @@ def _svg(document: Document) -> str | None:
 
 
 def _call(document: Document, positions: tuple[object, ...], names: dict[str, object]) -> dict[str, object]:
-    from tidu_cli.api.evaluation import called
+    from tidu_cli.api.calling import called
 
     return called(document, positions, names)
 

@@ -23,7 +23,9 @@ _WRT = or_none(OPTIONS["wrt"].check)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def pipeline(name: str, document: Document, wrt: KeyTexts | None, output: KeyTexts = (), sum: bool = False, **options: Any) -> Pipeline:
+def pipeline(
+    name: str, document: Document, wrt: KeyTexts | None, output: KeyTexts = (), sum: bool = False, **options: Any
+) -> Pipeline:
     """What the shorthand of this name does, stage by stage, with `sum` of the sum of the output. Raises as `linearize`."""
     from tidu_cli.transforms import shorthands
 
@@ -187,7 +189,11 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    how = {"reverse": _by_rows(forward, reverse, strong_zeros), "holomorphic": holomorphic, "strong_zeros": strong_zeros}
+    how: dict[str, Any] = {
+        "reverse": _by_rows(forward, reverse, strong_zeros),
+        "holomorphic": holomorphic,
+        "strong_zeros": strong_zeros,
+    }
     return pipeline("jacobian", document, wrt, output, **how).document
 
 

@@ -231,9 +231,10 @@ def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]
 
 
 def wrt_inputs(document: Document, wrt: KeyTexts | None, outputs: Sequence[Key]) -> list[Key]:
-    """The inputs to differentiate by, patterns written out; all that have a derivative for None. Notes tell of what patterns leave out.
+    """The inputs to differentiate by, patterns written out; for None all that have a derivative.
 
-    Raises UnknownNameError, and TransformError for an integer that is named and is only an index.
+    Notes tell of what patterns leave out. Raises UnknownNameError, and TransformError for an integer that is named and is only an
+    index.
     """
     if wrt is None:
         return movable_inputs(document)

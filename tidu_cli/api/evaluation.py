@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
-from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.arguments import (
@@ -21,11 +21,11 @@ from tidu_cli.arguments import (
     size,
     values_by_key,
 )
-from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, counted, did_you_mean
+from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, did_you_mean
 from tidu_cli.formats.files import format_of, is_chunked
-from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.graph import Document, Graph, signature
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.select import listed, require_inputs
+from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, TensorType, Type
 from tidu_cli.limits import limited_steps
 from tidu_cli.options import checked
@@ -137,9 +137,8 @@ class Compiled:
         self._gives_arrays = all(isinstance(o.type, TensorType) and o.type.dtype not in DATETIMES for o in program.outputs)
 
     def __repr__(self) -> str:
-        from tidu_cli.graph.graph import signature
-
-        return f"<Compiled {signature(self._program.graph.name, self._program.graph.inputs, self._program.outputs)}, by {self._engine.name}>"
+        told = signature(self._program.graph.name, self._program.graph.inputs, self._program.outputs)
+        return f"<Compiled {told}, by {self._engine.name}>"
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -159,7 +158,7 @@ class Compiled:
         max_memory: int | str | None = None,
         **more: object,
     ) -> dict[str, Any]:
-        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`, or by position, also the first of them.
+        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`, or by position.
 
         `out` has arrays by key, each of its output's dtype and shape: those outputs are written into them, once all is computed,
         so that they may be inputs, too. Raises EvaluationError.
@@ -169,6 +168,8 @@ class Compiled:
             if values is not None:
                 return self._named(self._program.run_in_order(values))
         if others or not (inputs is None or isinstance(inputs, Mapping)):
+            from tidu_cli.api.calling import by_position
+
             inputs, more = by_position("Compiled", self.inputs, (inputs, *others), more), {}
         return self._called(inputs, out, max_memory, more)
 
@@ -280,34 +281,10 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
     return Compiled(prepared(head, choice)[0], head, choice)
 
 
-def called(document: Document, positions: tuple[Any, ...], more: Mapping[str, object]) -> dict[str, Any]:
-    """A document called as a function: its values by the text of their keys. Raises as `evaluate`."""
-    names = [str(i.key) for i in document.free_inputs]
-    if len(positions) == 1 and isinstance(positions[0], Mapping):
-        return cast("dict[str, Any]", evaluate(document, {**positions[0], **more}))
-    return cast("dict[str, Any]", evaluate(document, by_position("Document", names, positions, more)))
-
-
-def by_position(whose: str, names: Collection[str], positions: Collection[Any], more: Mapping[str, object]) -> dict[Any, object]:
-    """Values of inputs by position, in their order, and by name. Of inputs such as params.w a position has all of params.
-
-    Raises ArgumentError.
-    """
-    parameters = list(dict.fromkeys(name.partition(".")[0] for name in names))
-    if len(positions) == 1 < len(parameters) and isinstance(next(iter(positions)), list | tuple) and not more:
-        mapping("inputs", *positions)
-    if len(positions) > len(parameters):
-        raise ArgumentError(f"{whose} takes {counted(len(parameters), 'input')} ({listed(parameters)}), not {len(positions)}")
-    given = dict(zip(parameters, positions, strict=False))
-    if twice := next((name for name in more if name in given), None):
-        raise ArgumentError(f"input '{twice}' is given by position and by name")
-    return {**given, **more}
-
-
 def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, object], more: Mapping[str, object]) -> None:
     """Raises ArgumentError for a keyword that is no input, and nearly an argument."""
     for name in more:
-        if Key(name) not in inputs and (hint := did_you_mean(name, [*signature(function).parameters])):
+        if Key(name) not in inputs and (hint := did_you_mean(name, [*inspect.signature(function).parameters])):
             raise ArgumentError(f"{function.__name__} has no argument '{name}', and the document no such input{hint}")
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.messages import note
-from tidu_cli.errors import DocumentError, TypeTextError, UnknownNameError
+from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.compression import SUFFIXES
 from tidu_cli.formats.files import DOCUMENTS, FORMATS
-from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.select import covered, listed
 from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
@@ -53,7 +50,7 @@ def declaration(text: str) -> Declaration:
         except TypeTextError:
             if not equals or ":" in key:
                 raise
-    if not key or (colon and not equals) or bracket < len(key):
+    if not key or (colon and not equals) or bracket < len(key) or (" " in text and not equals):
         raise TypeTextError(f"'{text}' is not KEY:TYPE, such as x:f64[3] or x:f64[], or KEY=VALUE, such as n=5")
     return Declaration(key, None, value if equals else None, text)
 
@@ -106,7 +103,8 @@ types_option = _remembered(
 
 def type_files() -> tuple[str, ...]:
     """The files of --types."""
-    return click.get_current_context().meta.get("--types", ())
+    files: tuple[str, ...] = click.get_current_context().meta.get("--types", ())
+    return files
 
 
 def is_of_jax() -> bool:

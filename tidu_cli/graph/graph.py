@@ -283,7 +283,11 @@ def shown(form: str, document: Document) -> str | None:
 
 
 class Document(Frozen, slots=False, eq=False):
-    """What a file or pipe holds: graphs, of which the last is the head, over one table of cases.
+    """What a file or pipe holds: graphs, of which the last is the head, over one table of cases. It is called as a function.
+
+    >>> f = tidu.formula("a * sum(x)", a="f64[]", x="f64[2]")
+    >>> f(2.0, [1.0, 2.0]), f(2.0, x=[1.0, 2.0])
+    ({'y': array(6.)}, {'y': array(6.)})
 
     `passes` says of pass numbers in use which call of linearize each is (see `graph/passes.py`), where that is known.
     """

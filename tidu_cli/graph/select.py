@@ -94,7 +94,8 @@ def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
             raise UnknownNameError(f"'{key}' stands for {listed(list(map(str, several)))}, which are integers")
         if not several and is_pattern(str(key)) and key not in declared:
             known = sorted(str(k) for k, i in declared.items() if k not in document.bound and is_movable(i.type))
-            raise UnknownNameError(f"no input to differentiate by matches '{key}' (inputs: {listed(known)})")
+            hint = did_you_mean(str(key), known)
+            raise UnknownNameError(f"no input to differentiate by matches '{key}'{hint} (inputs: {listed(known)})")
         matched.update(dict.fromkeys(movable or [key]))
     return list(matched)
 

@@ -16,10 +16,10 @@ from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import RecordType, TensorType, leaves
-from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import compose as _compose
@@ -62,7 +62,6 @@ class Pipeline:
         self.document = transform(self.document, **options)
         self.stages.append(Stage(transform, options))
         return self
-
 
     def after(self, before: Pipeline, wrt: Keys) -> Pipeline:
         """The pipeline itself, which goes on from another one."""

@@ -68,10 +68,15 @@ class _Call(Frozen, slots=False, eq=False):
         args, options = rebuilt((self.args, self.options), [x.value if x.type is None else next(rest) for x in self.leaves])
         return called(function, *args, **options)
 
-    def kind(self) -> tuple[object, ...]:
-        """What arguments share for which the same is recorded: structures, types, and constants."""
-        leaves = [x.type or (type(x.value), x.value) for x in self.leaves]
-        return (*_structure((self.args, dict(self.options))), *leaves)
+    def kind(self) -> tuple[object, ...] | None:
+        """What arguments share for which the same is recorded: structures, types, and constants; None if these have no hash."""
+        constants = [(type(x.value), x.value) for x in self.leaves if x.type is None]
+        kind = (*_structure((self.args, dict(self.options))), *[x.type for x in self.leaves], *constants)
+        try:
+            hash(kind)
+        except TypeError:
+            return None
+        return kind
 
 
 class _Recorded(Frozen, slots=False, eq=False):
@@ -112,11 +117,8 @@ class _Derived:
 
     def _computed(self, name: str, call: _Call, more: Sequence[Any]) -> tuple[_Recorded, list[Any]]:
         kind = call.kind()
-        try:
-            recorded, programs = self._kept.pop(kind, None) or (self._traced(call), {})
-        except TypeError:  # of a constant that has no hash
-            recorded, programs = self._traced(call), {}
-            kind = None
+        kept = self._kept.pop(kind, None) if kind is not None else None
+        recorded, programs = kept or (self._traced(call), {})
         if name not in programs:
             derivative = self._derivative(name, recorded, call)
             programs[name] = recorded.more(derivative), self._compile(derivative)
@@ -136,7 +138,9 @@ class _Derived:
             result = call.of(self._function, [x for _, x in inputs])
         outputs = outputs_of(recorder, result, "y")
         document = recorder.document(name_of_function(self._function), outputs)
-        return _Recorded(document, [key for key, _ in inputs], rebuilt(result, [0] * len(outputs)), [x.type for x in outputs.values()])
+        return _Recorded(
+            document, [key for key, _ in inputs], rebuilt(result, [0] * len(outputs)), [x.type for x in outputs.values()]
+        )
 
     def _staged(self, name: str, around: Recorder, call: _Call, more: Sequence[Any]) -> tuple[_Recorded, list[Any]]:
         """Likewise within another recording, in which the derivative is recorded, too."""
@@ -168,7 +172,13 @@ class _Derived:
         return transform(recorded.document, wrt, **self._how).document
 
     def _require_number(self, types: Sequence[Type]) -> None:
-        if len(types) != 1 or not isinstance(types[0], TensorType) or types[0].size != 1 or types[0].complex or not types[0].inexact:
+        if (
+            len(types) != 1
+            or not isinstance(types[0], TensorType)
+            or types[0].size != 1
+            or types[0].complex
+            or not types[0].inexact
+        ):
             raise ArgumentError(
                 f"{self._name} is of a function that returns one real number, and {_named(self._function)} returns "
                 f"{', '.join(map(str, types))}; return a sum, or take the jacobian"

@@ -151,7 +151,8 @@ class Recorder:
             first = here.node(code, tuple([values[x] for x in graph.operands(node)]), len(case.results))
             values += range(first, first + len(case.results))
         return [
-            cast("Array", here._traced(values[o.value], o.type)) if o.value is not None else here._zeros(o.type) for o in graph.outputs
+            cast("Array", here._traced(values[o.value], o.type)) if o.value is not None else here._zeros(o.type)
+            for o in graph.outputs
         ]
 
     def _zeros(self, type_: Type) -> Array:

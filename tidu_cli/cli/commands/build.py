@@ -21,8 +21,8 @@ from tidu_cli.installed import source_named
 @click.argument("source", metavar="FORMULA|FILE.py:FUNCTION")
 @inputs_option(
     "An input and its type: x:f64[3], say, or p:{a: f64[], b: f64[3]}, which has the fields p.a and p.b; or a constant, as JSON or "
-    "@FILE: n=5, mode='\"linear\"', config=@config.json, table=@table.npy; repeats, in the order of the graph's inputs. [default of "
-    "formulas: numbers, f64[]]"
+    "@FILE: n=5, mode='\"linear\"', config=@config.json, table=@table.npy; repeats, in the order of the graph's inputs. "
+    "[default of formulas: numbers, f64[]]"
 )
 @types_option
 @click.option(

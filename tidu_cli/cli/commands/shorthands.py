@@ -75,9 +75,8 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)
             if spread and not (settings or files):
                 raise click.UsageError("--scheduler, --chunk and --resume are for values; give them with --set or --inputs")
-            if batches := given.pop("batches", ()):
-                if spread or not (settings or files):
-                    raise click.UsageError("--batch is for values; give them with --set or --inputs, and leave out --scheduler")
+            if (batches := given.pop("batches", ())) and (spread or not (settings or files)):
+                raise click.UsageError("--batch is for values; give them with --set or --inputs, and leave out --scheduler")
             spread.require_out()
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
@@ -98,7 +97,9 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 detail(f"by {', '.join(map(str, run.wrt))}")
             if tell:
                 emit_text(
-                    _commands(run, imported.document, file, settings, files, options, _engine_words(engine, device, batches), out, format_)
+                    _commands(
+                        run, imported.document, file, settings, files, options, _engine_words(engine, device, batches), out, format_
+                    )
                 )
                 return
 
@@ -190,7 +191,9 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 _WRT = option("wrt", help=f"{OPTIONS['wrt'].help} [default: all that have a derivative]")
 
 
-@_shorthand("tidu grad samples/f.json --wrt x --set x=3", _WRT, option("sum"), option("value"), option("strong_zeros"), batch_option)
+@_shorthand(
+    "tidu grad samples/f.json --wrt x --set x=3", _WRT, option("sum"), option("value"), option("strong_zeros"), batch_option
+)
 def grad(**given: Any) -> dict[str, Any]:
     """Derive the gradient of an output, a real number.
 
@@ -227,7 +230,13 @@ def vjp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1", _WRT, option("sum"), option("strong_zeros"), batch_option)
+@_shorthand(
+    "tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1",
+    _WRT,
+    option("sum"),
+    option("strong_zeros"),
+    batch_option,
+)
 def hvp(**given: Any) -> dict[str, Any]:
     """Derive Hessian-vector products of a real number.
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.building import kind_of
-from tidu_cli.cli.sources import names_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     Whole,
@@ -24,6 +23,7 @@ from tidu_cli.cli.options import (
     require_stdin_once,
 )
 from tidu_cli.cli.out_option import result_options
+from tidu_cli.cli.sources import names_of
 from tidu_cli.cli.value_options import given_values, inputs_option
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.graph.keys import parse_key

@@ -130,6 +130,8 @@ def _no_value(text: str) -> str:
         return f"'{_short(text)}' is not a number; {hint}"
     if text.lower().endswith((".npz", ".json", ".msgpack")) and os.path.isfile(text):
         return f"'{_short(text)}' is not a number; give a file of values as --inputs {text}"
+    if re.fullmatch(r"[a-z]+[0-9]*\[[0-9, ]*\]", text):
+        return f"'{_short(text)}' is a type, not a value; the types of what is built are given as -i KEY:TYPE"
     return (
         f"'{_short(text)}' is not a value; write 3, .5, 1e-3, inf, 1+2j, a vector 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy"
     )

@@ -151,9 +151,10 @@ def shown_shape(sliced: Sequence[int], entries: Sequence[Any]) -> tuple[int, ...
 
 def _as_integers(index: Any) -> str:
     """How to declare an input that is used as an index, as untyped data are floats."""
-    if not isinstance(index, Array) or index.value >= len(index.recorder.inputs) or index.dtype.kind != "f":
+    recorder: Any = getattr(index, "recorder", None)
+    if recorder is None or index.value >= len(recorder.inputs) or index.dtype.kind != "f":
         return ""
-    type_ = f"{index.recorder.name_of(index.value)}:{replace(index.type, dtype='i64')}"
+    type_ = f"{recorder.name_of(index.value)}:{replace(index.type, dtype='i64')}"
     name, _, short = type_.rpartition(":")
     return f"; declare it as such, {Remedy(name, type_, flag='-i', python=f'{name}={short!r}')}"
 
