@@ -130,7 +130,7 @@ OPTIONS: Mapping[str, Option] = {
         _keys(
             "wrt",
             "An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*', or params for "
-            "all of params.w, params.b, ...; repeats.",
+            "all of params.w, params.b, ...; repeats. [default of grad and its like: all that have a derivative]",
         ),
         _keys(
             "output",

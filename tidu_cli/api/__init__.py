@@ -62,9 +62,10 @@ def _svg(document: Document) -> str | None:
 
 
 def _call(document: Document, positions: tuple[object, ...], names: dict[str, object]) -> dict[str, object]:
-    from tidu_cli.api.calling import called
+    from tidu_cli.api.calling import values_given
+    from tidu_cli.api.evaluation import evaluate
 
-    return called(document, positions, names)
+    return evaluate(document, values_given(document, positions, names))
 
 
 CALLED.append(_call)

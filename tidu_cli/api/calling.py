@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tidu_cli.api.evaluation import evaluate
 from tidu_cli.arguments import mapping
 from tidu_cli.errors import ArgumentError, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import listed
 
 
-def called(document: Document, positions: tuple[Any, ...], more: Mapping[str, object]) -> dict[str, Any]:
-    """A document called as a function: its values by the text of their keys. Raises as `evaluate`."""
-    names = [str(i.key) for i in document.free_inputs]
+def values_given(document: Document, positions: tuple[Any, ...], more: Mapping[str, object]) -> dict[Any, object]:
+    """Values of a document's inputs as a call gives them, also in one dict. Raises ArgumentError."""
     if len(positions) == 1 and isinstance(positions[0], Mapping):
-        return evaluate(document, {**positions[0], **more})
-    return evaluate(document, by_position("Document", names, positions, more))
+        return {**positions[0], **more}
+    return by_position("Document", [str(i.key) for i in document.free_inputs], positions, more)
 
 
 def by_position(whose: str, names: Collection[str], positions: Collection[Any], more: Mapping[str, object]) -> dict[Any, object]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tidu_cli.api.documents import wrt_inputs
 from tidu_cli.arguments import KeyText, KeyTexts, flag, one_key, or_none, parsed, positions_or_names, whole
-from tidu_cli.errors import ArgumentError, did_you_mean
+from tidu_cli.errors import ArgumentError, TransformError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import RecordType
 from tidu_cli.options import OPTIONS, checked
 
 if TYPE_CHECKING:
@@ -31,9 +32,32 @@ def pipeline(
 
     outputs = parsed(output)
     inputs = wrt_inputs(document, wrt, outputs)
-    before = shorthands.summed(document, outputs) if sum else shorthands.Pipeline(document, outputs)
-    run: Pipeline = getattr(shorthands, name)(before.document, inputs, before.outputs, **options)
+    before = _summed(document, outputs) if sum else shorthands.Pipeline(document)
+    run: Pipeline = getattr(shorthands, name)(before.document, inputs, () if sum else outputs, **options)
     return run.after(before, inputs)
+
+
+def _summed(document: Document, outputs: Sequence[Key]) -> Pipeline:
+    """The sum of one output, which keeps its name where that is one in formulas. Raises TransformError, UnknownNameError."""
+    from tidu_cli.graph.graph import CaseTable, Input, Output
+    from tidu_cli.graph.link import GraphBuilder
+    from tidu_cli.lax.vocabulary import BUILTIN
+    from tidu_cli.transforms import shorthands
+
+    output = shorthands.one_output(document, outputs, "a sum")
+    type_ = output.type
+    if isinstance(type_, RecordType) or not type_.inexact:
+        raise TransformError(f"a sum is of floats or complex numbers, and output '{output.key}' is {type_}")
+    run = shorthands.Pipeline(document)
+    if len(document.head.outputs) > 1 or outputs:
+        run.then(shorthands.materialize, outputs=[output.key])
+    name = str(output.key) if str(output.key).isidentifier() else "y"
+    cases = CaseTable()
+    case = BUILTIN.case("reduce_sum", BUILTIN.parse_attrs("reduce_sum", {"axes": list(range(type_.rank))}), None, (type_,))
+    builder = GraphBuilder(cases, [Input(Key("v"), type_)])
+    value = builder.append(cases.intern(case), [0]) if type_.rank else 0
+    graph = builder.build("f", [Output(Key(name), value, case.results[0])])
+    return run.then(shorthands.compose, formula=f"{name} = sum(v)", input=f"v:{type_}", built=Document((graph,), cases))
 
 
 def _or_function(*options: str, wrt: bool = True) -> Callable[[F], F]:

@@ -14,13 +14,11 @@ from typing import Any
 
 from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.graph import CaseTable, Document, Input, Output
+from tidu_cli.graph.graph import Document, Output
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import RecordType, TensorType, leaves
-from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import compose as _compose
 from tidu_cli.transforms.linking.rename import bind_constants
@@ -46,9 +44,8 @@ class Stage(Frozen, slots=False):
 class Pipeline:
     """A document, and the stages that it has gone through."""
 
-    def __init__(self, document: Document, outputs: Keys = ()) -> None:
+    def __init__(self, document: Document) -> None:
         self.document = document
-        self.outputs = outputs
         self.wrt: Keys = ()
         """The inputs that it differentiates by."""
         self.stages: list[Stage] = []
@@ -70,27 +67,9 @@ class Pipeline:
         return self
 
 
-def compose(document: Document, formula: str, input: str, total: Document) -> Document:
-    """The document before that of a formula: `tidu compose - FORMULA -i INPUT`."""
-    return _compose([document, total]).document
-
-
-def summed(document: Document, outputs: Keys = ()) -> Pipeline:
-    """The sum of one output, which keeps its name where that is one in formulas. Raises TransformError, UnknownNameError."""
-    output = _one_output(document, outputs, "a sum")
-    type_ = output.type
-    if isinstance(type_, RecordType) or not type_.inexact:
-        raise TransformError(f"a sum is of floats or complex numbers, and output '{output.key}' is {type_}")
-    run = Pipeline(document)
-    if outputs or len(document.head.outputs) > 1:
-        run.then(materialize, outputs=[output.key])
-    name = str(output.key) if str(output.key).isidentifier() else "y"
-    cases = CaseTable()
-    case = BUILTIN.case("reduce_sum", BUILTIN.parse_attrs("reduce_sum", {"axes": list(range(type_.rank))}), None, (type_,))
-    builder = GraphBuilder(cases, [Input(Key("v"), type_)])
-    value = builder.append(cases.intern(case), [0]) if type_.rank else 0
-    graph = builder.build("f", [Output(Key(name), value, case.results[0])])
-    return run.then(compose, formula=f"{name} = sum(v)", input=f"v:{type_}", total=Document((graph,), cases))
+def compose(document: Document, formula: str, input: str, built: Document) -> Document:
+    """The document before that of a formula of one input: `tidu compose - FORMULA -i INPUT`."""
+    return _compose([document, built]).document
 
 
 def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
@@ -193,7 +172,8 @@ def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[
     return (*(o.key for _, o in select_outputs(document, outputs)), *(o.key for o in derived.head.outputs))
 
 
-def _one_output(document: Document, outputs: Keys, what: str) -> Output:
+def one_output(document: Document, outputs: Keys, what: str) -> Output:
+    """The output, if it is one, which `what` is of. Raises TransformError, UnknownNameError."""
     chosen = [output for _, output in select_outputs(document, outputs)]
     if len(chosen) != 1:
         names = listed([str(o.key) for o in chosen])
@@ -203,7 +183,7 @@ def _one_output(document: Document, outputs: Keys, what: str) -> Output:
 
 
 def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
-    output = _one_output(document, outputs, what)
+    output = one_output(document, outputs, what)
     type_ = output.type
     if isinstance(type_, RecordType):
         raise TransformError(

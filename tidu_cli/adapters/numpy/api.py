@@ -35,6 +35,7 @@ def static(value: Any) -> Static:
     return Static(value)
 
 
+@checked()
 def stop_gradient(x: Any) -> Any:
     """x, of which no derivative is taken: in functions that are traced. Other values are given back as they are.
 

@@ -47,7 +47,6 @@ from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.value_options import batch_option, given_axes, given_values, inputs_option, set_option
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import is_foreign
-from tidu_cli.options import OPTIONS
 
 if TYPE_CHECKING:
     from tidu_cli.graph.graph import Document
@@ -188,7 +187,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 """The options of every shorthand."""
 
 
-_WRT = option("wrt", help=f"{OPTIONS['wrt'].help} [default: all that have a derivative]")
+_WRT = option("wrt")
 
 
 @_shorthand(

@@ -17,6 +17,7 @@ from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.errors import BuildError, name_of_function
 from tidu_cli.adapters.numpy.pytree import MAX_LEVELS
 from tidu_cli.adapters.numpy.recorder import Recorder, innermost, running
+from tidu_cli.errors import ArgumentError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, ClosedGraph
 from tidu_cli.graph.keys import Key
@@ -86,7 +87,9 @@ def stopped(tree: Any) -> Any:
     members = members_of(tree)
     if members:
         return rebuilt(tree, [stopped(x) for x in _every(tree)])
-    x = resolved(tree) if members is None else tree
+    if members is None and not isinstance(tree, LEAVES):
+        raise ArgumentError(f"stop_gradient takes arrays, also nested, not a value of type {type(tree).__name__}")
+    x = resolved(tree)
     return x.emit("stop_gradient") if isinstance(x, Array) else x
 
 
