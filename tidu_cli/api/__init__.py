@@ -65,7 +65,8 @@ def _call(document: Document, positions: tuple[object, ...], names: dict[str, ob
     from tidu_cli.api.calling import values_given
     from tidu_cli.api.evaluation import evaluate
 
-    return evaluate(document, values_given(document, positions, names))
+    inputs = [str(i.key) for i in document.free_inputs]
+    return evaluate(document, values_given("Document", inputs, positions, names) if positions else names)
 
 
 CALLED.append(_call)

@@ -167,10 +167,10 @@ class Compiled:
             values = self._plain(inputs)
             if values is not None:
                 return self._named(self._program.run_in_order(values))
-        if others or not (inputs is None or isinstance(inputs, Mapping)):
-            from tidu_cli.api.calling import by_position
+        if others or not (inputs is None or (isinstance(inputs, Mapping) and not self._known.keys().isdisjoint(inputs))):
+            from tidu_cli.api.calling import values_given
 
-            inputs, more = by_position("Compiled", self.inputs, (inputs, *others), more), {}
+            inputs, more = values_given("Compiled", self.inputs, (inputs, *others), more), {}
         return self._called(inputs, out, max_memory, more)
 
     def _named(self, values: list[Any]) -> dict[str, Any]:

@@ -131,6 +131,7 @@ def built(
         from tidu_cli.formats.files import note_read
 
         note_read(source.rpartition(":")[0])
+    evaluates = bool(settings or files)  # which tells itself what has no value
     if (jax := jax or (is_of_jax() and (kind == "function" or not shared))) and kind != "function":
         raise click.UsageError(f"--jax takes FILE.py:FUNCTION, not '{source}'")
     files = (*type_files(), *files)
@@ -138,7 +139,7 @@ def built(
     data = data_of(settings, files) if settings or files else None
     how = {"name": None, "outputs": ()} | how
     document: Document = source_named("jax" if jax else kind).build(source, given, data=data, **how)
-    if kind == "formula" and (given or data):
+    if kind == "formula" and (given or data) and not evaluates:
         known = {*given, *(data.values if data else ())}
         if numbers := [str(key) for key in document.inputs if str(key) not in known]:
             note(f"no type is given of {listed(numbers)}: a number each, f64[]; -i {numbers[0]}:TYPE says otherwise")
