@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from inspect import Parameter
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,8 @@ class _Call(Frozen, slots=False, eq=False):
     def kind(self) -> tuple[object, ...] | None:
         """What arguments share for which the same is recorded: structures, types, and constants; None if these have no hash."""
         constants = [(type(x.value), x.value) for x in self.leaves if x.type is None]
-        kind = (*_structure((self.args, dict(self.options))), *[x.type for x in self.leaves], *constants)
+        structures = [_structure(x) for x in (*self.args, *self.options.values())]
+        kind = (len(self.args), *self.options, *chain.from_iterable(structures), *[x.type for x in self.leaves], *constants)
         try:
             hash(kind)
         except TypeError:
@@ -98,6 +100,7 @@ class _Derived:
     def __init__(self, name: str, function: Callable[..., Any], wrt: Any, compile: Compile, how: Mapping[str, Any]) -> None:
         self._name, self._function, self._wrt, self._compile, self._how = name, function, wrt, compile, dict(how)
         self._kept: dict[object, tuple[_Recorded, dict[str, Any]]] = {}
+        self._names: dict[int, list[str]] = {}
 
     def __repr__(self) -> str:
         kinds = f"{len(self._kept)} kind{'' if len(self._kept) == 1 else 's'} of arguments"
@@ -105,6 +108,12 @@ class _Derived:
 
     def _by(self) -> str:
         return ""
+
+    def _positions(self, n: int) -> list[str]:
+        """The names of the first n positions; to look at a signature takes as long as small functions run."""
+        if n not in self._names:
+            self._names[n] = _names_of_positions(self._function, n)
+        return self._names[n]
 
     def _values(self, name: str, call: _Call, more: Sequence[Any] = ()) -> tuple[_Recorded, list[Any]]:
         """What the derivative of this name gives, or the "value", for a call and `more` inputs, tangents or cotangents."""
@@ -199,7 +208,7 @@ class _ByArguments(_Derived):
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The derivative at these arguments. Raises BuildError, TransformError, ArgumentError."""
-        names = [*_names_of_positions(self._function, len(args)), *options]
+        names = [*self._positions(len(args)), *options]
         moved = [self._name_at(place, names, len(args)) for place in self._places]
         parts = {name: list(_leaves(x, name, name in moved)) for name, x in zip(names, [*args, *options.values()], strict=True)}
         call = _Call(args, options, [leaf for part in parts.values() for leaf in part])
@@ -227,7 +236,7 @@ class _ByArguments(_Derived):
         if isinstance(place, int):
             if -n <= place < n:
                 return names[place % n]
-            by_keyword = _names_of_positions(self._function, max(place + 1, 0))[-1:]  # as JAX has it not, but Python
+            by_keyword = self._positions(max(place + 1, 0))[-1:]  # as JAX has it not, but Python
             if by_keyword and by_keyword[0] in names:
                 return by_keyword[0]
         elif place in names:
@@ -242,7 +251,7 @@ class _Along(_Derived):
     def _call(self, primals: Any) -> _Call:
         if not isinstance(primals, tuple | list):
             raise ArgumentError(f"{self._name} takes the arguments of {_named(self._function)} as a tuple, such as (x,)")
-        names = _names_of_positions(self._function, len(primals))
+        names = self._positions(len(primals))
         call = _Call(tuple(primals), {}, [leaf for name, x in zip(names, primals, strict=True) for leaf in _leaves(x, name, True)])
         if not call.inputs():
             raise ArgumentError(f"{self._name} is along arguments that are arrays or numbers, and there are none")
