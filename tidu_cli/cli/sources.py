@@ -184,5 +184,6 @@ def words_of(document: Document, source: str, settings: Sequence[str], files: Se
         if key not in known and "@" not in key:
             several = [key] if key in types else covered(key, types)
             written += [f"{each}:{types[each]}" for each in several] or [setting]
-    words = [["-i", one] for one in written] + [["--inputs", file] for file in files]
-    return ["tidu", "build", source, *(word for pair in words for word in pair)]
+    written += [f"{key}:{types[key]}" for key in _axes() if key in types and not any(one.startswith(f"{key}:") for one in written)]
+    words = [["-i", one] for one in written] + [["--types", file] for file in type_files()] + [["--inputs", file] for file in files]
+    return ["tidu", "build", source, *["--jax"] * is_of_jax(), *(word for pair in words for word in pair)]
