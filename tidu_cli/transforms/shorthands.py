@@ -200,7 +200,7 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
             command=f"compose FILE '{formula}' -i '{argument}:{type_}'",
             python=f"compose(document, formula('{formula}', {argument}='{type_}'))",
         )
-        ways = [", or give a cotangent to ", Remedy(function="vjp")]
+        ways = [", or add ", Remedy("sum", True), " for that one, or give a cotangent to ", Remedy(function="vjp")]
         ways += [", or take ", Remedy(function="jacobian")] if type_.size <= _ROWS else []
         raise TransformError(refused, "compose a loss with it, such as ", loss, *ways)
     return output
