@@ -100,6 +100,8 @@ def test_a_function_is_traced_once_for_a_kind_of_arguments_and_few_are_kept(monk
     gradient(X, 4), gradient(X, 5)
     assert "2 kinds" in repr(gradient)
     assert tidu.grad(lambda x, option: x * 2)(1.0, [object()]) == 2
+    by_kind = tidu.grad(lambda x, option: x * (10 if isinstance(option, list) else 1) * (2 if option[0] is True else 3))
+    assert [by_kind(1.0, option) for option in ([True], (True,), [1], (1,))] == [20, 2, 30, 3]
 
 
 @dataclasses.dataclass

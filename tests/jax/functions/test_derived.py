@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import tidu
+from tests.cli.running import invoke, succeed
 from tests.tiers import few
 
 pytestmark = pytest.mark.jax
@@ -87,3 +90,20 @@ def test_derivatives_of_derivatives() -> None:
         require_same(tidu.grad(looped(np, tidu.scan, tidu.grad))(X), jax.jit(jax.grad(looped(jnp, jax.lax.scan, jax.grad)))(X))
         require_same(tidu.grad(tidu.grad(tidu.grad(np.sin)))(0.4), jax.jit(jax.grad(jax.grad(jax.grad(jnp.sin))))(0.4))
     require_same(tidu.grad(lambda x: np.sum(x**2))(X.astype("f4")), jax.grad(lambda x: jnp.sum(x**2))(X.astype("f4")))
+
+
+def test_every_command_that_takes_a_function_takes_one_of_jax(tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text("import jax.numpy as jnp\n\n\ndef loss(p, x):\n    return jnp.sum(jnp.tanh(p['w'] * x))\n")
+    (tmp_path / "data.json").write_text('{"p": {"w": [0.5, 1]}, "x": [1, 2]}')
+    source, data = f"{tmp_path}/f.py:loss", str(tmp_path / "data.json")
+    values = json.loads(succeed("grad", source, "--jax", "--inputs", data, "--wrt", "p"))
+    np.testing.assert_allclose(values["p.w@-1"], np.array([1, 2]) / np.cosh([0.5, 2]) ** 2)
+    built = succeed("build", source, "--jax", "--types", data)
+    gradient = succeed("grad", source, "--jax", "--types", data)
+    assert (
+        succeed("grad", input=built) == gradient
+        and "tanh" in succeed("show", source, "--jax", "-i", "p.w:f64[2]", "-i", "x:f64[2]").decode()
+    )
+    assert invoke("grad", source, "--inputs", data).stderr.endswith("of a function of JAX say so, with --jax\n")
+    refused = invoke("grad", "x**2", "--jax", "--set", "x=1")
+    assert refused.exit_code == 2 and refused.stderr.endswith("--jax takes FILE.py:FUNCTION, not 'x**2'\n")
