@@ -52,12 +52,15 @@ def _summed(document: Document, outputs: Sequence[Key]) -> Pipeline:
     if len(document.head.outputs) > 1 or outputs:
         run.then(shorthands.materialize, outputs=[output.key])
     name = str(output.key) if str(output.key).isidentifier() else "y"
+    summand = "v" if name != "v" else "u"  # formulas assign no names that they read
     cases = CaseTable()
     case = BUILTIN.case("reduce_sum", BUILTIN.parse_attrs("reduce_sum", {"axes": list(range(type_.rank))}), None, (type_,))
-    builder = GraphBuilder(cases, [Input(Key("v"), type_)])
+    builder = GraphBuilder(cases, [Input(Key(summand), type_)])
     value = builder.append(cases.intern(case), [0]) if type_.rank else 0
     graph = builder.build("f", [Output(Key(name), value, case.results[0])])
-    return run.then(shorthands.compose, formula=f"{name} = sum(v)", input=f"v:{type_}", built=Document((graph,), cases))
+    return run.then(
+        shorthands.compose, formula=f"{name} = sum({summand})", input=f"{summand}:{type_}", built=Document((graph,), cases)
+    )
 
 
 def _or_function(*options: str, wrt: bool = True) -> Callable[[F], F]:
