@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tidu_cli.adapters.onnx.api import *  # noqa: F403
     from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check
+    from tidu_cli.api.derivatives import *  # noqa: F403
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
@@ -63,11 +64,13 @@ __all__ = [
     "show",
     "static",
     "step",
+    "stop_gradient",
     "switch",
     "to_dot",
     "to_jax",
     "trace",
     "transpose",
+    "value_and_grad",
     "view",
     "vjp",
     "while_loop",

@@ -94,6 +94,23 @@ def one_key(name: str, value: object) -> Key:
     return a_key(value, name)
 
 
+def or_none(check: Check) -> Check:
+    """A check: what another one takes, or None."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def positions_or_names(name: str, value: Any) -> Any:
+    """A check: numbers or names of arguments, one or a list of several."""
+    several = list(value) if isinstance(value, list | tuple) else [value]
+    for x in several:
+        if isinstance(x, bool) or not isinstance(x, int | str | Key):
+            raise _refuse(name, x, "the number or name of an argument, or a list of such")
+    if not several:
+        raise ArgumentError(f"argument '{name}' takes the number or name of an argument, or a list of such, not an empty list")
+    several = [str(x) if isinstance(x, Key) else x for x in several]
+    return several if isinstance(value, list | tuple) else several[0]
+
+
 def instance(types: Any, expected: str, *, optional: bool = True) -> Check:
     """A check: of one of these types, or None."""
 

@@ -169,6 +169,8 @@ def did_you_mean(word: str, known: list[str], alike: float = 0.6) -> str:
 
     if len(word) > LONGEST_HINT:
         return ""
+    if (whole := word.partition("[")[0]) != word and whole in known:
+        return f"; elements have no key: take '{whole}', all of it"
     listed = word.split(",")
     if len(listed) > 1 and set(known).issuperset(listed):
         return f"; name {' and '.join(map(repr, listed))} one by one"

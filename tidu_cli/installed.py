@@ -193,6 +193,11 @@ def source_named(name: str) -> Source:
     return cast("Source", _own(adapters.SOURCES[name]))
 
 
+def derived(*function: Any) -> Any:
+    """The derivative of a function of Python, as `adapters.numpy.derived` makes it."""
+    return _own(adapters.DERIVED)(*function)
+
+
 def scheduler() -> Scheduler:
     """What spreads work over machines."""
     return cast("Scheduler", _own(adapters.SCHEDULERS["dask"]))

@@ -137,7 +137,7 @@ OPTIONS: Mapping[str, Option] = {
         _keys(
             "wrt",
             "An input to differentiate by, or a pattern in quotes for all inputs that match it, such as 'conv1.*', or params for "
-            "all of params.w, params.b, ...; repeats.",
+            "all of params.w, params.b, ...; repeats. [default of grad and its like: all that have a derivative]",
         ),
         _keys(
             "output",
@@ -157,6 +157,7 @@ OPTIONS: Mapping[str, Option] = {
             pairs=True,
         ),
         _flag("strong_zeros", "Keep cotangents that are 0 at 0 where a slope is infinite or NaN: a branch not taken."),
+        _flag("sum", "Of an output that is an array, its sum."),
         _flag("holomorphic", "Inputs and outputs are complex, and the function is holomorphic."),
         _option(
             "recompute",

@@ -18,7 +18,8 @@ from tidu_cli.errors import ArgumentError, DocumentError, EvaluationError, TiduE
 from tidu_cli.formats.write import format_document
 
 COMMANDS = {
-    "load": None, "save": None, "trace": None, "static": None, "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
+    "load": None, "save": None, "trace": None, "static": None,
+    "stop_gradient": None, "value_and_grad": "grad", "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
     "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
     "check": "check", "kinks": "eval", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
     "formula": None, "load_values": None, "save_values": None, "save_weights": None,

@@ -39,7 +39,8 @@ ELSEWHERE = {
     "init": "initial_state", "weights-from": "save_weights",
     "kinks": "kinks",
     "stream": "Compiled, called", "plain": "load", "static": "parts", "closure": "parts", "numeric": "parts", "all": "parts",
-    "dim": "load_onnx", "input-type": "load_onnx", "input": "trace, formula",
+    "dim": "load_onnx", "input-type": "load_onnx", "input": "trace, formula", "jax": "from_jax", "types": "trace, formula",
+    "batch": "evaluate",
     "dtype": "of primitives", "against": "of models of ONNX", "engine": "evaluate, compile", "device": "evaluate, compile",
     "scheduler": "Compiled.map", "resume": "Compiled.map", "chunk": "Compiled.map", "reduce": "Compiled.map",
 }  # fmt: skip
@@ -239,12 +240,12 @@ def test_every_misuse_is_told_in_one_line_of_python_s_words(name, tmp_path, monk
     ("call", "message"),
     [
         (
-            lambda: tidu.grad(F),
-            "grad missing 1 required positional argument: 'wrt' (it takes document, wrt, output, value, strong_zeros)",
+            lambda: tidu.linearize(F),
+            "linearize missing 1 required positional argument: 'wrt' (it takes document, wrt, output, pass_number, detach,",
         ),
         (
             lambda: tidu.grad(F, "x", values=True),
-            "'values'; did you mean 'value'? (it takes document, wrt, output, value, strong_zeros)",
+            "'values'; did you mean 'value'? (it takes document, wrt, output, value, strong_zeros, sum)",
         ),
         (lambda: tidu.transpose(F, True, 1), "2 positional arguments but 3 were given (it takes document, strong_zeros)"),
         (
@@ -264,7 +265,7 @@ def test_every_misuse_is_told_in_one_line_of_python_s_words(name, tmp_path, monk
             "a document, not a value of type list; write resolve(*documents) to link several",
         ),
         (lambda: tidu.save_values({"x": print}, "x.npz"), "value of x: expected an array of numbers, got a value of type builtin"),
-        (lambda: tidu.formula("sin(x)"), "unknown name 'x'; give it a type with x='f64[3]'"),
+        (lambda: tidu.formula("sin(lenght)", length="f64[3]"), "unknown name 'lenght'; did you mean 'length'?"),
         (lambda: tidu.formula("i * 2"), "write 1j for the imaginary unit, or give it a type with i='f64[]'"),
         (lambda: tidu.hessian(tidu.load(SAMPLES / "two_outputs.json"), "r"), "choose one with output='x'"),
         (lambda: tidu.check(F, "al"), "argument 'parts' takes one of 'static', 'closure', 'numeric', 'all', not text ('al')"),

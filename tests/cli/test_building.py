@@ -208,9 +208,12 @@ MISUSES = [
     ["eval", "x + c", "--set", "x=1", "-i", "c=null"],
     ["eval", "f.py", "--set", "x=1"],
     ["convert", "sin(x)", "-i", "x:f64[]", "--dim", "n=3"],
-    ["check", "sin(x)"],
-    ["linearize", "sin(x)", "--wrt", "x"],
+    ["check", "sin(lenght) * length", "-i", "length:f64[]"],
+    ["linearize", "sin(i)", "--wrt", "i"],
     ["compose", "sin(x)", "cos(x)", "-i", "z:f64[]"],
+    ["grad", "sum(x)", "--types", "nowhere.npz"],
+    ["eval", "x[t]", "--set", "x=[1,2]", "--set", "t=1"],
+    ["grad", "x > 0", "--sum", "-i", "x:f64[3]"],
 ]
 
 

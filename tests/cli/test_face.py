@@ -22,7 +22,7 @@ FUNCTIONS = {name: getattr(tidu, {"eval": "evaluate", "dot": "draw"}.get(name, n
 """The function of each command."""
 
 SHELL = {
-    *("file", "files", "input", "ops", "plugins", "plain"),  # how a document is read
+    *("file", "files", "input", "jax", "type_files", "ops", "plugins", "plain"),  # how a document is read
     *("out", "format_", "force", "as_json", "quiet", "verbose", "brief", "in_full", "tell"),  # how a result is written
     *("max_memory", "max_nodes", "max_expansion", "max_steps"),  # limits of a process
     *("settings", "move_files", "batches"),  # values, which Python has as they are

@@ -43,6 +43,10 @@ CALLS = (
     "hessian samples/logsumexp.json --wrt x",
     "grad 'reshape(sum(x**3), (1,))' -i x:f64[3] --wrt x --value --set x=1,2,3",
     "hessian 'reshape(sum(x**3), (1, 1))' -i x:f64[3] --wrt x",
+    "grad samples/vector.json --sum",
+    "hessian 'u = x**3; v = x * sum(x)' --sum --output u --set x=1,2",
+    "hvp 'u = x**3; v = x * sum(x)' -i x:f64[2] --sum --output v",
+    "grad 'x**2 * y' --set x=1,2,3 --set y=2 --batch x=0",
     "derivative samples/quartic.json --wrt x --order 3 --set x=2",
     "derivative samples/quartic.json --wrt x --order 5",
 )

@@ -50,7 +50,8 @@ def test_more_numbers_are_refused_with_the_ways_out() -> None:
         tidu_cli.grad(boxes, "x")
     assert str(refused.value) == (
         "a gradient is of one real number, and output 'boxes' is f32[1,2,3000]; compose a loss with it, such as "
-        "compose(document, formula('sum(boxes)', boxes='f32[1,2,3000]')), or give a cotangent to vjp()"
+        "compose(document, formula('sum(boxes)', boxes='f32[1,2,3000]')), or add sum=True for that one, "
+        "or give a cotangent to vjp()"
     )
     loss = tidu_cli.compose(boxes, tidu_cli.formula("sum(boxes)", boxes="f32[1,2,3000]"))
     assert np.all(tidu_cli.evaluate(tidu_cli.grad(loss, "x"), x=np.ones(3000, "f4"))["x@-1"] == 2)

@@ -20,11 +20,14 @@ SOURCES = {
     "jax": ("tidu_cli.adapters.jax.port", "JAX"),
 }
 
+DERIVED = ("tidu_cli.adapters.numpy.derived", "derived")  # derivatives of functions of Python
+
 SCHEDULERS = {"dask": ("tidu_cli.adapters.dask.port", "DASK")}
 
 FUNCTIONS = {
     **dict.fromkeys(
-        ("cond", "formula", "fori_loop", "scan", "static", "switch", "trace", "while_loop"), "tidu_cli.adapters.numpy.api"
+        ("cond", "formula", "fori_loop", "scan", "static", "stop_gradient", "switch", "trace", "while_loop"),
+        "tidu_cli.adapters.numpy.api",
     ),
     **dict.fromkeys(("from_jax", "to_jax"), "tidu_cli.adapters.jax.api"),
     "load_onnx": "tidu_cli.adapters.onnx.api",

@@ -4,13 +4,14 @@ Keys are text, such as "x" or "y@-1", or `Key`s. `docs/python.md` shows examples
 is first asked for, as a command needs one of them.
 """
 
-from tidu_cli.graph.graph import SHOWN, Document
+from tidu_cli.graph.graph import CALLED, SHOWN, Document
 
 TYPE_CHECKING = False  # as in tidu_cli
 
 if TYPE_CHECKING:
     from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check as check
+    from tidu_cli.api.derivatives import *  # noqa: F403
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
@@ -22,24 +23,11 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {
     **dict.fromkeys(
-        (
-            "compose",
-            "derivative",
-            "grad",
-            "hessian",
-            "hvp",
-            "jacobian",
-            "jvp",
-            "linearize",
-            "materialize",
-            "matrix",
-            "rename",
-            "renumber",
-            "resolve",
-            "transpose",
-            "vjp",
-        ),
+        ("compose", "linearize", "materialize", "matrix", "rename", "renumber", "resolve", "transpose"),
         "tidu_cli.api.documents",
+    ),
+    **dict.fromkeys(
+        ("derivative", "grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"), "tidu_cli.api.derivatives"
     ),
     **dict.fromkeys(("Compiled", "compile", "evaluate"), "tidu_cli.api.evaluation"),
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
@@ -75,6 +63,15 @@ def _svg(document: Document) -> str | None:
     return listing.svg_of(document)
 
 
+def _call(document: Document, positions: tuple[object, ...], names: dict[str, object]) -> dict[str, object]:
+    from tidu_cli.api.calling import values_given
+    from tidu_cli.api.evaluation import evaluate
+
+    inputs = [str(i.key) for i in document.free_inputs]
+    return evaluate(document, values_given("Document", inputs, positions, names) if positions else names)
+
+
+CALLED.append(_call)
 SHOWN.update(text=_show, html=_html, svg=_svg)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import KeyText, KeyTexts, among, names_by_name, one_key, parsed, whole
+from tidu_cli.arguments import KeyText, KeyTexts, among, names_by_name, parsed
 from tidu_cli.errors import ArgumentError, Remedy, UnknownNameError, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.select import covered_inputs, is_movable, listed, matching_inputs, require_inputs
+from tidu_cli.graph.select import covered_inputs, is_movable, listed, matching_inputs, movable_inputs, require_inputs
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
 from tidu_cli.notes import note
@@ -18,16 +18,9 @@ from tidu_cli.rules.terms import ASSUMPTIONS
 
 if TYPE_CHECKING:
     from tidu_cli.transforms.linking.compose import Joint
-    from tidu_cli.transforms.shorthands import Pipeline
 
 __all__ = [
     "compose",
-    "derivative",
-    "grad",
-    "hessian",
-    "hvp",
-    "jacobian",
-    "jvp",
     "linearize",
     "materialize",
     "matrix",
@@ -35,7 +28,6 @@ __all__ = [
     "renumber",
     "resolve",
     "transpose",
-    "vjp",
 ]
 
 _NAMED = 10
@@ -231,71 +223,6 @@ def _lesser(before: Document, after: Document) -> Document:
     return chosen
 
 
-def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = (), **options: Any) -> Pipeline:
-    """What the shorthand of this name does, stage by stage. Raises as `linearize`."""
-    from tidu_cli.transforms import shorthands
-
-    outputs = parsed(output)
-    run: Pipeline = getattr(shorthands, name)(document, wrt_inputs(document, wrt, outputs), outputs, **options)
-    return run
-
-
-@checked()
-def jvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False) -> Document:
-    """Jacobian-vector products, from x@1 to y@1; with `value` y, too. Raises as `linearize`."""
-    return pipeline("jvp", document, wrt, output, value=value).document
-
-
-@checked()
-def vjp(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False, strong_zeros: bool = False) -> Document:
-    """Vector-Jacobian products, from y@-1 to x@-1; with `value` y, too. Raises as `linearize`."""
-    return pipeline("vjp", document, wrt, output, value=value, strong_zeros=strong_zeros).document
-
-
-@checked()
-def grad(document: Document, wrt: KeyTexts, output: KeyTexts = (), value: bool = False, strong_zeros: bool = False) -> Document:
-    """The gradient x@-1 of one output, a real number; with `value` the output, too. Raises as `linearize`."""
-    return pipeline("grad", document, wrt, output, value=value, strong_zeros=strong_zeros).document
-
-
-@checked()
-def hvp(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False) -> Document:
-    """Hessian-vector products of one output, a real number, from x@2 to x@-1@2. Raises as `linearize`."""
-    return pipeline("hvp", document, wrt, output, strong_zeros=strong_zeros).document
-
-
-@checked()
-def jacobian(
-    document: Document,
-    wrt: KeyTexts,
-    output: KeyTexts = (),
-    reverse: bool | None = None,
-    holomorphic: bool = False,
-    forward: bool | None = None,
-    strong_zeros: bool = False,
-) -> Document:
-    """The Jacobian's blocks y/x; by rows if `reverse`, by columns if `forward`, by default as is cheaper. Raises as `linearize`."""
-    if forward is not None and reverse is forward:
-        raise ArgumentError("arguments 'reverse' and 'forward' exclude each other: the Jacobian is derived by rows, or by columns")
-    reverse = reverse if forward is None else not forward
-    if strong_zeros and reverse is False:
-        raise ArgumentError("argument 'strong_zeros' is of reverse mode; leave out 'forward', or 'reverse=False'")
-    how = {"reverse": reverse, "holomorphic": holomorphic, "strong_zeros": strong_zeros}
-    return pipeline("jacobian", document, wrt, output, **how).document
-
-
-@checked()
-def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False) -> Document:
-    """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`."""
-    return pipeline("hessian", document, wrt, output, strong_zeros=strong_zeros).document
-
-
-@checked(wrt=one_key, order=whole)
-def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
-    """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
-    return pipeline("derivative", document, [cast(Key, wrt)], output, order=order).document
-
-
 def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]) -> None:
     if not documents:
         raise ArgumentError(f"{name} takes one document or more, and got none")
@@ -303,11 +230,14 @@ def _require_some(name: str, documents: Sequence[Document], names: Sequence[str]
         raise ArgumentError(f"{name} takes one name for each document: got {len(names)} for {counted(len(documents), 'document')}")
 
 
-def wrt_inputs(document: Document, wrt: KeyTexts, outputs: Sequence[Key]) -> list[Key]:
-    """The inputs to differentiate by, patterns written out. Notes tell of what patterns leave out.
+def wrt_inputs(document: Document, wrt: KeyTexts | None, outputs: Sequence[Key]) -> list[Key]:
+    """The inputs to differentiate by, patterns written out; for None all that have a derivative.
 
-    Raises UnknownNameError, and TransformError for an integer that is named and is only an index.
+    Notes tell of what patterns leave out. Raises UnknownNameError, and TransformError for an integer that is named and is only an
+    index.
     """
+    if wrt is None:
+        return movable_inputs(document)
     keys = parsed(wrt)
     try:
         inputs = matching_inputs(document, keys)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
-from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.arguments import (
@@ -23,7 +23,7 @@ from tidu_cli.arguments import (
 )
 from tidu_cli.errors import ArgumentError, EvaluationError, UnknownNameError, did_you_mean
 from tidu_cli.formats.files import format_of, is_chunked
-from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.graph import Document, Graph, signature
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, TensorType, Type
@@ -115,7 +115,14 @@ def values_of(
 
 
 class Compiled:
-    """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it."""
+    """A function of inputs: the evaluation of a document's outputs, planned once for many calls. `compile` makes it.
+
+    >>> f = tidu.compile(tidu.formula("a * sum(x)", a="f64[]", x="f64[2]"))
+    >>> f(2.0, [1.0, 2.0]), f(2.0, x=[1.0, 2.0]), f({"a": 2.0, "x": [1.0, 2.0]})
+    ({'y': array(6.)}, {'y': array(6.)}, {'y': array(6.)})
+    >>> f
+    <Compiled f(a: f64[], x: f64[2]) -> y: f64[], by numpy>
+    """
 
     def __init__(self, program: Runnable, head: Graph | None = None, engine: Choice = PLAIN) -> None:
         if not isinstance(program, Runnable):
@@ -132,6 +139,10 @@ class Compiled:
         self._names = [str(o.key) for o in program.outputs]
         self._plain = plain_arrays(program.inputs)
         self._gives_arrays = all(isinstance(o.type, TensorType) and o.type.dtype not in DATETIMES for o in program.outputs)
+
+    def __repr__(self) -> str:
+        told = signature(self._program.graph.name, self._program.graph.inputs, self._program.outputs)
+        return f"<Compiled {told}, by {self.engine}>"
 
     @property
     def engine(self) -> str:
@@ -160,21 +171,26 @@ class Compiled:
 
     def __call__(
         self,
-        inputs: Mapping[Any, object] | None = None,
+        inputs: Any = None,
+        *others: Any,
         out: Mapping[Any, NDArray[Any]] | None = None,
         max_memory: int | str | None = None,
         **more: object,
     ) -> dict[str, Any]:
-        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`.
+        """The values of the outputs, by the text of their keys. Inputs are as in `evaluate`, or by position.
 
         `out` has arrays by key, each of its output's dtype and shape: those outputs are written into them, once all is computed,
         so that they may be inputs, too. Raises EvaluationError.
         """
-        given = more if inputs is None else inputs
-        if type(given) is dict and (given is more or not more) and out is None and max_memory is None and None in self._fits:
+        given, plain = (more if inputs is None else inputs), not others and out is None and max_memory is None
+        if type(given) is dict and (given is more or not more) and plain and None in self._fits:
             values = self._plain(given)
             if values is not None:
                 return self._named(self._program.run_in_order(values))
+        if others or not (inputs is None or (isinstance(inputs, Mapping) and not self._known.keys().isdisjoint(inputs))):
+            from tidu_cli.api.calling import values_given
+
+            inputs, more = values_given("Compiled", self.inputs, (inputs, *others), more), {}
         return self._called(inputs, out, max_memory, more)
 
     def _named(self, values: list[Any]) -> dict[str, Any]:
@@ -291,7 +307,7 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
 def _require_no_argument(function: Callable[..., Any], inputs: Mapping[Key, object], more: Mapping[str, object]) -> None:
     """Raises ArgumentError for a keyword that is no input, and nearly an argument."""
     for name in more:
-        if Key(name) not in inputs and (hint := did_you_mean(name, [*signature(function).parameters])):
+        if Key(name) not in inputs and (hint := did_you_mean(name, [*inspect.signature(function).parameters])):
             raise ArgumentError(f"{function.__name__} has no argument '{name}', and the document no such input{hint}")
 
 

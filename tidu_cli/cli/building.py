@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.messages import note
-from tidu_cli.errors import DocumentError, TypeTextError, UnknownNameError
+from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.compression import SUFFIXES
 from tidu_cli.formats.files import DOCUMENTS, FORMATS
-from tidu_cli.graph.keys import Key, parse_key
-from tidu_cli.graph.select import covered, listed
 from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.graph import Document
     from tidu_cli.graph.types import Type
-    from tidu_cli.port_data import Data, Given
 
 
 # The option -i: inputs with their types, and constants, of what is built.
@@ -55,7 +50,7 @@ def declaration(text: str) -> Declaration:
         except TypeTextError:
             if not equals or ":" in key:
                 raise
-    if not key or (colon and not equals) or bracket < len(key):
+    if not key or (colon and not equals) or bracket < len(key) or (" " in text and not equals):
         raise TypeTextError(f"'{text}' is not KEY:TYPE, such as x:f64[3] or x:f64[], or KEY=VALUE, such as n=5")
     return Declaration(key, None, value if equals else None, text)
 
@@ -78,11 +73,43 @@ def inputs_option(text: str) -> Callable[[F], F]:
     return click.option("-i", "--input", multiple=True, metavar="KEY:TYPE", expose_value=False, callback=remember, help=text)
 
 
-build_option = inputs_option(
-    "Where FILE is FILE.py:FUNCTION, which is run, or a formula: an input and its type, x:f64[3], or a constant, n=5, as JSON or "
-    "@FILE; repeats."
+def build_option(function: F) -> F:
+    """The options -i and --jax of commands that read a document."""
+    function = _remembered("--jax", is_flag=True, help="FILE.py:FUNCTION is a function of JAX.")(function)
+    return inputs_option(
+        "Where FILE is FILE.py:FUNCTION, which is run, or a formula: an input and its type, x:f64[3], or a constant, n=5, as JSON "
+        "or @FILE; repeats. [default of formulas: numbers, f64[]]"
+    )(function)
+
+
+def _remembered(flag: str, *name: str, **how: Any) -> Callable[[F], F]:
+    """An option whose value click's context holds under its flag."""
+
+    def remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+        ctx.meta[flag] = value
+
+    return click.option(flag, *name, expose_value=False, callback=remember, **how)
+
+
+types_option = _remembered(
+    "--types",
+    "type_files",
+    multiple=True,
+    metavar="FILE",
+    help="Values that say the types of what is built, as --inputs does, and are not evaluated at: JSON, npz or msgpack; repeats.",
 )
-"""The option -i of commands that read a document."""
+"""The option --types FILE, which repeats."""
+
+
+def type_files() -> tuple[str, ...]:
+    """The files of --types."""
+    files: tuple[str, ...] = click.get_current_context().meta.get("--types", ())
+    return files
+
+
+def is_of_jax() -> bool:
+    """Whether the running command has --jax."""
+    return bool(click.get_current_context().meta.get("--jax"))
 
 
 def declared() -> list[Declaration]:
@@ -118,8 +145,8 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
     if argument == "-" or os.path.exists(argument):
         if argument.endswith(".py"):
             raise DocumentError(f"{argument}: is a file of Python; name a function of it, {argument}:{_some_function(argument)}")
-        if declared() and not shared:
-            raise click.UsageError(f"-i is for FILE.py:FUNCTION and formulas, and '{argument}' is a file")
+        if not shared and (given := "-i" if declared() else "--types" if type_files() else "--jax" if is_of_jax() else ""):
+            raise click.UsageError(f"{given} is for FILE.py:FUNCTION and formulas, and '{argument}' is a file")
         return "file"
     if FUNCTION.fullmatch(argument):
         file = argument.rpartition(":")[0]
@@ -153,58 +180,11 @@ def _some_function(file: str) -> str:
     return next((name for name in source_named("function").functions(file) if not name.startswith("_")), "FUNCTION")
 
 
-def names_of(source: str, kind: Kind) -> Collection[str] | None:
-    """The names that a source has for inputs, None if any may be one."""
-    names: Collection[str] | None = source_named(kind).names(source)
-    return names
-
-
-def require_all_taken(sources: Sequence[tuple[str, Kind]]) -> None:
-    """Raises UnknownNameError for an -i that none of several documents has a name for."""
-    known = [names_of(source, kind) for source, kind in sources if kind != "file"]
-    for one in declared():
-        if all(names is not None and one.key.partition(".")[0] not in names for names in known):
-            raise UnknownNameError(f"none of the documents has an input '{one.key}'")
-
-
-# Data that say the types of what is built: the values of --set and --inputs, as they stand.
+# What was read, and which --set are values.
 
 
 _READ = "tidu.read"
 """Under which click's context holds what was read of standard input and of pipes."""
-
-
-def data_of(settings: Sequence[str], files: Sequence[str]) -> Data:
-    """The data that types come from. Raises UsageError for an -i without type that they do not have, TiduError."""
-    from tidu_cli.port_data import Data
-
-    of_files, of_settings = _plain_values((), files), _plain_values(settings, ())
-    untyped = [d for d in declared() if d.type is None and d.constant is None]
-    values = of_files | of_settings
-    for one in untyped:
-        if not any(key == one.key or key.startswith(f"{one.key}.") for key in values):
-            raise click.UsageError(
-                f"no type given for input {one.key}, and the data have no '{one.key}': write -i {one.key}:f64[], say"
-            )
-    first = [one.key for one in untyped if one.key in values]
-    return Data({key: values[key] for key in dict.fromkeys([*first, *values])}, frozenset(of_settings))
-
-
-def _plain_values(settings: Sequence[str], files: Sequence[str]) -> dict[str, object]:
-    """The values of --inputs files, then of --set, by names of inputs of unknown types, as they stand. Raises TiduError."""
-    from tidu_cli.formats.detect import read_constant
-    from tidu_cli.formats.values import parse_assignment, read_values
-
-    values: dict[Key, object] = {}
-    for file in files:
-        data = bytes_of(file)
-        values |= read_values(data, "stdin" if file == "-" else file, None if data[:2] == b"PK" else {})
-    for setting in settings:
-        text, _, value = setting.partition("=")
-        key = parse_key(text)
-        holds_objects = "{" in value and not value.startswith("@")
-        values[key] = read_constant(value, f"--set {text}") if holds_objects else parse_assignment(setting, [key])[1]
-    return {key.name: value for key, value in values.items() if not key.path}
 
 
 def bytes_of(file: str) -> bytes:
@@ -219,92 +199,11 @@ def bytes_of(file: str) -> bytes:
     return read[file]
 
 
-def tell(source: str, kind: Kind, data: Data) -> None:
-    """Tell what a builder left out, and took for a constant."""
-    what = "the formula" if kind == "formula" else source.rpartition(":")[2]
-    if data.untaken:
-        note(f"{what} does not take {listed(data.untaken)}")
-    if data.constants:
-        told = listed([f"{key}={value}" for key, value in data.constants.items()])
-        note(f"constants of {what} that are not inputs: {told}; -i {next(iter(data.constants))}:i64[] makes an input")
-
-
-# Documents that are built where they are asked for: of FILE.py:FUNCTION or of a formula, in the place of a file.
-
-
-_CONSTANTS = "tidu.constants"
+CONSTANTS = "tidu.constants"
 """Under which click's context holds the keys of --set that became constants."""
-
-
-def built(
-    source: str,
-    kind: Kind,
-    settings: Sequence[str] = (),
-    files: Sequence[str] = (),
-    /,
-    *,
-    shared: bool = False,
-    jax: bool = False,
-    **how: Any,
-) -> Document:
-    """The document of FILE.py:FUNCTION or of a formula, with the -i of the command; data says the types of what they leave out.
-
-    Where -i is `shared` by several documents, each takes what it has names for. Raises what builders raise.
-    """
-    if kind == "function":
-        from tidu_cli.formats.files import note_read
-
-        note_read(source.rpartition(":")[0])
-    given = _given(source, kind, settings, files, shared)
-    data = data_of(settings, files) if settings or files else None
-    how = {"name": None, "outputs": ()} | how
-    document: Document = source_named("jax" if jax else kind).build(source, given, data=data, **how)
-    if data is not None:
-        inputs = {str(key) for key in document.inputs}
-        keys = {setting.partition("=")[0] for setting in settings}
-        constants = {key for key in keys if key not in inputs and "@" not in key and not covered(key, inputs)}
-        click.get_current_context().meta[_CONSTANTS] = constants
-        tell(source, kind, data)
-    return document
-
-
-def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str], shared: bool) -> dict[str, Given]:
-    """What -i says of a source, without the keys whose types data says. Raises UsageError, DocumentError."""
-    from tidu_cli.formats.detect import read_constant
-    from tidu_cli.port_data import Static
-
-    names = names_of(source, kind) if shared else None
-    given: dict[str, Given] = {}
-    for key, type_, constant, _ in declared():
-        if names is not None and key.partition(".")[0] not in names:
-            continue
-        if type_ is not None:
-            given[key] = type_
-        elif constant is not None:
-            from tidu_cli.cli.mistakes import require_no_type
-
-            require_no_type(key, constant)
-            given[key] = Static(read_constant(constant, f"-i {key}"))
-        elif not settings and not files:
-            raise click.UsageError(f"no type given for input {key}, and no data: write -i {key}:f64[], or -i {key}:f64[3], say")
-    return given
 
 
 def values_of(settings: Sequence[str]) -> tuple[str, ...]:
     """The --set that are values of inputs, without those that are constants of what was built."""
-    constants = click.get_current_context().meta.get(_CONSTANTS, ())
+    constants = click.get_current_context().meta.get(CONSTANTS, ())
     return tuple(setting for setting in settings if setting.partition("=")[0] not in constants)
-
-
-def words_of(document: Document, source: str, settings: Sequence[str], files: Sequence[str]) -> list[str]:
-    """The command that builds what a command has built, as its words."""
-    types = {str(key): declared.type for key, declared in document.inputs.items()}
-    written = [d.written for d in declared() if d.type is not None or d.constant is not None]
-    known = {d.key for d in declared() if d.type is not None or d.constant is not None}
-    for setting in settings:
-        key = setting.partition("=")[0]
-        if key not in known and "@" not in key:
-            several = [key] if key in types else covered(key, types)
-            written += [f"{each}:{types[each]}" for each in several] or [setting]
-    words = [["-i", one] for one in written] + [["--inputs", file] for file in files]
-    return ["tidu", "build", source, *(word for pair in words for word in pair)]

@@ -74,6 +74,17 @@ def way_to_write(text: str) -> str:
 
 
 def require_no_type(key: str, constant: str) -> None:
-    """Raises UsageError for -i x=f64[3], which is meant as x:f64[3]."""
-    if re.fullmatch(r"[a-z]+[0-9]*\[[0-9, ]*\]", constant.strip()):
-        raise click.UsageError(f"-i {key}={constant} gives a constant; a type follows a colon: -i {key}:{constant.strip()}")
+    """Raises UsageError for -i x=f64[3] or x=float64[3], which are meant as x:f64[3]."""
+    from tidu_cli.graph.types import type_hint
+
+    text = constant.strip()
+    hint = type_hint(text).partition("did you mean '")[2].removesuffix("'?")
+    if hint or re.fullmatch(r"[a-z]+[0-9]*\[[0-9, ]*\]", text):
+        raise click.UsageError(f"-i {key}={constant} gives a constant; a type follows a colon: -i {key}:{hint or text}")
+
+
+def axis_instead(setting: str) -> str:
+    """What --batch is given where there is no axis: a key alone, or a number."""
+    if setting.isdecimal():
+        return f"'{setting}' is not KEY=AXIS, such as x=0: an input, and the axis along which there are many values of it"
+    return f"'{setting}' is without an axis; write --batch {setting}=0 for values along the first axis"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.building import build_option, built, kind_of, require_all_taken
+from tidu_cli.cli.building import build_option, kind_of
 from tidu_cli.cli.messages import detail, is_terminal, is_verbose, note, paused
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import DocumentError, TiduError, counted, printable
@@ -154,6 +154,8 @@ def load_imported(
     for name in options or ():
         owner, option = declared_options("reading")[name]
         raise DocumentError(f"{file} is a {kind}, and {option.flag} is for {owner.subject}; leave it out")
+    from tidu_cli.cli.sources import built
+
     return Imported(_told_of(built(file, kind, settings, files, shared=shared), file), {}), "json"
 
 
@@ -175,6 +177,8 @@ def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     """Read several documents: with how messages name them, and the format of the first. Raises as `load`, and UsageError."""
     require_stdin_once(*files)
     if len(files) > 1:
+        from tidu_cli.cli.sources import require_all_taken
+
         require_all_taken([(file, kind_of(file, shared=True)) for file in files])
     sources = [load(file, shared=len(files) > 1) for file in files]
     return [source.document for source in sources], list(map(shown, files)), sources[0].format
@@ -189,6 +193,8 @@ def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) 
 
     kind = kind_of(file, shared=shared)
     if kind != "file":
+        from tidu_cli.cli.sources import built
+
         return built(file, kind, (), files, shared=shared), kind
 
     def parse(source: Source, where: str, primitives: PrimitiveSet) -> tuple[Any, str]:
@@ -277,7 +283,7 @@ def on_document(function: Callable[..., Document]) -> Callable[..., None]:
 
     @wraps(function)
     def transform(file: str, out: str | None, format_: str | None, **given: Any) -> None:
-        document, came_in = load(file, given.get("settings", ()))
+        document, came_in = load(file, given.get("settings", ()), given.get("files", ()))
         emit(function(document, **given), out, format_, came_in)
 
     return transform

@@ -46,6 +46,10 @@ def _assignments(option: str, name: str, metavar: str, such: str, text: str) -> 
 
     def checked(setting: str) -> str:
         complaint = f"'{setting}' is not {metavar}, such as {such}"
+        if option == "--batch" and "=" not in setting:
+            from tidu_cli.cli.mistakes import axis_instead
+
+            raise KeyTextError(axis_instead(setting))
         for at in reversed([at for at, character in enumerate(setting) if character == "="]):
             try:
                 parse_key(setting[:at])
@@ -71,7 +75,7 @@ inputs_option = click.option(
     "files",
     multiple=True,
     metavar="FILE",
-    help="Values of inputs by key: JSON, npz, msgpack, or a directory of zarr or of npy and npz files; repeats.",
+    help="Values of inputs by key: JSON, npz, msgpack, csv, or a directory of zarr or of npy and npz files; repeats.",
 )
 """The option --inputs FILE, which repeats."""
 
@@ -103,7 +107,7 @@ def given_values(
             nested |= read_values(f"{{{json.dumps(key)}: {value}}}".encode(), f"--set {key}", types)
         else:
             whole.append(setting)
-    return file_values(files, types, in_parts) | nested | _assigned(document, whole, types, "--set", "set", in_parts)
+    return file_values(files, types, in_parts) | nested | assigned(document, whole, types, "--set", "set", in_parts)
 
 
 def name_directories(settings: tuple[str, ...], files: tuple[str, ...]) -> bool:
@@ -127,7 +131,7 @@ def given_moves(document: Document, settings: tuple[str, ...], files: tuple[str,
     passes = {abs(step) for key in document.every_key() for step in key.path} | {1, document.next_pass()}
     steps = {Key(key.name, (*key.path, sign * p)): type_ for key, type_ in types.items() for p in passes for sign in (1, -1)}
     of_files = {key: tangent for file in files for key, tangent in moved_inputs(types, file_values((file,), steps | types)).items()}
-    return of_files | _assigned(document, settings, types, "--move", "moved")
+    return of_files | assigned(document, settings, types, "--move", "moved")
 
 
 def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
@@ -136,12 +140,7 @@ def given_axes(document: Document, settings: tuple[str, ...]) -> dict[Key, int]:
         key, _, axis = setting.rpartition("=")
         if not re.fullmatch("-?[0-9]{1,18}", axis):
             raise TransformError(f"--batch {key}: the axis is a whole number, such as 0 for the first one or -1 for the last")
-    return {key: int(str(axis)) for key, axis in _assigned(document, settings, {}, "--batch", "a batch").items()}
-
-
-def given_constants(document: Document, settings: tuple[str, ...]) -> dict[Key, object]:
-    """The values of --set that become constants. Raises TiduError for the malformed and unknown."""
-    return _assigned(document, values_of(settings), input_types(document), "--set") if settings else {}
+    return {key: int(str(axis)) for key, axis in assigned(document, settings, {}, "--batch", "a batch").items()}
 
 
 def input_types(document: Document) -> dict[Key, Type]:
@@ -162,7 +161,7 @@ def file_values(files: tuple[str, ...], types: Mapping[Key, Type], in_parts: Col
     return values
 
 
-def _assigned(
+def assigned(
     document: Document,
     settings: Sequence[str],
     types: Mapping[Key, Type],
@@ -174,8 +173,8 @@ def _assigned(
     from tidu_cli.formats.values import parse_assignment
 
     declared = document.inputs
-    assigned = dict(parse_assignment(setting, declared, types, option=option, in_parts=in_parts) for setting in settings)
+    by_key = dict(parse_assignment(setting, declared, types, option=option, in_parts=in_parts) for setting in settings)
     for key, (g, _) in document.bound.items():
-        if what and key in assigned:
+        if what and key in by_key:
             raise TransformError(f"input '{key}' is bound to a value of graph '{document.graphs[g].name}', so it cannot be {what}")
-    return assigned
+    return by_key

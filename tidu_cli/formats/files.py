@@ -228,6 +228,8 @@ def read_bytes(path: str) -> bytes:
             source.require_room_for_json(data)
         elif is_msgpack_map(data):
             source.require_room_for_msgpack(data)
+        elif path.lower().endswith((".csv.gz", ".csv.zst")):
+            source.require_room(2 * len(data) + 2 * PER_ENTRY * (data.count(b",") + data.count(b"\n")))
     if not data:
         raise DocumentError(f"{where}: empty; expected a document in JSON or msgpack")
     return data

@@ -265,6 +265,14 @@ def _ports(ports: Sequence[Input] | Sequence[Output]) -> str:
     return ", ".join(shown + [f"… {len(ports) - _PORTS} more"] * (len(ports) > _PORTS))
 
 
+def signature(name: str, inputs: Sequence[Input], outputs: Sequence[Output]) -> str:
+    """What a function of inputs is, in a line: f(x: f64[3]) -> y: f64[]."""
+    return f"{name}({_ports(inputs)}) -> {_ports(outputs) or 'nothing'}"
+
+
+CALLED: list[Callable[..., dict[str, Any]]] = []
+"""How documents are called: whoever evaluates them puts it here (`tidu_cli.api`)."""
+
 SHOWN: dict[str, Callable[[Document], str | None]] = {}
 """How documents are shown as "text", "html" and "svg": whoever draws them puts it here (`tidu_cli.api`)."""
 
@@ -275,7 +283,11 @@ def shown(form: str, document: Document) -> str | None:
 
 
 class Document(Frozen, slots=False, eq=False):
-    """What a file or pipe holds: graphs, of which the last is the head, over one table of cases.
+    """What a file or pipe holds: graphs, of which the last is the head, over one table of cases. It is called as a function.
+
+    >>> f = tidu.formula("a * sum(x)", a="f64[]", x="f64[2]")
+    >>> f(2.0, [1.0, 2.0]), f(2.0, x=[1.0, 2.0])
+    ({'y': array(6.)}, {'y': array(6.)})
 
     `passes` says of pass numbers in use which call of linearize each is (see `graph/passes.py`), where that is known.
     """
@@ -293,9 +305,16 @@ class Document(Frozen, slots=False, eq=False):
             return "<Document without graphs>"
         head, others = self.head, len(self.graphs) - 1
         nodes = sum(graph.n_nodes for graph in self.graphs)
-        inputs, outputs = (_ports(ports) for ports in (head.inputs, head.outputs))
         rest = f" and {others} other graph{'s' if others > 1 else ''}" if others else ""
-        return f"<Document {head.name}({inputs}) -> {outputs or 'nothing'}{rest}, {nodes:,} node{'s' if nodes != 1 else ''}>"
+        told = signature(head.name, head.inputs, head.outputs)
+        return f"<Document {told}{rest}, {nodes:,} node{'s' if nodes != 1 else ''}>"
+
+    def __call__(self, *positions: Any, **names: Any) -> dict[str, Any]:
+        """The values of the outputs, by the text of their keys, as `evaluate` gives them: of inputs by position or name, or a dict.
+
+        Raises EvaluationError.
+        """
+        return CALLED[-1](self, positions, names)
 
     def __str__(self) -> str:
         return shown("text", self) or repr(self)
@@ -319,6 +338,11 @@ class Document(Frozen, slots=False, eq=False):
             for declared in graph.inputs:
                 inputs.setdefault(declared.key, declared)
         return inputs
+
+    @property
+    def outputs(self) -> dict[Key, Output]:
+        """The outputs of the head, by key and in order."""
+        return {output.key: output for output in self.head.outputs}
 
     @cached_property
     def bound(self) -> dict[Key, Place]:

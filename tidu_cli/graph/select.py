@@ -94,9 +94,18 @@ def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:
             raise UnknownNameError(f"'{key}' stands for {listed(list(map(str, several)))}, which are integers")
         if not several and is_pattern(str(key)) and key not in declared:
             known = sorted(str(k) for k, i in declared.items() if k not in document.bound and is_movable(i.type))
-            raise UnknownNameError(f"no input to differentiate by matches '{key}' (inputs: {listed(known)})")
+            hint = did_you_mean(str(key), known)
+            raise UnknownNameError(f"no input to differentiate by matches '{key}'{hint} (inputs: {listed(known)})")
         matched.update(dict.fromkeys(movable or [key]))
     return list(matched)
+
+
+def movable_inputs(document: Document) -> list[Key]:
+    """The inputs that are not bound, and of which a part is no integer. Raises UnknownNameError if there are none."""
+    movable = [i.key for i in document.free_inputs if is_movable(i.type)]
+    if not movable:
+        raise UnknownNameError("there is no input to differentiate by: none is of floats, complex numbers or times")
+    return movable
 
 
 def covered_inputs(document: Document, key: Key) -> list[Key]:

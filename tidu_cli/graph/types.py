@@ -168,7 +168,9 @@ _ELSEWHERE = {
 
 def type_hint(text: str) -> str:
     """A hint `; types are dtype[shape]; did you mean 'f64[2]'?` for other words, such as float64[2], f64(2) or f64; or nothing."""
-    match = re.fullmatch(r"([a-z]+)([0-9]{0,3})(?:\[(.*)\]|\((.*?),?\))?", text[:60].lower().replace(" ", ""), re.ASCII)
+    match = re.fullmatch(
+        r"(?:(?:np|numpy|jnp|torch)\.)?([a-z]+)([0-9]{0,3})(?:\[(.*)\]|\((.*?),?\))?", text[:60].lower().replace(" ", ""), re.ASCII
+    )
     if match is None:
         return ""
     word, bits, shape = match[1], match[2], match[3] or match[4] or ""

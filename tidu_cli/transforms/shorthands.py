@@ -20,6 +20,7 @@ from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import RecordType, TensorType, leaves
 from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.linking.compose import compose as _compose
 from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.materialize import materialize as _materialize
 from tidu_cli.transforms.matrix import matrix
@@ -45,6 +46,8 @@ class Pipeline:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+        self.wrt: Keys = ()
+        """The inputs that it differentiates by."""
         self.stages: list[Stage] = []
         self.linear: Document | None = None
         """The document whose head `matrix` was taken of."""
@@ -56,6 +59,17 @@ class Pipeline:
         self.document = transform(self.document, **options)
         self.stages.append(Stage(transform, options))
         return self
+
+    def after(self, before: Pipeline, wrt: Keys) -> Pipeline:
+        """The pipeline itself, which goes on from another one."""
+        self.stages[:0] = before.stages
+        self.wrt = wrt
+        return self
+
+
+def compose(document: Document, formula: str, input: str, built: Document) -> Document:
+    """The document before that of a formula of one input: `tidu compose - FORMULA -i INPUT`."""
+    return _compose([document, built]).document
 
 
 def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
@@ -158,13 +172,18 @@ def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[
     return (*(o.key for _, o in select_outputs(document, outputs)), *(o.key for o in derived.head.outputs))
 
 
-def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
+def one_output(document: Document, outputs: Keys, what: str) -> Output:
+    """The output, if it is one, which `what` is of. Raises TransformError, UnknownNameError."""
     chosen = [output for _, output in select_outputs(document, outputs)]
     if len(chosen) != 1:
         names = listed([str(o.key) for o in chosen])
         way = Remedy("output", str(chosen[0].key)) if chosen else Remedy("output", "KEY", python="output=KEY")
         raise TransformError(f"{what} is of one output, and there are {len(chosen)} ({names}); choose one with ", way)
-    (output,) = chosen
+    return chosen[0]
+
+
+def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
+    output = one_output(document, outputs, what)
     type_ = output.type
     if isinstance(type_, RecordType):
         raise TransformError(
@@ -181,7 +200,7 @@ def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
             command=f"compose FILE '{formula}' -i '{argument}:{type_}'",
             python=f"compose(document, formula('{formula}', {argument}='{type_}'))",
         )
-        ways = [", or give a cotangent to ", Remedy(function="vjp")]
+        ways = [", or add ", Remedy("sum", True), " for that one, or give a cotangent to ", Remedy(function="vjp")]
         ways += [", or take ", Remedy(function="jacobian")] if type_.size <= _ROWS else []
         raise TransformError(refused, "compose a loss with it, such as ", loss, *ways)
     return output

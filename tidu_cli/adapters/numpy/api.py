@@ -35,6 +35,18 @@ def static(value: Any) -> Static:
     return Static(value)
 
 
+@checked()
+def stop_gradient(x: Any) -> Any:
+    """x, of which no derivative is taken: in functions that are traced. Other values are given back as they are.
+
+    >>> tidu.grad(lambda x: x * tidu.stop_gradient(x))(3.0)
+    np.float64(3.0)
+    """
+    from tidu_cli.adapters.numpy.control_flow.bodies import stopped
+
+    return stopped(x)
+
+
 @checked(formula=formula_text, inputs=types_by_name, output=several_names)
 def formula(
     formula: str,

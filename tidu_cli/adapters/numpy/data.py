@@ -89,6 +89,16 @@ def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None)
     )
 
 
+def with_numbers(formula: str, given: Mapping[str, Given]) -> Mapping[str, Given]:
+    """What is given, and the other names that a formula reads as numbers, but for those that are better written otherwise."""
+    from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_named
+    from tidu_cli.adapters.numpy.formulas.words import instead_of_name
+
+    known = {*given, *CONSTANTS}
+    rest = [x for x in free_names(formula) if not (x in known or function_named(x.lower()) or instead_of_name(x, list(given)))]
+    return {**given, **dict.fromkeys(rest, TensorType("f64"))}
+
+
 def is_within(key: str, given: Mapping[str, Given]) -> bool:
     """Whether a key, or one that it is a part of, is given."""
     parts = key.split(".")

@@ -66,8 +66,7 @@ class _Function:
         except BuildError as error:
             if "valid JAX type" not in str(error):
                 raise
-            way = "a function of JAX is built by itself, with tidu build --jax"
-            raise BuildError(f"{str(error).rstrip('.')}; {way}") from error
+            raise BuildError(f"{str(error).rstrip('.')}; of a function of JAX say so, with --jax") from error
 
     def written(self, document: Document) -> str:
         """Graphs are not written as functions."""

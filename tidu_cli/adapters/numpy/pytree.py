@@ -45,10 +45,11 @@ def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
         return value.value
     if value is None or (callable(value) and not hasattr(value, "dtype")):
         return value
-    return recorder.input(Key(path), _type(value, path))
+    return recorder.input(Key(path), type_of_argument(value, path))
 
 
-def _type(value: Any, path: str) -> Type:
+def type_of_argument(value: Any, path: str) -> Type:
+    """The type that text, a type, an array or a number says. Raises BuildError."""
     if isinstance(value, TensorType | RecordType):
         return value
     if isinstance(value, str):

@@ -22,6 +22,7 @@ from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.numpy.functions import PROTOCOLS
 from tidu_cli.adapters.numpy.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
@@ -139,6 +140,24 @@ class Recorder:
     def emit_all(self, op: str, operands: Sequence[Array | Traced], **attrs: object) -> tuple[Array, ...]:
         """All results of a node; those of the node recorded before, if it is the same."""
         return self.open[-1]._record(op, operands, attrs)
+
+    def inlined(self, graph: Graph, operands: Sequence[Array | Traced]) -> list[Array]:
+        """The outputs of a self-contained graph, whose nodes are recorded here, of these operands for its inputs."""
+        here = self.open[-1]
+        values = [here.value_of(x) for x in operands]
+        for node in range(graph.n_nodes):
+            case = graph.case(node)
+            code = here.cases.intern(replace(case, mask=None))
+            first = here.node(code, tuple([values[x] for x in graph.operands(node)]), len(case.results))
+            values += range(first, first + len(case.results))
+        return [
+            cast("Array", here._traced(values[o.value], o.type)) if o.value is not None else here._zeros(o.type)
+            for o in graph.outputs
+        ]
+
+    def _zeros(self, type_: Type) -> Array:
+        assert isinstance(type_, TensorType)
+        return self._constant(np.broadcast_to(np.zeros((), dtype_of(type_.dtype)), type_.shape))
 
     def field(self, record: Traced, name: str) -> Array | Record:
         """A field of a record of this recording, which is recorded where the record is: it may be taken again elsewhere."""

@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.building import FILES, FUNCTION, Kind, built, declared, inputs_option, kind_of
+from tidu_cli.cli.building import FILES, FUNCTION, Kind, declared, inputs_option, kind_of, types_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit, example, option
 from tidu_cli.cli.out_option import result_options
+from tidu_cli.cli.sources import built
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import source_named
 
@@ -20,8 +21,10 @@ from tidu_cli.installed import source_named
 @click.argument("source", metavar="FORMULA|FILE.py:FUNCTION")
 @inputs_option(
     "An input and its type: x:f64[3], say, or p:{a: f64[], b: f64[3]}, which has the fields p.a and p.b; or a constant, as JSON or "
-    "@FILE: n=5, mode='\"linear\"', config=@config.json, table=@table.npy; repeats, in the order of the graph's inputs."
+    "@FILE: n=5, mode='\"linear\"', config=@config.json, table=@table.npy; repeats, in the order of the graph's inputs. "
+    "[default of formulas: numbers, f64[]]"
 )
+@types_option
 @click.option(
     "--inputs",
     "files",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building import build_option, kind_of, require_all_taken
+from tidu_cli.cli.building import build_option, kind_of
 from tidu_cli.cli.format_options import FormatCommand, options_read
 from tidu_cli.cli.options import (
     Whole,
@@ -121,6 +121,8 @@ def _of_files(
     from tidu_cli.api.checks import check_subject
 
     if len(paths) > 1:
+        from tidu_cli.cli.sources import require_all_taken
+
         require_all_taken([(path, kind_of(path, shared=True)) for path in paths])
     asked = Asked(parts, against, lambda document: _given(document, files) if files else {}, seed)
     for path in paths:

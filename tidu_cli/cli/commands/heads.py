@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import click
 
+from tidu_cli.cli.building import values_of
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import (
     Parsed,
@@ -17,11 +18,13 @@ from tidu_cli.cli.options import (
     file_argument,
     on_document,
     option,
+    shown,
 )
-from tidu_cli.cli.value_options import given_constants, set_option
-from tidu_cli.errors import TiduError
+from tidu_cli.cli.value_options import assigned, file_values, input_types, set_option
+from tidu_cli.errors import TiduError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.select import listed
 from tidu_cli.rules.terms import ASSUMPTIONS
 
 
@@ -79,10 +82,30 @@ def _policy(text: str) -> str:
     return text
 
 
+_constants_option = click.option(
+    "--inputs",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Make the inputs constants that a file has values of, by key: JSON, npz, msgpack or csv; repeats.",
+)
+"""The option --inputs FILE of what makes inputs constants."""
+
+
+def _constants(document: Document, settings: tuple[str, ...], files: tuple[str, ...] = ()) -> dict[Key, object]:
+    """The values of --inputs files and of --set that become constants. Raises TiduError for the malformed and unknown."""
+    types = input_types(document)
+    of_files = {key: value for key, value in file_values(files, types).items() if key in types}
+    if files and not of_files:
+        raise TransformError(f"{', '.join(map(shown, files))}: has no values of inputs (inputs: {listed(list(map(str, types)))})")
+    return of_files | (assigned(document, values_of(settings), types, "--set") if settings else {})
+
+
 @click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu materialize"))
 @file_argument
 @option("output")
 @set_option("Make an input a constant: its value, such as 3, .5, 1,2,3, JSON, or @FILE.npy; repeats.")
+@_constants_option
 @option("recompute", type=Parsed("policy", _policy), callback=_policies)
 @option("inline")
 @option("needed_inputs")
@@ -99,6 +122,7 @@ def materialize(
     document: Document,
     output: tuple[Key, ...],
     settings: tuple[str, ...],
+    files: tuple[str, ...],
     recompute: tuple[str, ...],
     inline: bool,
     needed_inputs: bool,
@@ -120,5 +144,5 @@ def materialize(
 
     if assume and not simplify:
         raise click.UsageError("--assume says what --simplify may take for granted; add --simplify")
-    fixed = given_constants(document, settings)
+    fixed = _constants(document, settings, files)
     return materialize(document, output, fixed, recompute, inline, needed_inputs, simplify, assume)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.building import kind_of, values_of, words_of
+from tidu_cli.cli.building import kind_of, types_option, values_of
 from tidu_cli.cli.engine_options import (
     Spread,
     chosen_engine,
@@ -28,6 +28,7 @@ from tidu_cli.cli.engine_options import (
     engine_words,
 )
 from tidu_cli.cli.main import Command
+from tidu_cli.cli.messages import detail
 from tidu_cli.cli.options import (
     Whole,
     chosen_format,
@@ -43,7 +44,7 @@ from tidu_cli.cli.options import (
     require_stdin_once,
 )
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.cli.value_options import given_values, inputs_option, set_option
+from tidu_cli.cli.value_options import batch_option, given_axes, given_values, inputs_option, set_option
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import is_foreign
 
@@ -67,12 +68,14 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
         def command(
             file: str, tell: bool, engine: str, device: str | None, out: str | None, format_: str | None, **given: Any
         ) -> None:
-            from tidu_cli.api.documents import pipeline
+            from tidu_cli.api.derivatives import pipeline
 
             settings, files, options = given.pop("settings"), given.pop("files"), _of_readers(given)
             spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)
             if spread and not (settings or files):
                 raise click.UsageError("--scheduler, --chunk and --resume are for values; give them with --set or --inputs")
+            if (batches := given.pop("batches", ())) and (spread or not (settings or files)):
+                raise click.UsageError("--batch is for values; give them with --set or --inputs, and leave out --scheduler")
             spread.require_out()
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
@@ -88,10 +91,14 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             if not tell:
                 require_printable(out, chosen)
             imported, came_in = load_imported(file, options, settings, files)
-            run = pipeline(arguments.__name__, imported.document, **arguments(**given))
+            run = pipeline(arguments.__name__, imported.document, **arguments(**{**given, "wrt": given["wrt"] or None}))
+            if not given["wrt"]:
+                detail(f"by {', '.join(map(str, run.wrt))}")
             if tell:
                 emit_text(
-                    _commands(run, imported.document, file, settings, files, options, engine_words(engine, device), out, format_)
+                    _commands(
+                        run, imported.document, file, settings, files, options, _engine_words(engine, device, batches), out, format_
+                    )
                 )
                 return
 
@@ -99,7 +106,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 if not evaluates:
                     emit(run.document, out, format_, came_in)
                     return
-                values = given_values(run.document, settings, files)
+                axes, values = given_axes(run.document, batches), given_values(run.document, settings, files)
                 if imported.weights:
                     from tidu_cli.cli.format_options import values_read
 
@@ -113,7 +120,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                 from tidu_cli.api.evaluation import values_of
                 from tidu_cli.formats.values import write_values
 
-                results, types = values_of(run.document.head, values, chosen_engine(run.document.head, engine, device))
+                results, types = values_of(run.document.head, values, chosen_engine(run.document.head, engine, device), batch=axes)
                 emit_bytes(write_values(results, chosen, types), out)
 
             if not options:
@@ -170,6 +177,7 @@ _OF_VALUES = ("csv", "npy", "npz", "table")
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     file_argument,
     option("output"),
+    types_option,
     set_option("An input's value: evaluate, and print values in place of the document; repeats."),
     inputs_option,
     engine_options,
@@ -179,10 +187,12 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 """The options of every shorthand."""
 
 
-_WRT = option("wrt", required=True)
+_WRT = option("wrt")
 
 
-@_shorthand("tidu grad samples/f.json --wrt x --set x=3", _WRT, option("value"), option("strong_zeros"))
+@_shorthand(
+    "tidu grad samples/f.json --wrt x --set x=3", _WRT, option("sum"), option("value"), option("strong_zeros"), batch_option
+)
 def grad(**given: Any) -> dict[str, Any]:
     """Derive the gradient of an output, a real number.
 
@@ -195,7 +205,7 @@ def grad(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu jvp samples/f.json --wrt x --set x=3 --set x@1=1", _WRT, option("value"))
+@_shorthand("tidu jvp samples/f.json --wrt x --set x=3 --set x@1=1", _WRT, option("value"), batch_option)
 def jvp(**given: Any) -> dict[str, Any]:
     """Derive Jacobian-vector products: forward mode.
 
@@ -207,7 +217,7 @@ def jvp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", _WRT, option("value"), option("strong_zeros"))
+@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", _WRT, option("value"), option("strong_zeros"), batch_option)
 def vjp(**given: Any) -> dict[str, Any]:
     """Derive vector-Jacobian products: reverse mode.
 
@@ -219,7 +229,13 @@ def vjp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1", _WRT, option("strong_zeros"))
+@_shorthand(
+    "tidu hvp samples/rosenbrock.json --wrt x --set x=1 --set y=2 --set x@2=1",
+    _WRT,
+    option("sum"),
+    option("strong_zeros"),
+    batch_option,
+)
 def hvp(**given: Any) -> dict[str, Any]:
     """Derive Hessian-vector products of a real number.
 
@@ -239,6 +255,7 @@ def hvp(**given: Any) -> dict[str, Any]:
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
     option("holomorphic"),
     option("strong_zeros"),
+    batch_option,
     option("scheduler"),
     option("chunk", type=Whole(1)),
     option("resume"),
@@ -265,7 +282,9 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
 @_shorthand(
     "tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
     _WRT,
+    option("sum"),
     option("strong_zeros"),
+    batch_option,
     option("scheduler"),
     option("chunk", type=Whole(1)),
     option("resume"),
@@ -321,14 +340,21 @@ def _commands(
         commands.insert(0, ["tidu", "convert", file, *["--plain"] * is_plain(), *words_read(options)])
         files = [*filter(None, [values_file(options)]), *files] if settings or files else files
     elif kind_of(file, settings) == "file":
-        commands[0][2:2] = [*([] if file == "-" else [file]), *["--plain"] * is_plain()]
+        takes_stdin = commands[0][1] == "compose"  # which takes several files
+        commands[0][2 : 3 if takes_stdin else 2] = [*([] if file == "-" and not takes_stdin else [file]), *["--plain"] * is_plain()]
     else:
+        from tidu_cli.cli.sources import words_of
+
         commands.insert(0, words_of(document, file, settings, files))
         settings = values_of(settings)
     if settings or files:
         commands.append(["tidu", "eval", *_repeated("--set", settings), *_repeated("--inputs", files), *how])
     commands[-1] += [*_repeated("-o", [out] if out else []), *_repeated("--format", [format_] if format_ else [])]
     return " | ".join(" ".join(map(_quoted, command)) for command in commands)
+
+
+def _engine_words(engine: str, device: str | None, batches: Sequence[str]) -> list[str]:
+    return [*_repeated("--batch", batches), *engine_words(engine, device)]
 
 
 def _quoted(word: str) -> str:
@@ -346,6 +372,8 @@ def _octal(character: str) -> str:
 def _words(stage: Stage) -> list[str]:
     """A stage as a command's words."""
     options = stage.options
+    if "formula" in options:
+        return ["compose", "-", options["formula"], "-i", options["input"], "--quiet"]
     settings = [f"{key}={_number(literal)}" for key, literal in options.get("fixed", {}).items()]
     words = [*_repeated("--wrt", options.get("wrt", ())), *_repeated("--output", options.get("outputs", ()))]
     flags = [f"--{name.replace('_', '-')}" for name in ("holomorphic", "strong_zeros") if options.get(name)]

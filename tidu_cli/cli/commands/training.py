@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building import kind_of, names_of
+from tidu_cli.cli.building import kind_of
 from tidu_cli.cli.engine_options import engine_options, interruptible
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
@@ -31,6 +31,7 @@ from tidu_cli.cli.options import (
     require_stdin_once,
 )
 from tidu_cli.cli.out_option import result_options
+from tidu_cli.cli.sources import names_of
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.errors import DocumentError, EvaluationError, counted
 from tidu_cli.formats.files import DOCUMENTS

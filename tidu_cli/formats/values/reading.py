@@ -1,4 +1,4 @@
-"""Files of values read, JSON, npz or msgpack, and the values that a command line assigns."""
+"""Files of values read, JSON, npz, msgpack or csv, and the values that a command line assigns."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ K = TypeVar("K", bound=Hashable)
 
 NO_TYPES: Mapping[Key, Type] = {}
 
+_CSV = re.compile(r"\.csv(\.gz|\.zst)?$", re.I)
+
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")  # which no JSON begins with
 
 
@@ -49,7 +51,11 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     if data[:6] == b"\x93NUMPY":
         way = Remedy("set", f"KEY=@{source}", command="eval", python=f"numpy.load({source!r})")
         raise DocumentError(f"{source}: a .npy file holds one array without a key; it is for ", way)
-    members = _parse_msgpack(data, source) if is_msgpack_map(data) else None
+    members: object = _parse_msgpack(data, source) if is_msgpack_map(data) else None
+    if members is None and _CSV.search(source):  # which has no mark of its own
+        from tidu_cli.formats.values.columns import read_csv
+
+        members = read_csv(data, source, declared or NO_TYPES)
     from_json = members is None
     if members is None:
         members = _parse_json(data, source, by_text=wants_text(data, (declared or NO_TYPES).values()))
@@ -124,6 +130,8 @@ def _no_value(text: str) -> str:
         return f"'{_short(text)}' is not a number; {hint}"
     if text.lower().endswith((".npz", ".json", ".msgpack")) and os.path.isfile(text):
         return f"'{_short(text)}' is not a number; give a file of values as --inputs {text}"
+    if re.fullmatch(r"[a-z]+[0-9]*\[[0-9, ]*\]", text):
+        return f"'{_short(text)}' is a type, not a value; the types of what is built are given as -i KEY:TYPE"
     return (
         f"'{_short(text)}' is not a value; write 3, .5, 1e-3, inf, 1+2j, a vector 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy"
     )

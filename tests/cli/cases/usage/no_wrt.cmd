@@ -1,2 +1,2 @@
 # What --wrt is.
-tidu grad samples/f.json
+tidu linearize samples/f.json

@@ -17,6 +17,7 @@ from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.errors import BuildError, name_of_function
 from tidu_cli.adapters.numpy.pytree import MAX_LEVELS
 from tidu_cli.adapters.numpy.recorder import Recorder, innermost, running
+from tidu_cli.errors import ArgumentError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, ClosedGraph
 from tidu_cli.graph.keys import Key
@@ -79,6 +80,26 @@ def _rebuilt(tree: Any, values: Iterator[Leaf]) -> Any:
         parts = list(by_name.values())
         return parts if isinstance(tree, list) else type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
     return dataclasses.replace(tree, **by_name)
+
+
+def stopped(tree: Any) -> Any:
+    """A tree whose traced leaves are held still by derivatives."""
+    members = members_of(tree)
+    if members:
+        return rebuilt(tree, [stopped(x) for x in _every(tree)])
+    if members is None and not isinstance(tree, LEAVES):
+        raise ArgumentError(f"stop_gradient takes arrays, also nested, not a value of type {type(tree).__name__}")
+    x = resolved(tree)
+    return x.emit("stop_gradient") if isinstance(x, Array) else x
+
+
+def _every(tree: Any) -> Iterator[Any]:
+    members = members_of(tree)
+    if members is None:
+        yield tree
+        return
+    for _, member in members:
+        yield from _every(member)
 
 
 def leaves_as(model: Any, tree: Any, path: str, whence: str) -> Iterator[Leaf]:

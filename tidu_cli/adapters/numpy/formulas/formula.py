@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.data import named_with_data
+from tidu_cli.adapters.numpy.data import named_with_data, with_numbers
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_names
 from tidu_cli.adapters.numpy.formulas.walker import MAX_DEPTH, FormulaError, Walker
@@ -43,12 +43,12 @@ def build_formula(
     """The graph of a formula, a document of one graph.
 
     `inputs` are the types of the names that it may use, in the order in which the graph declares them, or numbers and arrays that
-    are constants; of other names `data` says the types. Assignments name outputs, of
+    are constants; of other names `data` says the types, and the rest are numbers. Assignments name outputs, of
     which `outputs` chooses; without one, the output is called `outputs[0]`, or as `default_output` says. Raises FormulaError with
     the column, and UnknownNameError for an output that is not assigned.
     """
     statements = _parsed(text)
-    inputs = named_with_data(text, inputs, data)
+    inputs = with_numbers(text, named_with_data(text, inputs, data))
     recorder = Recorder(most=limits().expansion)
     scope: dict[str, Any] = {key: recorder.input(Key(key), x) for key, x in inputs.items() if not isinstance(x, Static)}
     scope |= {key: _constant(key, x.value, recorder) for key, x in inputs.items() if isinstance(x, Static)}

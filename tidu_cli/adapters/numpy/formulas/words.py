@@ -121,6 +121,8 @@ def syntax_fault(text: str, error: SyntaxError) -> str:
     line, at = (error.text or text).rstrip(), (error.offset or 1) - 1
     if error.msg.endswith("was never closed"):
         return f"{error.msg}; add the bracket that closes it"
+    if "match" in error.msg:  # brackets
+        return error.msg
     if error.msg != "invalid syntax":
         return f"{error.msg}{hint}"
     if at >= len(line):

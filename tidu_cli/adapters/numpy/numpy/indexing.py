@@ -12,7 +12,8 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, Shape
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted
 from tidu_cli.adapters.numpy.errors import UntraceableError
-from tidu_cli.frozen import Frozen
+from tidu_cli.errors import Remedy
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 
 # What NumPy's functions are made of: axes and shapes as they take them, and primitives with NumPy's conventions.
@@ -148,6 +149,16 @@ def shown_shape(sliced: Sequence[int], entries: Sequence[Any]) -> tuple[int, ...
     return tuple(1 if e is None else next(shape) for e in entries if not isinstance(e, int))
 
 
+def _as_integers(index: Any) -> str:
+    """How to declare an input that is used as an index, as untyped data are floats."""
+    recorder: Any = getattr(index, "recorder", None)
+    if recorder is None or index.value >= len(recorder.inputs) or index.dtype.kind != "f":
+        return ""
+    type_ = f"{recorder.name_of(index.value)}:{replace(index.type, dtype='i64')}"
+    name, _, short = type_.rpartition(":")
+    return f"; declare it as such, {Remedy(name, type_, flag='-i', python=f'{name}={short!r}')}"
+
+
 def part(x: Array, axis: int, entry: Any) -> Array:
     """What an index takes along one axis."""
     return indexed(x, (ALL_OF_IT,) * axis + (entry,))
@@ -174,7 +185,7 @@ def expanded(x: Array, index: Operand) -> list[Any]:
             continue
         if isinstance(e, Array | np.ndarray | np.generic) and not np.issubdtype(e.dtype, np.integer):
             told = f"type {e.type}" if isinstance(e, Array) else f"dtype {e.dtype}"
-            raise IndexError(f"an index of {told}; indices are integers")
+            raise IndexError(f"an index of {told}; indices are integers{_as_integers(e)}")
         if isinstance(e, np.integer) or (isinstance(e, np.ndarray) and e.ndim == 0):
             e = int(e)
         if not (e is None or e is Ellipsis or isinstance(e, int | slice | Array | np.ndarray)):

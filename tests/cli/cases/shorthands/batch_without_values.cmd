@@ -1,0 +1,2 @@
+# A batch is of values.
+tidu grad samples/f.json --batch x=0

@@ -1,0 +1,2 @@
+# A type without its colon.
+tidu build 'x[0]' -i 'x float64[3]'
