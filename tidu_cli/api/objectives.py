@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidu_cli.api.documents import pipeline
+from tidu_cli.api.derivatives import pipeline
 from tidu_cli.api.unknowns import Unknowns, flat
 from tidu_cli.arguments import BOUNDED, LEAST_SQUARES
 from tidu_cli.errors import EvaluationError, Remedy, TransformError
