@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
@@ -199,12 +199,21 @@ def _plain_values(settings: Sequence[str], files: Sequence[str]) -> dict[str, ob
     for file in files:
         data = bytes_of(file)
         values |= read_values(data, "stdin" if file == "-" else file, None if data[:2] == b"PK" else {})
-    for setting in settings:
+    assigned: set[Key] = set()
+    for setting in dict.fromkeys(settings):
         text, _, value = setting.partition("=")
         key = parse_key(text)
+        require_once("--set", [key], assigned)
+        assigned.add(key)
         holds_objects = "{" in value and not value.startswith("@")
         values[key] = read_constant(value, f"--set {text}") if holds_objects else parse_assignment(setting, [key])[1]
     return {key.name: value for key, value in values.items() if not key.path}
+
+
+def require_once(option: str, keys: Iterable[Key], given: Collection[Key]) -> None:
+    """Raises UsageError where an option gives two values to a key."""
+    if (twice := next((key for key in keys if key in given), None)) is not None:
+        raise click.UsageError(f"{option} gives '{twice}' twice; leave one out")
 
 
 def bytes_of(file: str) -> bytes:
