@@ -117,6 +117,7 @@ class Importer:
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
+        self._loops: list[dict[str, object]] = []  # of the node that is run, and of those within it
 
     def imported(self) -> Imported:
         """The document, its weights and notes."""
@@ -267,6 +268,10 @@ class Importer:
             self._numbers[stopped.recorder, stopped.value] = numbers
         return stopped
 
+    def ends_by(self, loop: str, inputs: Sequence[str], number: str | None) -> None:
+        """Have the meta of the node tell of a loop whose count depends on inputs."""
+        self._loops.append({"name": loop, "inputs": list(inputs), **({"number": number} if number else {})})
+
     def note(self, text: str) -> None:
         """Something that the user should know, which is told once."""
         self.notes[text] = None
@@ -319,6 +324,7 @@ class Importer:
                 raise like(error)(message, *([error.inputs] if hasattr(error, "inputs") else [])) from error
 
     def _run_node(self, proto: Any, scope: Scope) -> None:
+        self._loops = self._loops if self._level else []
         domain = domain_name(proto.domain)
         operands = operands_of(proto, scope)
         attributes = self._attributes(proto, scope.definition)
@@ -396,5 +402,5 @@ class Importer:
                 self.cut_types[name] = self.lifted(x).type
         scope.values[name] = self._stopped(name, x) if scope.around is None and self._level == 0 else x
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
-            told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string}
+            told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string, "loops": self._loops}
             self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})
