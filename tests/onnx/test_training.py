@@ -198,6 +198,25 @@ def test_weights_of_any_size_are_put_where_they_belong(external: bool, opset: in
     assert proto.graph.node == onnx.load(model).graph.node
 
 
+def test_weights_may_be_nests(tmp_path: Path) -> None:
+    """As values of records are; also in files, where arrays may be typed."""
+    graph = onnx.load(RECORDED / "cnn_dynamo.onnx")
+    expected = {
+        t.name: onnx.numpy_helper.to_array(t) + np.float32(1) for t in graph.graph.initializer if t.name.startswith("head.")
+    }
+    nest = {"head": {name.partition(".")[2]: x for name, x in expected.items()}}
+    td.save_weights(RECORDED / "cnn_dynamo.onnx", {**nest, "mu": nest, "step": 3}, tmp_path / "nest.onnx")
+    typed = {
+        "head": {"bias": {"type": "f32[3]", "data": expected["head.bias"].tolist()}, "weight": expected["head.weight"].tolist()}
+    }
+    (tmp_path / "w.json").write_text(json.dumps(typed))
+    succeed("convert", RECORDED / "cnn_dynamo.onnx", "--weights-from", tmp_path / "w.json", "-o", tmp_path / "json.onnx")
+    for name in ("nest", "json"):
+        stored = {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(tmp_path / f"{name}.onnx").graph.initializer}
+        for key, x in expected.items():
+            np.testing.assert_array_equal(stored[key], x)
+
+
 def test_weights_are_not_copied(tmp_path: Path) -> None:
     """Beside the values that are given there is the file that is read, once, and what reading allots in advance."""
     model = large(tmp_path, n=1024)

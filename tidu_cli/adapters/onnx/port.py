@@ -127,7 +127,7 @@ class _Onnx:
             "stop",
             "NAME",
             str,
-            "Let no derivative through a value of a model of ONNX, as torch's detach does; repeats.",
+            "Let no derivative through a value, of a model or a document, as torch's detach does; repeats.",
             of_result=True,
             repeats=True,
         ),

@@ -43,8 +43,10 @@ def domain_name(domain: str) -> str:
 class Scope:
     """The values of names in a graph, and of those around it."""
 
-    def __init__(self, definition: Definition, around: Scope | None = None) -> None:
+    def __init__(self, definition: Definition, around: Scope | None = None, path: str | None = "") -> None:
+        """`path` says where the graph is within nodes, None in a function."""
         self.definition = definition
+        self.path = path
         self.values: dict[str, Value] = {}
         self.around = around
 

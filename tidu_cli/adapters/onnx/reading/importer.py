@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +40,7 @@ from tidu_cli.adapters.onnx.reading.calling import (
 from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_before
 from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.adapters.onnx.reading.standing import MOVING, Standing, operands_for
+from tidu_cli.adapters.onnx.reading.stopping import stopped_places
 from tidu_cli.errors import LimitError, Remedy, UnknownNameError, counted, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
@@ -117,6 +118,7 @@ class Importer:
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
+        self._stops: Collection[str] = ()
         self._loops: list[dict[str, object]] = []  # of the node that is run, and of those within it
 
     def imported(self) -> Imported:
@@ -126,11 +128,11 @@ class Importer:
         place = f"graph '{self.graph.name}'"
         with np.errstate(all="ignore"), running(self.recorder):
             with placed(place):
+                self._stops = stopped_places(self.graph, self.choices.stops, self.cut_types)
                 self._declare(scope)
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
                 results = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
-                self._require_stops(scope)
         outputs = [(as_key(name), x.value, x.type) for name, x in results.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
@@ -162,13 +164,6 @@ class Importer:
             raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
         return self.lifted(x if self.stands_for(x) not in DTYPES.values() else self._plain(name, x))
 
-    def _require_stops(self, scope: Scope) -> None:
-        """Raises UnknownNameError where derivatives are to stop at a value that the model has not."""
-        for name in self.choices.stops:
-            if name not in scope.values:
-                hint = did_you_mean(name, [known for known in scope.values if known])
-                raise UnknownNameError(f"has no value '{name}' to stop derivatives at{hint}")
-
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
         meta: dict[str, object] = {name: value for name, value in text.items() if value}
@@ -197,7 +192,7 @@ class Importer:
         for name, type_ in self.cut_types.items():
             self._declare_input(scope, name, type_)
         for name, x in scope.values.items():  # after the inputs, which come first in a recording
-            scope.values[name] = self._stopped(name, self._settled(x))
+            scope.values[name] = self._stopped(scope, name, self._settled(x))
 
     def _declare_input(self, scope: Scope, name: str, type_: TensorType) -> Array:
         x = self.recorder.input(as_key(name), type_)
@@ -257,12 +252,12 @@ class Importer:
         array = array_of(tensor, self.cast)
         return self.standing(array, held(tensor.data_type, self.cast)[1] or name_of(array.dtype))
 
-    def _stopped(self, name: str, x: Value) -> Value:
+    def _stopped(self, scope: Scope, name: str, x: Value) -> Value:
         """A value, through which no derivative goes if that was chosen."""
-        if name not in self.choices.stops or x is None or not isinstance(x, Array | list):
+        if not self._stops or scope.path is None or f"{scope.path}{name}" not in self._stops or not isinstance(x, Array | list):
             return x
         if isinstance(x, list):
-            return [self._stopped(name, part) for part in x]
+            return [self._stopped(scope, name, part) for part in x]
         stopped = x.emit("stop_gradient")
         if (numbers := self.known(x)) is not None:
             self._numbers[stopped.recorder, stopped.value] = numbers
@@ -276,14 +271,14 @@ class Importer:
         """Something that the user should know, which is told once."""
         self.notes[text] = None
 
-    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value], is_written: bool = True) -> list[Value]:
+    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value], path: str = "", is_written: bool = True) -> list[Value]:
         """The outputs of a graph within a node; its nodes count as written out, but for what leaves none behind."""
         initializers = {t.name: t for t in graph.initializer}
         names = [i.name for i in graph.input if i.name not in initializers]
         if len(inputs) != len(names):
             raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
-        within = Scope(scope.definition, scope)
-        within.values.update(zip(names, inputs, strict=True))
+        within = Scope(scope.definition, scope, None if scope.path is None else f"{scope.path}{path}")
+        within.values.update((name, self._stopped(within, name, x)) for name, x in zip(names, inputs, strict=True))
         within.values.update((name, self._settled(self._tensor(t))) for name, t in initializers.items())
         within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
         self._expansion.add(len(graph.node) if is_written else 0)
@@ -364,7 +359,7 @@ class Importer:
     def _call(self, function: Any, attributes: Mapping[str, Any], operands: Sequence[Value], scope: Scope) -> list[Value]:
         """The outputs of a function of the model, or of an operator's."""
         imported = Definition.of(function.opset_import, attributes)
-        inner = Scope(Definition({**scope.definition.versions, **imported.versions}, attributes))
+        inner = Scope(Definition({**scope.definition.versions, **imported.versions}, attributes), path=None)
         padded = [*operands, *[None] * (len(function.input) - len(operands))]
         inner.values.update((name, x) for name, x in zip(function.input, padded, strict=False) if x is not None)
         self._expansion.add(len(function.node))
@@ -400,7 +395,7 @@ class Importer:
             self.computed.append(name)
             if name in self.choices.cuts and x is not None and not isinstance(x, list):
                 self.cut_types[name] = self.lifted(x).type
-        scope.values[name] = self._stopped(name, x) if scope.around is None and self._level == 0 else x
+        scope.values[name] = self._stopped(scope, name, x)
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
             told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string, "loops": self._loops}
             self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})
