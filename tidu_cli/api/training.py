@@ -87,16 +87,18 @@ def initial_state(
 ) -> dict[str, Any]:
     """The values with which `step` begins, by key: of the inputs `wrt` those in `values`, and zeros of what is kept beside them.
 
-    Inputs `wrt` that have no value are left out, with a note. Raises as `step`, and EvaluationError for values of other types.
+    Inputs by whose names there are outputs, such as statistics of batch norms, are fed back, too. Those and inputs `wrt` that have
+    no value are left out, with a note. Raises as `step`, and EvaluationError for values of other types.
     """
     import numpy as np
 
     from tidu_cli.lax.arrays.structural import numpy_dtype
     from tidu_cli.runtime.inputs import value_of_input
-    from tidu_cli.transforms.training import state_inputs
+    from tidu_cli.transforms.training import fed_back, state_inputs
 
     weights, given = wrt_inputs(document, wrt, ()), values or {}
     state = state_inputs(document, weights, optimizer_named(optimizer), accumulate or 1)
+    weights = [*weights, *fed_back(document, weights)]
     if missing := [str(key) for key in weights if key not in given]:
         way = Remedy("inputs", "FILE", python="values={...}")
         note(f"no values of {listed(missing)}: give them with {way}, or when you take the first step")

@@ -124,7 +124,7 @@ def step(document: Document, wrt: Keys, outputs: Keys, optimizer: Optimizer, opt
     Raises as `grad` does, and TransformError for weights that hold anything but real floats, and for names that are taken.
     """
     weights, state = _weights(document, wrt), state_inputs(document, wrt, optimizer, options.accumulate)
-    loss, others = _loss_of(document, outputs)
+    loss, others = _loss_of(document, wrt, outputs)
     number = TensorType("f64" if any(t.dtype == "f64" for i in weights for _, t in arrays_in(i.key, i.type)) else "f32", ())
     rate = [Input(RATE, number)] * (options.lr is None and optimizer.takes(RATE))
     _require_free(document, others, weights, [*state, *rate])
@@ -166,8 +166,14 @@ def _beside(name: str, weight: Key) -> Key:
     return replace(weight, name=f"{name}.{weight.name}")
 
 
-def _loss_of(document: Document, outputs: Keys) -> tuple[Output, list[Output]]:
-    """The output that a step lowers, and the others."""
+def fed_back(document: Document, wrt: Keys) -> list[Key]:
+    """The outputs, of any graph, that have names of inputs, as statistics have that a model updates; but for those of weights."""
+    inputs = {i.key for i in document.free_inputs} - set(wrt)
+    return list(dict.fromkeys(o.key for graph in document.graphs for o in graph.outputs if o.key in inputs))
+
+
+def _loss_of(document: Document, wrt: Keys, outputs: Keys) -> tuple[Output, list[Output]]:
+    """The output that a step lowers, and the others, with what is fed back."""
     chosen = [o for _, o in select_outputs(document, outputs)]
     numbers = [o for o in chosen if isinstance(o.type, TensorType) and not o.type.rank and o.type.dtype in FLOATS]
     if not numbers or (outputs and numbers[0] is not chosen[0]):
@@ -180,7 +186,10 @@ def _loss_of(document: Document, outputs: Keys) -> tuple[Output, list[Output]]:
         raise TransformError(
             f"a step lowers one real number, and {told} are such; name that one, and then others to keep, with ", way
         )
-    return numbers[0], [o for o in chosen if o is not numbers[0]]
+    others = [o for o in chosen if o is not numbers[0]]
+    known = {o.key for o in chosen}
+    fed = [key for key in fed_back(document, wrt) if key not in known]
+    return numbers[0], [*others, *(o for _, o in (select_outputs(document, fed) if fed else ()))]
 
 
 def _require_free(document: Document, others: Sequence[Output], weights: Sequence[Input], new: Sequence[Input]) -> None:

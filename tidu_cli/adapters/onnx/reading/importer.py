@@ -8,7 +8,6 @@ function, are run likewise.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,17 +18,16 @@ from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.onnx.choices import Choices, as_key
 from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.holdings import operator_name
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dense, held
 from tidu_cli.adapters.onnx.reading.calling import (
     WRONG,
     Definition,
     Expansion,
     Scope,
+    also_unread,
     domain_name,
     function_called,
     in_words,
-    is_read,
     like,
     operands_of,
     operator_of,
@@ -40,8 +38,9 @@ from tidu_cli.adapters.onnx.reading.calling import (
 from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_before
 from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.adapters.onnx.reading.standing import MOVING, Standing, operands_for
+from tidu_cli.adapters.onnx.reading.statistics import Statistics
 from tidu_cli.adapters.onnx.reading.stopping import stopped_places
-from tidu_cli.errors import LimitError, Remedy, UnknownNameError, counted, did_you_mean
+from tidu_cli.errors import LimitError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -69,7 +68,7 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     try:
         imported = importer.imported()
     except UnreadError as error:
-        raise UnreadError(f"{error}{_also_unread(model, str(error))}") from error
+        raise UnreadError(f"{error}{also_unread(model, str(error))}") from error
     if not choices.cuts:
         return imported
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
@@ -82,19 +81,6 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
             )
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
-
-
-def _also_unread(model: Any, told: str) -> str:
-    """The operators of a model that are not read, besides the one that is told of."""
-    functions = {(domain_name(f.domain), f.name) for f in model.functions}
-    versions = {domain_name(o.domain): o.version for o in model.opset_import}
-    unread: Counter[str] = Counter()
-    for node in nodes_within([*model.graph.node, *(node for f in model.functions for node in f.node)]):
-        domain = domain_name(node.domain)
-        if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
-            unread[operator_name(domain, node.op_type)] += 1
-    others = [f"{name} ({counted(n, 'node')})" for name, n in unread.items() if f"({name.rpartition('.')[2]}): " not in told]
-    return f"; nor are read {', '.join(others)}" if others else ""
 
 
 class Importer:
@@ -114,6 +100,7 @@ class Importer:
         self.notes: dict[str, None] = {}
         self.computed: list[str] = []
         self.weights: dict[str, Any] = {}
+        self.statistics = Statistics(self.recorder)
         self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
@@ -133,6 +120,8 @@ class Importer:
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
                 results = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
+        results, told = self.statistics.outputs(self.weights, results, self.choices.statistics)
+        self.notes.update({told: None} if told else {})
         outputs = [(as_key(name), x.value, x.type) for name, x in results.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]

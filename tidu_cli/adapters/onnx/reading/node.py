@@ -68,6 +68,9 @@ class Importing(Protocol):
     def ends_by(self, loop: str, inputs: Sequence[str], number: str | None) -> None:
         """Know of a loop whose count depends on inputs, and which of these is a number that may become a constant."""
 
+    statistics: Any
+    """What knows of weights that nodes update."""
+
     def stands_for(self, x: Value) -> str:
         """The type of ONNX that a value has, where its array is of another dtype, else ""."""
 
