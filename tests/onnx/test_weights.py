@@ -214,3 +214,33 @@ def test_a_name_of_several_values_within_nodes_is_refused(tmp_path) -> None:
     told = r"has 2 values 's' to stop derivatives at, within nodes; name one as 'q/then_branch/s', 'q/else_branch/s'"
     with pytest.raises(DocumentError, match=told):
         tidu_cli.load_onnx(path, stop="s")
+
+
+CONSTANTS = """<ir_version: 10, opset_import: ["": 18]> m (float[2] x) => (float y) INITIALIZERS
+{
+    w = Constant <value = float[2] {3, 4}> ()
+    one = Constant <value = float {1}> ()
+    axes = Constant <value = int64[2] {0, 1}> ()
+    u = Mul (w, x)
+    v = Add (u, B)
+    y = ReduceSum <keepdims = 0> (v)
+}"""
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_parameters_in_nodes_are_counted(tmp_path, has_weights) -> None:
+    """Where weights are made inputs, and where one is asked for; numbers, and integers, are no parameters."""
+    text = CONSTANTS.replace("INITIALIZERS", "<float[2] b = {1, 2}>" if has_weights else "")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(parse_model(text.replace("B", "b" if has_weights else "one")).SerializeToString())
+    none = "" if has_weights else "it has no initializers of floats, and so no weights; "
+    told = f"{none}1 tensor of floats, 2 numbers in all, is a constant of nodes: w; cut=NAME makes an input of one"
+    read = tidu_cli.load_onnx(path, weights=True)
+    assert read.notes == (told,)
+    for document in (read.document, tidu_cli.load(path)):
+        with pytest.raises(
+            UnknownNameError, match=r"nodes of the model have constants w; load_onnx\(MODEL, cut='w'\) makes an input"
+        ):
+            tidu_cli.grad(document, "w")
+    cut = tidu_cli.load_onnx(path, cut="w", weights=has_weights)
+    assert not cut.notes and str(tidu_cli.grad(cut.document, "w").head.outputs[0].key) == "w@-1"

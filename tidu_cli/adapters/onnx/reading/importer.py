@@ -17,7 +17,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.onnx.choices import Choices, as_key
-from tidu_cli.adapters.onnx.contents import nodes_within
+from tidu_cli.adapters.onnx.contents import constants, nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dense, held
 from tidu_cli.adapters.onnx.reading.calling import (
     WRONG,
@@ -129,9 +129,11 @@ class Importer:
         inputs = [self.recorder.inputs[k] for k in kept]
         inputs = [replace(i, meta={"parameter": True}) if str(i.key) in self.weights else i for i in inputs]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
-        if self.choices.weights and not self.weights:
-            cut = Remedy("cut", "NAME", python="cut=NAME")
-            self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
+        left = {name: n for name, n in constants(self.graph).items() if name not in self.cut_types}
+        if self.choices.weights and (left or not self.weights):
+            from tidu_cli.adapters.onnx.reading.folding import left_in_nodes
+
+            self.note(left_in_nodes(left, bool(self.weights)))
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         if weights:
             from tidu_cli.adapters.onnx.reading.folding import folded
@@ -158,6 +160,8 @@ class Importer:
         meta: dict[str, object] = {name: value for name, value in text.items() if value}
         if not self.choices.weights and (names := [t.name for t in self.graph.initializer if DTYPES.get(t.data_type) in FLOATS]):
             meta["weights"] = names
+        if names := [name for name in constants(self.graph) if name not in self.cut_types]:
+            meta["constants"] = names
         return {"onnx": meta} if meta else None
 
     # What is declared.
