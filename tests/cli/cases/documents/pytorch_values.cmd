@@ -2,4 +2,4 @@
 tidu eval samples/f.json --inputs tests/cli/cases/documents/pytorch.pt || true
 tidu eval samples/f.json --inputs tests/cli/cases/documents/pytorch.pt2 || true
 tidu step 'loss = w * w' -i w:f64[] --wrt w --init --inputs - < tests/cli/cases/documents/pytorch.pt || true
-tidu convert samples/pytorch/cnn.onnx --weights-from tests/cli/cases/documents/pytorch.pt -o $TMP/out.onnx
+tidu convert samples/pytorch/cnn.onnx --weights-from tests/cli/cases/documents/pytorch.pt -o $TMP/out.onnx || true
