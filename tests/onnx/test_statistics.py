@@ -93,7 +93,7 @@ def test_what_two_nodes_update_is_left_and_told() -> None:
     assert shared.notes == ("statistics=True changes nothing: one weight is that of several nodes",)
     partly = read(TWICE, ("m", "v1"), statistics=True)
     assert [str(o.key) for o in partly.document.head.outputs] == ["z", "v"]
-    assert partly.notes == ("several nodes update m, so this is no output; export each with a value of its own",)
+    assert partly.notes == ("several nodes update m, which is therefore not an output; export each with a value of its own",)
 
 
 def test_a_model_that_updates_nothing_says_so() -> None:

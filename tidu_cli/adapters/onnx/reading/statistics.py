@@ -40,5 +40,5 @@ class Statistics:
         names = {x.value: key for key, x in once.items()}
         renamed = {names.pop(x.value, name): x for name, x in results.items()}
         shared = [key for key in new if key not in once]
-        told = f"several nodes update {listed(shared)}, so this is no output; export each with a value of its own"
+        told = f"several nodes update {listed(shared)}, which is therefore not an output; export each with a value of its own"
         return renamed | {key: once[key] for key in names.values()}, told if shared else ""
