@@ -74,6 +74,10 @@ class MissingRuleError(TiduError):
     """A primitive has no JVP or transpose rule, or none for this active mask."""
 
 
+class NoReverseError(MissingRuleError):
+    """A loop has no transpose, since how often it runs is not known before."""
+
+
 class TransformError(TiduError):
     """A transform cannot act on this document."""
 

@@ -21,6 +21,10 @@ Claim = Literal["verified", "unverified", "changed"]
 nobody compared them, "changed" if they differ, so that the file is read by what it runs."""
 
 
+STOP = "stop"
+"""The name of the option of readers that every document takes: values through which no derivative goes."""
+
+
 class Option(Frozen):
     """An option, from which the command line makes a flag, and Python an argument.
 

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import torch
 from networks import Cnn, Gpt, Potential, counting, molecule, pictures
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, ctc_loss
 
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
@@ -82,6 +82,25 @@ def forces(model):
     return values | {f"slope {name}": value for name, value in zip(names, slopes, strict=True)}
 
 
+def alignments():
+    """The CTC loss of some sequences and its slopes, in f64.
+
+    Of targets one has repetitions and time, one just enough of it, one too little, one is padded, one empty, one has classes of
+    probability 0 around it, and one such a class in it, so that no path is left.
+    """
+    targets = np.array([[1, 1, 2], [3, 3, 3], [3, 3, 3], [2, 1, -1], [0, 0, 0], [1, 2, 3], [2, 2, 1]])
+    lengths = np.array([[7, 3], [5, 3], [4, 3], [2, 2], [6, 0], [7, 3], [7, 3]])  # of the inputs, of the targets
+    logits = np.random.RandomState(4).standard_normal((7, len(targets), 4))
+    logits[2:5, 5, :2] = -800  # exp(-800) is 0, and log(0) has NaN for its slope in torch
+    logits[:, 6, 2] = -np.inf
+    x = torch.from_numpy(logits).requires_grad_()
+    given = map(torch.from_numpy, (targets, lengths[:, 0], lengths[:, 1]))
+    loss = ctc_loss(x.log_softmax(-1), *given, zero_infinity=True)
+    (slope,) = torch.autograd.grad(loss, x)
+    values = {"logits": logits, "targets": targets, "input_lengths": lengths[:, 0], "target_lengths": lengths[:, 1]}
+    return values | {"loss": loss, "slope": slope}
+
+
 def export(path, model, inputs, output, **options):
     """Export for inputs by name, and leave out what the exporters note of the source: it is most of a file so small."""
     given = tuple(torch.from_numpy(x) for x in inputs.values())
@@ -123,6 +142,7 @@ def main(folder):
     export(folder / "potential.onnx", fresh(Potential), molecules, "energy", **dynamo)
 
     write_arrays(folder / "potential.npz", forces(fresh(Potential)))
+    write_arrays(folder / "alignments.npz", alignments())
     losses = {
         "steps": STEPS,
         "cnn_dynamo": recorded(fitted, (images, labels), folder, "cnn_dynamo"),

@@ -16,7 +16,10 @@ import pytest
 
 import tidu_cli as td
 from tests.cli.running import ROOT, invoke, succeed
+from tests.peaks import peak
 from tests.programs import needs
+from tidu_cli.adapters.onnx.weights import with_weights
+from tidu_cli.adapters.onnx.wire import taken_apart
 from tidu_cli.adapters.onnx.writing.model import files_of, onnx_bytes
 
 RECORDED = ROOT / "samples" / "pytorch"
@@ -161,3 +164,72 @@ def test_a_model_may_be_written_over_itself(tmp_path: Path) -> None:
     (tmp_path / "w").symlink_to("w.json")
     result = invoke("convert", model, "--weights-from", tmp_path / "w", "-o", tmp_path / "w")
     assert result.exit_code and (tmp_path / "w.json").read_text() == '{"head.bias": [2, 2, 2]}'
+
+
+LARGE = {name: np.arange(1024, dtype="f4").reshape(32, 32) * k for k, name in enumerate(("u", "v", "w"), 1)}
+
+
+def large(folder: Path, external: bool = False, opset: int = 17, n: int = 32) -> Path:
+    """A model of three weights, in its file or beside it."""
+    weights = [onnx.numpy_helper.from_array(np.resize(x, (n, n)), name) for name, x in LARGE.items()]
+    nodes = [onnx.helper.make_node("Sum", ["x", *LARGE], ["y"])]
+    ports = [onnx.helper.make_tensor_value_info(name, 1, [n, n]) for name in ("x", "y")]
+    graph = onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:], weights)
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8)
+    onnx.save(proto, folder / "large.onnx", save_as_external_data=external, location="large.data", size_threshold=64)
+    return folder / "large.onnx"
+
+
+@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize(("opset", "most"), [(6, 2**31), (17, 2**31), (17, 1)])
+def test_weights_of_any_size_are_put_where_they_belong(external: bool, opset: int, most: int, tmp_path: Path) -> None:
+    """In one file or two, also if the model is of an old opset, and whether its data lie in it."""
+    model = large(tmp_path, external, opset)
+    expected = LARGE | {"v": np.random.default_rng(0).normal(size=(32, 32))}
+    written, left_out = with_weights(model.read_bytes(), "m", str(model), {"v": expected["v"], "step": 1}, "other.data", most)
+    (tmp_path / "other.onnx").write_bytes(b"".join(written.pieces))
+    assert left_out == ["step"] and (written.beside is None) == (most > 1)
+    (tmp_path / "other.data").write_bytes(b"".join(written.beside or ()))
+    proto = onnx.load(tmp_path / "other.onnx")
+    onnx.checker.check_model(proto)
+    assert [t.name for t in proto.graph.initializer] == ["u", "v", "w"]
+    for t in proto.graph.initializer:
+        np.testing.assert_array_equal(onnx.numpy_helper.to_array(t), expected[t.name].astype("f4"))
+    assert proto.graph.node == onnx.load(model).graph.node
+
+
+def test_weights_may_be_nests(tmp_path: Path) -> None:
+    """As values of records are; also in files, where arrays may be typed."""
+    graph = onnx.load(RECORDED / "cnn_dynamo.onnx")
+    expected = {
+        t.name: onnx.numpy_helper.to_array(t) + np.float32(1) for t in graph.graph.initializer if t.name.startswith("head.")
+    }
+    nest = {"head": {name.partition(".")[2]: x for name, x in expected.items()}}
+    td.save_weights(RECORDED / "cnn_dynamo.onnx", {**nest, "mu": nest, "step": 3}, tmp_path / "nest.onnx")
+    typed = {
+        "head": {"bias": {"type": "f32[3]", "data": expected["head.bias"].tolist()}, "weight": expected["head.weight"].tolist()}
+    }
+    (tmp_path / "w.json").write_text(json.dumps(typed))
+    succeed("convert", RECORDED / "cnn_dynamo.onnx", "--weights-from", tmp_path / "w.json", "-o", tmp_path / "json.onnx")
+    for name in ("nest", "json"):
+        stored = {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(tmp_path / f"{name}.onnx").graph.initializer}
+        for key, x in expected.items():
+            np.testing.assert_array_equal(stored[key], x)
+
+
+def test_weights_are_not_copied(tmp_path: Path) -> None:
+    """Beside the values that are given there is the file that is read, once, and what reading allots in advance."""
+    model = large(tmp_path, n=1024)
+    weights = {name: np.zeros((1024, 1024), "f4") for name in LARGE}
+    assert peak(lambda: td.save_weights(model, weights, tmp_path / "other.onnx")) < 1.4 * model.stat().st_size
+    assert not any(onnx.numpy_helper.to_array(t).any() for t in onnx.load(tmp_path / "other.onnx").graph.initializer)
+
+
+def test_what_is_damaged_is_refused_whole(tmp_path: Path) -> None:
+    """Wherever it ends, and where it holds two graphs, which protobuf would join."""
+    data = large(tmp_path).read_bytes()
+    rest, taken = taken_apart(data)
+    assert set(taken) == set(LARGE) and len(rest) < len(data) - sum(map(len, taken.values()))
+    for broken in [*(data[:n] for n in range(1, len(data), 97)), data + data]:
+        with pytest.raises(td.TiduError):
+            with_weights(broken, "m", None, {"v": LARGE["v"]}, None)

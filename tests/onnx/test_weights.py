@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.parser import parse_model
 
 import tidu_cli
 from tests.onnx.models import model
@@ -173,3 +174,73 @@ def test_tokens_are_refused_and_a_cut_is_the_way(tmp_path) -> None:
     with pytest.raises(tidu_cli.TiduError, match=r"input 'tokens', i64\[2\], is zero.*\(gather\).*load_onnx\(MODEL, cut=NAME\)"):
         tidu_cli.grad(tidu_cli.load(path), "tokens")
     assert [str(o.key) for o in tidu_cli.grad(tidu_cli.load_onnx(path, cut="embedded").document, "embedded").head.outputs]
+
+
+INNER = """<ir_version: 10, opset_import: ["": 18]> m (float[2] x, bool which) => (float y)
+{
+    yes = Constant <value = bool {1}> ()
+    n = Constant <value = int64 {3}> ()
+    z = Loop <body = b (int64 i, bool c, float[2] v) => (bool c2, float[2] w) {
+        c2 = Identity (c)  u = Sin (v)  w = Mul (u, x) }> (n, yes, x)
+    q = If (which) <then_branch = t () => (float[2] a) { s = Sin (z)  a = Mul (s, x) },
+        else_branch = e () => (float[2] b) { s = Cos (z)  b = Mul (s, x) }>
+    y = ReduceSum <keepdims = 0> (q)
+}"""
+
+
+@pytest.mark.parametrize("name", ["u", "steps/body/u", "v", "q/then_branch/s", "a", "q/else_branch/s"])
+def test_they_stop_within_loops_and_branches(name, tmp_path) -> None:
+    """By a name that no other value has, or by node, attribute and name."""
+    proto = parse_model(INNER)
+    proto.graph.node[2].name = "steps"
+    path = tmp_path / "inner.onnx"
+    path.write_bytes(proto.SerializeToString())
+    x = np.array([1, 2], "f4")
+    (slope,) = tidu_cli.evaluate(tidu_cli.grad(tidu_cli.load_onnx(path, stop=name).document, "x"), x=x, which=True).values()
+    last = x * np.sin(x * np.sin(x * np.sin(x)))  # z, with its steps from within
+    before = x * np.sin(x * np.sin(x))
+    whole = np.sin(before) + x * np.cos(before) * (np.sin(x * np.sin(x)) + x * np.cos(x * np.sin(x)) * (np.sin(x) + x * np.cos(x)))
+    step = np.sin(before)  # of z by the x that each step multiplies by
+    held = {"u": step, "v": step, "steps/body/u": step, "q/else_branch/s": whole}
+    expected = {"q/then_branch/s": np.sin(last), "a": 0 * x}.get(name)
+    if expected is None:
+        expected = np.sin(last) + x * np.cos(last) * held[name]
+    np.testing.assert_allclose(slope, expected, rtol=1e-5)
+
+
+def test_a_name_of_several_values_within_nodes_is_refused(tmp_path) -> None:
+    path = tmp_path / "inner.onnx"
+    path.write_bytes(parse_model(INNER).SerializeToString())
+    told = r"has 2 values 's' to stop derivatives at, within nodes; name one as 'q/then_branch/s', 'q/else_branch/s'"
+    with pytest.raises(DocumentError, match=told):
+        tidu_cli.load_onnx(path, stop="s")
+
+
+CONSTANTS = """<ir_version: 10, opset_import: ["": 18]> m (float[2] x) => (float y) INITIALIZERS
+{
+    w = Constant <value = float[2] {3, 4}> ()
+    one = Constant <value = float {1}> ()
+    axes = Constant <value = int64[2] {0, 1}> ()
+    u = Mul (w, x)
+    v = Add (u, B)
+    y = ReduceSum <keepdims = 0> (v)
+}"""
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_parameters_in_nodes_are_counted(tmp_path, has_weights) -> None:
+    """Where weights are made inputs, and where one is asked for; numbers, and integers, are no parameters."""
+    text = CONSTANTS.replace("INITIALIZERS", "<float[2] b = {1, 2}>" if has_weights else "")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(parse_model(text.replace("B", "b" if has_weights else "one")).SerializeToString())
+    none = "" if has_weights else "it has no initializers of floats, and so no weights; "
+    told = f"{none}1 tensor of floats, 2 numbers in all, is a constant of nodes: w; cut=NAME makes an input of one"
+    read = tidu_cli.load_onnx(path, weights=True)
+    assert read.notes == (told,)
+    for document in (read.document, tidu_cli.load(path)):
+        with pytest.raises(
+            UnknownNameError, match=r"nodes of the model have constants w; load_onnx\(MODEL, cut='w'\) makes an input"
+        ):
+            tidu_cli.grad(document, "w")
+    cut = tidu_cli.load_onnx(path, cut="w", weights=has_weights)
+    assert not cut.notes and str(tidu_cli.grad(cut.document, "w").head.outputs[0].key) == "w@-1"

@@ -15,7 +15,7 @@ import tidu_cli
 from tests.stablehlo.claims.written import in_this_process
 from tidu_cli.adapters.stablehlo.module import parsed
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
-from tidu_cli.errors import DocumentError, EvaluationError
+from tidu_cli.errors import DocumentError, EvaluationError, UnknownNameError
 from tidu_cli.graph.graph import Document
 
 
@@ -53,3 +53,18 @@ def test_integers_of_numpy_are_taken_where_they_fit() -> None:
     assert tidu_cli.evaluate(document, {"0": table, "1": np.array([2, 0])})["y"].tolist() == [[4, 5], [0, 1]]
     with pytest.raises(EvaluationError, match=r"input 1: expected i32\[2\], got i64\[2\], and 4294967296 at \[1\] would become 0"):
         tidu_cli.evaluate(document, {"0": table, "1": np.array([2, 2**32])})
+
+
+def test_a_module_alone_has_numbers_and_what_the_program_calls_them(tmp_path: Path) -> None:
+    """Of the arguments that are left; where a name is no input, the message has both."""
+    program = jax.export.export(jax.jit(lambda params, unused, x: params["w"] @ x))({"w": PAIR}, ONE, PAIR)
+    (tmp_path / "f.mlirbc").write_bytes(program.mlir_module_serialized)
+    (tmp_path / "f.mlir").write_text(program.mlir_module())
+    for file in ("f.mlirbc", "f.mlir"):
+        document = tidu_cli.load(tmp_path / file)
+        assert [str(i.key) for i in document.head.inputs] == ["0", "1"]
+        with pytest.raises(UnknownNameError, match=r"no graph has an input 'x' \(inputs: 0 \(params\['w'\]\), 1 \(x\)\)$"):
+            tidu_cli.grad(document, "x")
+    tidu_cli.save(document, tmp_path / "own.mlir")
+    assert tidu_cli.load(tmp_path / "own.mlir").head.inputs[1].meta == {"stablehlo": {"argument": "x"}}
+    assert tidu_cli.load(tmp_path / "own.mlir", plain=True).head.inputs[1].meta is None

@@ -34,6 +34,13 @@ class _PyTorch:
         way_out = "torch.onnx.export(model, inputs, 'model.onnx', dynamo=True) (docs/howto/pytorch.md)"
         raise DocumentError(f"{where}: {self.title}, which only PyTorch reads; export the model there: {way_out}")
 
+    def refuse_values(self, where: str) -> NoReturn:
+        """Raises DocumentError, which says how the tensors of such a file become values that are read."""
+        file = repr("state.pt" if where == "stdin" else where)
+        loaded = f"torch.export.load({file}).state_dict" if where.endswith(".pt2") else f"torch.load({file})"
+        way_out = f"numpy.savez('values.npz', **{{name: x.detach().numpy() for name, x in {loaded}.items()}})"
+        raise DocumentError(f"{where}: {self.title}, which only PyTorch reads; write its tensors there as .npz: {way_out}")
+
     def outline(self, data: bytes) -> dict[str, Any]:
         """Nothing, as completion has no place to say it."""
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from tidu_cli.formats.files import format_of, reading
 from tidu_cli.formats.write import write_written
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.select import listed
+from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.installed import blaming, recognized, source_named
 from tidu_cli.notes import note
 from tidu_cli.options import checked
@@ -86,31 +87,49 @@ def initial_state(
 ) -> dict[str, Any]:
     """The values with which `step` begins, by key: of the inputs `wrt` those in `values`, and zeros of what is kept beside them.
 
-    Inputs `wrt` that have no value are left out, with a note. Raises as `step`, and EvaluationError for values of other types.
+    Inputs by whose names there are outputs, such as statistics of batch norms, are fed back, too. Those and inputs `wrt` that have
+    no value are left out, with a note. Raises as `step`, and EvaluationError for values of other types.
     """
     import numpy as np
 
     from tidu_cli.lax.arrays.structural import numpy_dtype
     from tidu_cli.runtime.inputs import value_of_input
-    from tidu_cli.transforms.training import array_type, state_inputs
+    from tidu_cli.transforms.training import fed_back, state_inputs
 
     weights, given = wrt_inputs(document, wrt, ()), values or {}
     state = state_inputs(document, weights, optimizer_named(optimizer), accumulate or 1)
+    weights = [*weights, *fed_back(document, weights)]
     if missing := [str(key) for key in weights if key not in given]:
         way = Remedy("inputs", "FILE", python="values={...}")
         note(f"no values of {listed(missing)}: give them with {way}, or when you take the first step")
-    first = {str(key): value_of_input(key, document.inputs[key].type, given[key]) for key in weights if key in given}
-    return first | {str(i.key): np.zeros(array_type(i).shape, numpy_dtype(np, array_type(i).dtype)) for i in state}
+    types = {key: document.inputs[key].type for key in weights if key in given}
+    first = {str(key): _by_names(type_, value_of_input(key, type_, given[key])) for key, type_ in types.items()}
+
+    def zeros(type_: Type) -> Any:
+        if isinstance(type_, TensorType):
+            return np.zeros(type_.shape, numpy_dtype(np, type_.dtype))
+        return _by_names(type_, [zeros(inner) for _, inner in type_.fields])
+
+    return first | {str(i.key): zeros(i.type) for i in state}
+
+
+def _by_names(type_: Type, value: Any) -> Any:
+    """A value of this type as `evaluate` gives it: of a record a dict, of a tuple a tuple."""
+    if isinstance(type_, TensorType) or isinstance(value, Mapping):
+        return value
+    parts = [_by_names(inner, part) for (_, inner), part in zip(type_.fields, value, strict=True)]
+    return tuple(parts) if type_.is_tuple else dict(zip(type_.names, parts, strict=True))
 
 
 @checked(model=file_name, values=values_by_key)
 def save_weights(model: str | PurePath, values: Mapping[Any, object], file: str | PurePath) -> None:
     """Write a model of another system, a file, with other values of its weights, by name, as `tidu convert --weights-from`.
 
-    Values of which the model has no weight are left out, with a note, where they are numbers, or stand beside a weight, as mu.w.
+    A dict of values, as of a record, stands for those of its parts, by dotted names. Values of which the model has no weight are
+    left out, with a note, where they are numbers, or stand beside a weight, as mu.w.
     Raises UnknownNameError for others, and for no weight at all; DocumentError for values that do not fit, and for other files.
     """
-    where, target = str(model), str(file)
+    where, target, arrays = str(model), str(file), dict(_arrays(values))
     with reading(where, "document") as source:
         format_ = recognized(source)
         if format_ is None or not hasattr(format_, "with_weights"):
@@ -123,7 +142,7 @@ def save_weights(model: str | PurePath, values: Mapping[Any, object], file: str 
         def made(beside: str | None) -> Written:
             with blaming(format_.name):
                 written: Written
-                written, names = put.with_weights(source, where, {str(key): x for key, x in values.items()}, beside)
+                written, names = put.with_weights(source, where, arrays, beside)
             left_out.extend(names)
             return written
 
@@ -132,9 +151,27 @@ def save_weights(model: str | PurePath, values: Mapping[Any, object], file: str 
         note(f"left out, as {where} has no such weights: {listed(left_out)}")
 
 
+def _arrays(values: Mapping[Any, object], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Arrays by dotted names, of values that may be nests of objects, or typed data as files have it. Raises TypeTextError."""
+    from tidu_cli.graph.literals import Literal
+    from tidu_cli.lax.arrays.structural import literal_array
+    from tidu_cli.rules.attrs.attrs import literal_from_file
+
+    for key, value in values.items():
+        value = dict(enumerate(value)) if isinstance(value, tuple) else value
+        if isinstance(value, Mapping) and "type" not in value:
+            yield from _arrays(value, f"{before}{key}.")
+            continue
+        value = literal_from_file(value) if isinstance(value, Mapping) else value
+        if isinstance(value, Literal):
+            import numpy as np
+
+            value = literal_array(np, value)
+        yield f"{before}{key}", value
+
+
 def optimizer_named(optimizer: str | Document) -> Optimizer:
     """The optimizer of a name or document. Raises ArgumentError, TransformError."""
-    from tidu_cli.graph.types import TensorType
     from tidu_cli.transforms.training import optimizer_of
 
     if isinstance(optimizer, Document):

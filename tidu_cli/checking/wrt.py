@@ -95,11 +95,18 @@ def _carrying(document: Document, outputs: Sequence[Key]) -> set[Key]:
 def weights_hint(document: Document, keys: Sequence[Key]) -> tuple[str | Remedy, ...]:
     """What messages add where some key is no input, but weights of a model that are constants are of its name, or match it."""
     formats = [part for graph in document.graphs for part in (graph.meta or {}).values() if isinstance(part, dict)]
-    listings = [names for part in formats if isinstance(names := part.get("weights"), list | tuple)]
-    names = dict.fromkeys(name for names in listings for name in names if isinstance(name, str))
     unknown = [str(key) for key in keys if key not in document.inputs]
-    matches = [name for text in unknown for name in ([text] if text in names else covered(text, names))]
-    if not matches:
-        return ()
-    way = Remedy("weights", "FILE.npz", command="convert MODEL", python="load_onnx(MODEL, weights=True)")
-    return f"; weights of the model are constants: {listed(matches)}; ", way, " makes inputs of them"
+
+    def matching(what: str) -> list[str]:
+        listings = [names for part in formats if isinstance(names := part.get(what), list | tuple)]
+        names = dict.fromkeys(name for names in listings for name in names if isinstance(name, str))
+        return [name for text in unknown for name in ([text] if text in names else covered(text, names))]
+
+    told = list[str | Remedy]()
+    if matches := matching("weights"):
+        way = Remedy("weights", "FILE.npz", command="convert MODEL", python="load_onnx(MODEL, weights=True)")
+        told += [f"; weights of the model are constants: {listed(matches)}; ", way, " makes inputs of them"]
+    if matches := matching("constants"):
+        way = Remedy("cut", matches[0], command="convert MODEL", python=f"load_onnx(MODEL, cut={matches[0]!r})")
+        told += [f"; nodes of the model have constants {listed(matches)}; ", way, " makes an input of one"]
+    return tuple(told)

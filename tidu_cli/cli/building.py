@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
@@ -185,6 +185,12 @@ def _some_function(file: str) -> str:
 
 _READ = "tidu.read"
 """Under which click's context holds what was read of standard input and of pipes."""
+
+
+def require_once(option: str, keys: Iterable[Key], given: Collection[Key]) -> None:
+    """Raises UsageError where an option gives two values to a key."""
+    if (twice := next((key for key in keys if key in given), None)) is not None:
+        raise click.UsageError(f"{option} gives '{twice}' twice; leave one out")
 
 
 def bytes_of(file: str) -> bytes:

@@ -18,7 +18,7 @@ from tidu_cli.formats.files import DOCUMENTS, format_of
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
 from tidu_cli.options import OPTIONS
-from tidu_cli.port_data import Imported, Option
+from tidu_cli.port_data import STOP, Imported, Option
 from tidu_cli.streams import data_stream
 
 if TYPE_CHECKING:
@@ -151,12 +151,17 @@ def load_imported(
     kind = kind_of(file, settings, shared=shared)
     if kind == "file":
         return _imported(file, options)
-    for name in options or ():
+    for name in (name for name in options or () if name != STOP):
         owner, option = declared_options("reading")[name]
         raise DocumentError(f"{file} is a {kind}, and {option.flag} is for {owner.subject}; leave it out")
     from tidu_cli.cli.sources import built
 
-    return Imported(_told_of(built(file, kind, settings, files, shared=shared), file), {}), "json"
+    imported = Imported(_told_of(built(file, kind, settings, files, shared=shared), file), {})
+    if options:
+        from tidu_cli.formats.read import with_stops
+
+        imported = with_stops(imported, options)
+    return imported, "json"
 
 
 def _imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building import CONSTANTS, Kind, bytes_of, declared, is_of_jax, type_files
+from tidu_cli.cli.building import CONSTANTS, Kind, bytes_of, declared, is_of_jax, require_once, type_files
 from tidu_cli.cli.messages import note
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.graph.keys import Key, parse_key
@@ -94,9 +94,12 @@ def _plain_values(settings: Sequence[str], files: Sequence[str]) -> dict[str, ob
     for file in files:
         data = bytes_of(file)
         values |= read_values(data, "stdin" if file == "-" else file, None if data[:2] == b"PK" else {})
-    for setting in settings:
+    assigned: set[Key] = set()
+    for setting in dict.fromkeys(settings):
         text, _, value = setting.partition("=")
         key = parse_key(text)
+        require_once("--set", [key], assigned)
+        assigned.add(key)
         holds_objects = "{" in value and not value.startswith("@")
         values[key] = read_constant(value, f"--set {text}") if holds_objects else parse_assignment(setting, [key])[1]
     return {key.name: value for key, value in values.items() if not key.path}

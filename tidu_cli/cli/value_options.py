@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidu_cli.cli.building import bytes_of, values_of
+from tidu_cli.cli.building import bytes_of, require_once, values_of
 from tidu_cli.cli.messages import is_quiet
 from tidu_cli.cli.options import Parsed, shown
 from tidu_cli.errors import KeyTextError, TransformError
@@ -104,10 +104,14 @@ def given_values(
         if _nests(key, types):
             from tidu_cli.formats.values import read_values
 
-            nested |= read_values(f"{{{json.dumps(key)}: {value}}}".encode(), f"--set {key}", types)
+            parts = read_values(f"{{{json.dumps(key)}: {value}}}".encode(), f"--set {key}", types)
+            require_once("--set", parts, nested)
+            nested |= parts
         else:
             whole.append(setting)
-    return file_values(files, types, in_parts) | nested | assigned(document, whole, types, "--set", "set", in_parts)
+    by_key = assigned(document, whole, types, "--set", "set", in_parts)
+    require_once("--set", by_key, nested)
+    return file_values(files, types, in_parts) | nested | by_key
 
 
 def name_directories(settings: tuple[str, ...], files: tuple[str, ...]) -> bool:
@@ -169,11 +173,14 @@ def assigned(
     what: str = "",
     in_parts: Collection[Key] = (),
 ) -> dict[Key, object]:
-    """What the values of an option assign to inputs; where it says `what` these are to be, they must not be bound."""
+    """What the values of an option assign to inputs, once each; where it says `what` these are to be, they must not be bound."""
     from tidu_cli.formats.values import parse_assignment
 
-    declared = document.inputs
-    by_key = dict(parse_assignment(setting, declared, types, option=option, in_parts=in_parts) for setting in settings)
+    declared, by_key = document.inputs, dict[Key, object]()
+    for setting in dict.fromkeys(settings):  # the same one again changes nothing
+        key, value = parse_assignment(setting, declared, types, option=option, in_parts=in_parts)
+        require_once(option, [key], by_key)
+        by_key[key] = value
     for key, (g, _) in document.bound.items():
         if what and key in by_key:
             raise TransformError(f"input '{key}' is bound to a value of graph '{document.graphs[g].name}', so it cannot be {what}")

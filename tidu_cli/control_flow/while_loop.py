@@ -26,7 +26,7 @@ from tidu_cli.control_flow.graphs import (
     require_types,
 )
 from tidu_cli.control_flow.narrowing import narrowed_while
-from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.errors import NoReverseError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
 from tidu_cli.lax.vocabulary import vocabulary
@@ -128,7 +128,7 @@ def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> li
         reads, case = [depends[a] for a in args], graph.graph.cases[code]
         here = f"{place}, node {node} ({case.op})"
         if any(reads) and primitives[case.op].rules.irreversible:
-            raise MissingRuleError(f"{here}: {NO_REVERSE}")
+            raise NoReverseError(f"{here}: {NO_REVERSE}")
         tell = primitives[case.op].catalogue.parts
         for (name, inner), part in zip(named_graphs(case.attrs), tell(case.attrs), strict=True) if tell and any(reads) else ():
             fixed_point(tuple([reads[k] for k, _ in part.inputs]), partial(_after_step, f"{here}, {name}", inner, part))

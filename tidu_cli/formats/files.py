@@ -145,7 +145,7 @@ class Source:
         self._look()
         if self._head:
             data, self._head = (self._head, b"") if n < 0 else (self._head[:n], self._head[n:])
-            data += self._file.read(n - len(data) if n >= 0 else -1)
+            data = _joined(data, self._file) if n < 0 else data + self._file.read(n - len(data))
         else:
             data = self._file.read(n)
         self.n_read += len(data)
@@ -193,6 +193,15 @@ class Source:
         if compression := compression_of(self.head(N_MAGIC)):
             whole, self._head = _Resumed(self._head, self._file), b""
             self._file = Unpacked(whole, compression)
+
+
+def _joined(head: bytes, file: BinaryIO | Unpacked) -> bytes:
+    """The head and the rest of a file, which is held once."""
+    whole = BytesIO()
+    whole.write(head)
+    while part := file.read(ASKED):
+        whole.write(part)
+    return whole.getvalue()
 
 
 class _Resumed:

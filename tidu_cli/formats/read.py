@@ -23,13 +23,14 @@ from tidu_cli.formats.shape.document import (
     shaped,
     type_reader,
 )
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, ClosedGraph, nodes_written_out
 from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.large import no_collection
 from tidu_cli.installed import blaming, declared_options, recognized
 from tidu_cli.limits import require
-from tidu_cli.port_data import Imported
+from tidu_cli.port_data import STOP, Imported
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.watching import Watched, watch
@@ -59,15 +60,30 @@ def parse_imported(
     """
     source = as_source(data)
     if format_ := recognized(source):
-        _require_options(options, {option.name for option in format_.reading}, f"{where}: is {format_.title}")
+        known = {option.name for option in format_.reading}
+        _require_options(options, {*known, STOP}, f"{where}: is {format_.title}")
         watch("parsing")
         with no_collection(), blaming(format_.name):
             from_plain = None if plain else lambda data: _read(data, primitives)
-            return format_.read(source, where, options or {}, from_plain), format_.name
+            own = {name: value for name, value in (options or {}).items() if name in known}
+            imported = format_.read(source, where, own, from_plain)
+        stops = {} if STOP in known else options
+        with _errors_of(where):
+            return (with_stops(imported, stops) if stops else imported), format_.name
     with _errors_of(where), no_collection():
         content, name = parse(source)
-        _require_options(options, (), f"is {name}")
-        return Imported(_read(content, primitives), {}), name
+        _require_options(options, (STOP,), f"is {name}")
+        return with_stops(Imported(_read(content, primitives), {}), options), name
+
+
+def with_stops(imported: Imported, options: Mapping[str, Any] | None) -> Imported:
+    """What was read, with the option of readers done that every document takes. Raises TiduError."""
+    names = (options or {}).get(STOP, ())
+    if not names:
+        return imported
+    from tidu_cli.formats.stopping import stopped
+
+    return replace(imported, document=stopped(imported.document, [names] if isinstance(names, str) else names))
 
 
 def _require_options(options: Mapping[str, Any] | None, known: Collection[str], what: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 
 from tidu_cli.errors import Remedy, UnknownNameError, did_you_mean
-from tidu_cli.graph.graph import Document, Output, Place
+from tidu_cli.graph.graph import Document, Input, Output, Place
 from tidu_cli.graph.keys import Key, is_digest
 from tidu_cli.graph.types import DATETIMES, Type, leaves
 
@@ -75,9 +75,15 @@ def require_inputs(document: Document, keys: Iterable[Key]) -> None:
     for key in keys:
         if key not in document.inputs:
             known = list(map(str, document.inputs))
-            raise UnknownNameError(
-                f"no graph has an input '{key}'{did_you_mean(str(key), known)} (inputs: {listed(sorted(known))})"
-            )
+            told = listed(sorted(_labelled(i) for i in document.inputs.values()))
+            raise UnknownNameError(f"no graph has an input '{key}'{did_you_mean(str(key), known)} (inputs: {told})")
+
+
+def _labelled(declared: Input) -> str:
+    """The key of an input, and what the program that it comes from calls it, as its reader wrote into meta."""
+    parts = (part for part in (declared.meta or {}).values() if isinstance(part, dict))
+    label = next((text for part in parts if isinstance(text := part.get("argument"), str)), "")
+    return f"{declared.key} ({label})" if label else str(declared.key)
 
 
 def matching_inputs(document: Document, keys: Iterable[Key]) -> list[Key]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from tidu_cli.errors import MissingRuleError, Remedy, TypeRuleError, UnknownNameError, did_you_mean
+from tidu_cli.errors import MissingRuleError, NoReverseError, Remedy, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field, replace
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
@@ -164,7 +164,7 @@ class PrimitiveSet(Frozen, slots=False):
         """The transpose rule of a primitive. Raises MissingRuleError."""
         rules = self[op].rules
         if rules.irreversible:
-            raise MissingRuleError(f"{op} {rules.irreversible}")
+            raise NoReverseError(f"{op} {rules.irreversible}")
         return _required(rules.transpose, "transpose", op)
 
     def batch_rule(self, op: str) -> BatchRule:

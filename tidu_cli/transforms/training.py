@@ -7,7 +7,7 @@ one number of each weight, whatever its shape. Conventions are PyTorch's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
 
@@ -16,11 +16,12 @@ from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Binding, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
-from tidu_cli.graph.types import FLOATS, RecordType, TensorType
+from tidu_cli.graph.types import FLOATS, RecordType, TensorType, Type
 from tidu_cli.lax.recipes.arrays import Array, minimum, sqrt, squares, where
 from tidu_cli.lax.recipes.mapped import mapped
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.trace import Trace, recorded
+from tidu_cli.rules.terms import Term, field, fieldwise
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.shorthands import Keys, Pipeline, seed
@@ -95,22 +96,36 @@ def state_inputs(document: Document, wrt: Keys, optimizer: Optimizer, accumulate
     weights = _weights(document, wrt)
     counts = [Input(STEP, COUNT)] * optimizer.takes(STEP) + [Input(BATCH, COUNT)] * (accumulate > 1)
     kept = (*[GRADIENT.name] * (accumulate > 1), *optimizer.kept)
-    return counts + [Input(_beside(name, i.key), kept_type(array_type(i))) for name in kept for i in weights]
+    return counts + [Input(_beside(name, i.key), kept_type(i.type)) for name in kept for i in weights]
 
 
-def kept_type(type_: TensorType) -> TensorType:
+def kept_type(type_: Type) -> Type:
     """The type in which a step computes with a weight, and of what it keeps beside it: sums take more than 16 bits."""
+    if isinstance(type_, RecordType):
+        fields = tuple((name, kept_type(field)) for name, field in type_.fields)
+        return type_ if fields == type_.fields else RecordType("", fields)
     return type_.with_dtype("f32") if type_.dtype in ("f16", "bf16") else type_
+
+
+Part = tuple[Key, tuple[str, ...]]
+"""An array of an input or output: the key of that, and the fields that lead to it where that is a record."""
+
+
+def arrays_in(key: Key, type_: Type, path: tuple[str, ...] = ()) -> list[tuple[Part, TensorType]]:
+    """The arrays of a value of this type."""
+    if isinstance(type_, RecordType):
+        return [part for name, field in type_.fields for part in arrays_in(key, field, (*path, name))]
+    return [((key, path), type_)]
 
 
 def step(document: Document, wrt: Keys, outputs: Keys, optimizer: Optimizer, options: Options) -> Document:
     """One step that lowers an output, a real number: the first of `outputs`, or the only such one of the head's.
 
-    Raises as `grad` does, and TransformError for weights that are no arrays of real floats, and for names that are taken.
+    Raises as `grad` does, and TransformError for weights that hold anything but real floats, and for names that are taken.
     """
     weights, state = _weights(document, wrt), state_inputs(document, wrt, optimizer, options.accumulate)
-    loss, others = _loss_of(document, outputs)
-    number = TensorType("f64" if any(array_type(i).dtype == "f64" for i in weights) else "f32", ())
+    loss, others = _loss_of(document, wrt, outputs)
+    number = TensorType("f64" if any(t.dtype == "f64" for i in weights for _, t in arrays_in(i.key, i.type)) else "f32", ())
     rate = [Input(RATE, number)] * (options.lr is None and optimizer.takes(RATE))
     _require_free(document, others, weights, [*state, *rate])
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=(loss.key,)).then(transpose, strong_zeros=options.strong_zeros)
@@ -124,12 +139,6 @@ def step(document: Document, wrt: Keys, outputs: Keys, optimizer: Optimizer, opt
     return materialize(whole, outputs=(*kept, *update.fed))
 
 
-def array_type(declared: Input) -> TensorType:
-    """The type of an input that is an array."""
-    assert isinstance(declared.type, TensorType)
-    return declared.type
-
-
 def _weights(document: Document, wrt: Keys) -> list[Input]:
     require_inputs(document, wrt)
     weights = [document.inputs[key] for key in wrt]
@@ -138,19 +147,33 @@ def _weights(document: Document, wrt: Keys) -> list[Input]:
             raise TransformError(
                 f"input '{i.key}' is bound to a value, which nothing is fed back into; leave it out of ", Remedy("wrt")
             )
-        if isinstance(i.type, RecordType):
-            raise TransformError(f"input '{i.key}' is a record, {i.type}, and a step trains arrays; make inputs of its parts")
-        if i.type.dtype not in FLOATS:
-            raise TransformError(f"input '{i.key}' is {i.type}, and a step trains real floats; leave it out of ", Remedy("wrt"))
+        parts = arrays_in(i.key, i.type)
+        for (_, path), type_ in parts:
+            if type_.dtype not in FLOATS:
+                way = "make an input of its own of it" if path else "leave it out of "
+                told = f"'{'.'.join((str(i.key), *path))}' is {type_}, and a step trains real floats; {way}"
+                raise TransformError(f"input {told}", *([] if path else [Remedy("wrt")]))
+        if not parts or not all(t.fields for t in _records_in(i.type)):
+            raise TransformError(f"input '{i.key}' is {i.type}, of which a part is empty; leave it out of ", Remedy("wrt"))
     return weights
+
+
+def _records_in(type_: Type) -> list[RecordType]:
+    return [type_, *(r for _, field in type_.fields for r in _records_in(field))] if isinstance(type_, RecordType) else []
 
 
 def _beside(name: str, weight: Key) -> Key:
     return replace(weight, name=f"{name}.{weight.name}")
 
 
-def _loss_of(document: Document, outputs: Keys) -> tuple[Output, list[Output]]:
-    """The output that a step lowers, and the others."""
+def fed_back(document: Document, wrt: Keys) -> list[Key]:
+    """The outputs, of any graph, that have names of inputs, as statistics have that a model updates; but for those of weights."""
+    inputs = {i.key for i in document.free_inputs} - set(wrt)
+    return list(dict.fromkeys(o.key for graph in document.graphs for o in graph.outputs if o.key in inputs))
+
+
+def _loss_of(document: Document, wrt: Keys, outputs: Keys) -> tuple[Output, list[Output]]:
+    """The output that a step lowers, and the others, with what is fed back."""
     chosen = [o for _, o in select_outputs(document, outputs)]
     numbers = [o for o in chosen if isinstance(o.type, TensorType) and not o.type.rank and o.type.dtype in FLOATS]
     if not numbers or (outputs and numbers[0] is not chosen[0]):
@@ -163,7 +186,10 @@ def _loss_of(document: Document, outputs: Keys) -> tuple[Output, list[Output]]:
         raise TransformError(
             f"a step lowers one real number, and {told} are such; name that one, and then others to keep, with ", way
         )
-    return numbers[0], [o for o in chosen if o is not numbers[0]]
+    others = [o for o in chosen if o is not numbers[0]]
+    known = {o.key for o in chosen}
+    fed = [key for key in fed_back(document, wrt) if key not in known]
+    return numbers[0], [*others, *(o for _, o in (select_outputs(document, fed) if fed else ()))]
 
 
 def _require_free(document: Document, others: Sequence[Output], weights: Sequence[Input], new: Sequence[Input]) -> None:
@@ -192,13 +218,17 @@ class _Update:
     ) -> None:
         self.trace = Trace(vocabulary(single.cases), single.cases)
         self.name, self.number = name, number
-        self.weights = [(i.key, kept_type(array_type(i))) for i in weights]
-        self.fed = [*(i.key for i in weights), *(i.key for i in state)]
+        self.weights = [part for i in weights for part in arrays_in(i.key, kept_type(i.type))]
+        self.outputs = [*weights, *state]
+        self.fed = [i.key for i in self.outputs]
         self.inputs = [*weights, *(Input(o.key, o.type) for o in slopes if o.value is not None), *state, *rate]
-        self.before = {i.key: Array(self.trace.source(i.type, linear=False)) for i in self.inputs}
+        self.before: dict[Part, Array] = {}
+        for i, source in [(i, self.trace.source(i.type, linear=False)) for i in self.inputs]:
+            self.before |= {part: Array(reduce(field, part[1], source)) for part, _ in arrays_in(i.key, i.type)}
+        slope_of = {i.key: o for i, o in zip(weights, slopes, strict=True)}
         self.gradients = [
-            self.full(0, t) if o.value is None else self.before[o.key].astype(t.dtype)
-            for o, (_, t) in zip(slopes, self.weights, strict=True)
+            self.full(0, t) if slope_of[key].value is None else self.before[slope_of[key].key, path].astype(t.dtype)
+            for (key, path), t in self.weights
         ]
 
     def full(self, number: float, type_: TensorType) -> Array:
@@ -209,35 +239,42 @@ class _Update:
         """The finished graph."""
         gradients, n = self.gradients, options.accumulate
         if n > 1:
-            sums = [_beside(str(GRADIENT), key) for key, _ in self.weights]
+            sums = [(_beside(str(GRADIENT), key), path) for (key, path), _ in self.weights]
             gradients = [self.before[key] + gradient / n for key, gradient in zip(sums, gradients, strict=True)]
         after = self._stepped(gradients, optimizer, options)
         if n > 1:
-            count = self.before[BATCH] + 1
+            count = self.before[BATCH, ()] + 1
             due = count == n
             after = {key: where(due, x, self.before[key]) for key, x in after.items()}
-            after |= {key: where(due, 0, x) for key, x in [(BATCH, count), *zip(sums, gradients, strict=True)]}
-        outputs = [Output(key, after[key].term.slot, after[key].term.type) for key in self.fed]
+            after |= {key: where(due, 0, x) for key, x in [((BATCH, ()), count), *zip(sums, gradients, strict=True)]}
+        terms = [(i.key, self._whole(i.type, after, i.key)) for i in self.outputs]
+        outputs = [Output(key, term.slot, term.value_type) for key, term in terms]
         return recorded(self.trace, self.name, self.inputs, outputs)
 
-    def _stepped(self, gradients: Sequence[Array], optimizer: Optimizer, options: Options) -> dict[Key, Array]:
+    def _whole(self, type_: Type, after: Mapping[Part, Array], key: Key, path: tuple[str, ...] = ()) -> Term:
+        """A value of its arrays."""
+        if isinstance(type_, RecordType):
+            return fieldwise(type_, lambda name, inner: self._whole(inner, after, key, (*path, name)))
+        return after[key, path].term
+
+    def _stepped(self, gradients: Sequence[Array], optimizer: Optimizer, options: Options) -> dict[Part, Array]:
         """The weights, and what the optimizer keeps, after a step along these gradients."""
-        before, after = self.before, dict[Key, Array]()
+        before, after = self.before, dict[Part, Array]()
         numbers = {DECAY: self.full(options.weight_decay, self.number)}
-        numbers[RATE] = before[RATE] if RATE in before else self.full(options.lr or 0.0, self.number)
+        numbers[RATE] = before[RATE, ()] if (RATE, ()) in before else self.full(options.lr or 0.0, self.number)
         if optimizer.takes(STEP):
-            after[STEP] = before[STEP] + 1
-            numbers[STEP] = after[STEP].astype(self.number.dtype)
+            after[STEP, ()] = before[STEP, ()] + 1
+            numbers[STEP] = after[STEP, ()].astype(self.number.dtype)
         slopes = gradients if options.clip_norm is None else _clipped(gradients, options.clip_norm, self.number.dtype)
-        for (key, type_), slope in zip(self.weights, slopes, strict=True):
-            weight = before[key].astype(type_.dtype)
+        for (own, type_), slope in zip(self.weights, slopes, strict=True):
+            weight = before[own].astype(type_.dtype)
             if options.weight_decay and not optimizer.takes(DECAY):
                 slope = slope + options.weight_decay * weight
-            kept = [_beside(name, key) for name in optimizer.kept]
+            kept = [(_beside(name, own[0]), own[1]) for name in optimizer.kept]
             arrays = {GRADIENT: slope, WEIGHT: weight}
-            arrays |= {Key(name): before[own] for name, own in zip(optimizer.kept, kept, strict=True)}
+            arrays |= {Key(name): before[part] for name, part in zip(optimizer.kept, kept, strict=True)}
             new, *others = mapped(self.trace, optimizer.graph, arrays, numbers, type_, self.number.dtype)
-            after |= zip((key, *kept), (new.astype(before[key].term.type.dtype), *others), strict=True)
+            after |= zip((own, *kept), (new.astype(before[own].term.type.dtype), *others), strict=True)
         return after
 
 

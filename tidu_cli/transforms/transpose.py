@@ -11,11 +11,12 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import chain
 
-from tidu_cli.errors import Remedy, TransformError
+from tidu_cli.errors import NoReverseError, Remedy, TransformError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import backwards
 from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.large import by_columns
+from tidu_cli.graph.select import listed
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.templates import Templates, transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -42,7 +43,10 @@ def transpose(document: Document, *, strong_zeros: bool = False, primitives: Pri
     assert head.linear is not None
     rest = replace(document, graphs=document.graphs[:-1])
     derivative = Derivative(logical, [Input(o.key.dual(), o.type, o.meta) for o in head.outputs], n_before=len(rest.graphs))
-    cotangents = pull_back(derivative, head, primitives)
+    try:
+        cotangents = pull_back(derivative, head, primitives)
+    except NoReverseError as error:
+        raise NoReverseError(str(error), *_loops(document)) from error
     outputs = [
         Output(i.key.dual(), derivative.value(handle), i.type, i.meta) for i, handle in zip(head.inputs, cotangents, strict=True)
     ]
@@ -94,6 +98,20 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     handles = cotangents.of(0, len(head.inputs))
     derivative.list_externals()
     return handles
+
+
+def _loops(document: Document) -> list[str | Remedy]:
+    """What messages add where a loop has no transpose: the loops of a model that are such, as its reader wrote into meta."""
+    parts = [part for graph in document.graphs for meta in graph.node_meta.values() for part in (meta or {}).values()]
+    listings = [loops for part in parts if isinstance(part, dict) and isinstance(loops := part.get("loops"), list | tuple)]
+    told = list[str | Remedy]()
+    for loop in (loop for loops in listings for loop in loops if isinstance(loop, dict)):
+        inputs = [f"'{name}'" for name in names] if isinstance(names := loop.get("inputs"), list | tuple) else []
+        told.append(f"; {loop.get('name')} runs as often as {listed(inputs) or 'a condition'} says")
+        if isinstance(number := loop.get("number"), str):
+            python = f"load_onnx(MODEL, set={{{number!r}: 4}})"
+            told += [", and is a scan after ", Remedy("set", f"{number}=4", command="convert MODEL", python=python)]
+    return told
 
 
 def _reads_tangents_as_masks_say(head: Graph) -> bool:

@@ -59,3 +59,19 @@ def test_where_no_label_is_a_class_the_loss_is_zero():
     values = {"logits": np.ones((2, 3), "f4"), "labels": np.array([-100, 3])}
     assert td.evaluate(loss, values)["loss"] == 0
     assert not td.evaluate(td.grad(loss, "logits"), values)["logits@-1"].any()
+
+
+@pytest.mark.parametrize("least", [-800, -np.inf])
+@pytest.mark.parametrize(("dtype", "close"), [("f32", 2e-6), ("f64", 1e-12)])
+def test_ctc_is_that_of_pytorch(dtype, close, least):
+    """Repeated labels, with as much time as they take and less, padding, no labels, classes of probability 0, no path at all."""
+    with np.load(SAMPLES / "pytorch" / "alignments.npz") as archive:
+        values = dict(archive)
+    expected, slope = values.pop("loss"), values.pop("slope")
+    logits = np.where(values["logits"] == -800, least, values["logits"])  # whose slope torch has as NaN at -inf
+    values["logits"] = logits.astype({"f32": "f4", "f64": "f8"}[dtype])
+    types = {key: f"{'i64' if x.dtype.kind == 'i' else dtype}{list(x.shape)}".replace(" ", "") for key, x in values.items()}
+    given = td.evaluate(td.grad(td.trace(LOSSES["ctc"], **types), "logits", value=True), values)
+    assert given["loss"].dtype == values["logits"].dtype
+    np.testing.assert_allclose(given["loss"], expected, close)
+    np.testing.assert_allclose(given["logits@-1"], slope, 0, close)

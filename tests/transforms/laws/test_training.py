@@ -205,7 +205,7 @@ def optimizer(text: str, **types: str) -> td.Document:
         ("x", {"output": "y"}, "a step lowers one real number, and has y: f64[2]; put a loss behind it with compose()"),
         ("n", {"output": "loss"}, "input 'n' is i64[], and a step trains real floats; leave it out of wrt=..."),
         ("z", {"output": "loss"}, "input 'z' is c128[], and a step trains real floats; leave it out of wrt=..."),
-        ("r", {"output": "loss"}, "input 'r' is a record, {a: f64[]}, and a step trains arrays; make inputs of its parts"),
+        ("r", {"output": "loss"}, "input 'r.b' is i32[], and a step trains real floats; make an input of its own of it"),
         ("q", {"output": "loss"}, "no graph has an input 'q' (inputs: momentum.x, n, r, x, z)"),
         ("x", {"output": "loss", "optimizer": "adm"}, "there is no optimizer 'adm'; did you mean 'adam'? (there are sgd, "),
         (
@@ -251,7 +251,7 @@ def optimizer(text: str, **types: str) -> td.Document:
 )
 def test_what_is_no_step(wrt: str, options: dict[str, Any], says: str) -> None:
     text = "h = sum(x); loss = n * h + abs(z) + r.a; y = 2 * x + k"
-    d = td.rename(td.formula(text, x="f64[2]", n="i64[]", z="c128[]", k="f64[2]", r="{a: f64[]}"), {"k": "momentum.x"})
+    d = td.rename(td.formula(text, x="f64[2]", n="i64[]", z="c128[]", k="f64[2]", r="{a: f64[], b: i32[]}"), {"k": "momentum.x"})
     with pytest.raises(td.TiduError) as refused:
         td.step(d, wrt, **options)
     assert str(refused.value).startswith(says)

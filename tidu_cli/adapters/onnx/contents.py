@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 from typing import Any
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import repeated
 from tidu_cli.limits import require
+
+FLOAT_CODES = frozenset((1, 10, 11, 16))
+"""The codes of f32, f16, f64 and bf16."""
 
 MOST_LEVELS = 64
 """How deep graphs may stand within nodes of graphs."""
@@ -41,6 +45,13 @@ def tensors(model: Any) -> Iterator[Any]:
             for sparse in (*([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else ()), *attribute.sparse_tensors):
                 yield from (sparse.values, sparse.indices)
         graphs, nodes = [inner for attribute in attributes for inner in _graphs(attribute)], []
+
+
+def constants(graph: Any) -> dict[str, int]:
+    """The float tensors of the Constant nodes of a graph that have more than one number, as parameters have: how many each has."""
+    nodes = (node for node in graph.node if node.op_type == "Constant" and node.output)
+    held = {node.output[0]: a.t for node in nodes for a in node.attribute if a.HasField("t")}
+    return {name: size for name, t in held.items() if t.data_type in FLOAT_CODES and (size := prod(t.dims)) > 1}
 
 
 def require_sound(model: Any) -> None:

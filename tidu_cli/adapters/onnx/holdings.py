@@ -10,7 +10,7 @@ from typing import Any
 from tidu_cli.adapters.onnx.choices import as_key
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, loaded
-from tidu_cli.adapters.onnx.reading.calling import domain_name
+from tidu_cli.adapters.onnx.reading.calling import domain_name, operator_name
 from tidu_cli.errors import counted
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.keys import key_to_json
@@ -96,11 +96,6 @@ def ports(graph: Any) -> tuple[dict[str, str], dict[str, str]]:
     initializers = {t.name for t in graph.initializer}
     inputs = {i.name: _type(i.type) for i in graph.input if i.name not in initializers}
     return inputs, {o.name: _type(o.type) for o in graph.output}
-
-
-def operator_name(domain: str, op_type: str) -> str:
-    """An operator by the name of its type, before which stands the domain unless it is the default one."""
-    return f"{domain_name(domain)}.{op_type}" if domain_name(domain) else str(op_type)
 
 
 def _type(proto: Any) -> str:

@@ -101,6 +101,16 @@ class _Onnx:
             values_file=True,
         ),
         _option(
+            "--statistics",
+            "statistics",
+            "",
+            str,
+            "With --weights, make outputs of the statistics that batch norms of a model of ONNX update.",
+            of_result=True,
+            is_flag=True,
+            check=flag,
+        ),
+        _option(
             "--cast", "cast", "f64|f32", str, "Make all floats of a model of ONNX these.", of_result=True, choices=("f64", "f32")
         ),
         _option(
@@ -127,7 +137,7 @@ class _Onnx:
             "stop",
             "NAME",
             str,
-            "Let no derivative through a value of a model of ONNX, as torch's detach does; repeats.",
+            "Let no derivative through a value, of a model or a document, as torch's detach does; repeats.",
             of_result=True,
             repeats=True,
         ),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.errors import DocumentError, LimitError
-from tidu_cli.frozen import Frozen
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.limits import ENDLESS, limits, more_than, written_out
 
 
@@ -62,18 +62,24 @@ class Function(Frozen):
 
 
 class Module(Frozen):
-    """A module. `names` are those that a file of jax.export has for arguments, where it is one."""
+    """A module. `names` are those that a file of jax.export has for arguments, where it is one.
+
+    `labels` are what the program that it was made of calls the arguments of public functions, where they tell.
+    """
 
     name: str
     attributes: Mapping[str, Any]
     functions: Mapping[str, Function]
     names: Sequence[str] = ()
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Module:
         """From what `parsing.as_plain` gives."""
         functions = [_function(*f) for f in plain["functions"]]
-        return cls(plain["name"], plain["attributes"], {f.name: f for f in functions}, plain.get("names", ()))
+        return cls(
+            plain["name"], plain["attributes"], {f.name: f for f in functions}, plain.get("names", ()), plain.get("labels", {})
+        )
 
     def operations(self) -> Iterator[Operation]:
         """All operations of all functions."""

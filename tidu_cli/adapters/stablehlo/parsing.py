@@ -129,6 +129,7 @@ class _Walk:
         self.attributes: dict[Any, Any] = {}
         self.types: dict[Any, str] = {}
         self.locations: dict[Any, str] = {}
+        self.labels: dict[str, list[str]] = {}
 
     def module(self, module: Any) -> dict[str, Any]:
         operation = module.operation
@@ -140,7 +141,8 @@ class _Walk:
             if op.operation.name != "func.func":
                 raise ModuleError(f"{self.place(op.operation)}: has {op.operation.name} beside functions, which is not read")
             functions.append(self.function(op.operation))
-        return {"name": str(attributes.pop("sym_name", "")), "attributes": attributes, "functions": functions}
+        name = str(attributes.pop("sym_name", ""))
+        return {"name": name, "attributes": attributes, "functions": functions, "labels": self.labels}
 
     def function(self, op: Any) -> list[Any]:
         name = self.ir.StringAttr(op.attributes["sym_name"]).value
@@ -150,6 +152,8 @@ class _Walk:
         kind = self.ir.FunctionType(self.ir.TypeAttr(op.attributes["function_type"]).value)
         public = "sym_visibility" not in op.attributes or self.ir.StringAttr(op.attributes["sym_visibility"]).value == "public"
         results = [self.type(t) for t in kind.results]
+        if self.places and public:  # what the program calls arguments is where they are from, for those who look at the text
+            self.labels[name] = [str(getattr(a.location, "name_str", "")) for a in blocks[0].arguments]
         attributes = [self.of_ports(op, "arg_attrs", len(kind.inputs)), self.of_ports(op, "res_attrs", len(results))]
         return [name, public, *attributes, results, self.block(blocks[0], {}, 0)]
 

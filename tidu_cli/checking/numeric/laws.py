@@ -13,9 +13,9 @@ For a graph f at a point x, with tangents v, w and a cotangent u (<a, b> = Re(co
 Records are moved and compared array by array; inner products are sums over them. Where a graph computes with datetimes, or moves
 integers, difference quotients are taken of its twin (`float_twins`), which moves them as real numbers from the same point.
 
-What `stop_gradient` passes on is held still in difference quotients, as the derivative has it. In half precision, where another
-primitive has by intention not the derivative of its values, and where stop_gradient stands within a loop, a branch or a custom
-operation, difference quotients say nothing, and the laws that need them get no verdict.
+What `stop_gradient` passes on is held still in difference quotients, as the derivative has it, for which scans are written
+out. In half precision, where another primitive has by intention not the derivative of its values, and where stop_gradient stands
+within a while, a branch or a custom operation, difference quotients say nothing, and the laws that need them get no verdict.
 
 A VJP that is NaN where f and J v are finite breaks the adjoint law: a branch not taken has let NaN through.
 
@@ -44,6 +44,7 @@ from tidu_cli.checking.numeric.sampling import (
     one_node_document,
     shown,
 )
+from tidu_cli.checking.numeric.unrolled import not_held
 from tidu_cli.errors import StepsError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import cases_within
@@ -192,7 +193,7 @@ def _verdicts(
     verdicts = [Verdict(law, errors.get(law), bounds[law]) for law in LAWS if law != "adjoint" or laws.vjp]
     judged = [v if v.ok else laws.blamed(v, *points[v.law], graph.inputs) for v in verdicts]
     if not all(v.ok and v.error is not None for v in verdicts):
-        why = () if x is None else tuple(reasons(whole, primitives, x))
+        why = (*not_held(whole, primitives), *(() if x is None else reasons(whole, primitives, x)))
         known = {law: (text,) for law, text in ran_on.items() if law not in errors}
         if errors.get("adjoint") == math.inf:
             known["adjoint"] = (NAN_VJP,)

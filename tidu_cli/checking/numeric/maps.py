@@ -9,6 +9,7 @@ from functools import cached_property
 from tidu_cli.checking.numeric.float_twins import FloatTwin, float_twin, holds
 from tidu_cli.checking.numeric.quotients import relative
 from tidu_cli.checking.numeric.sampling import Arrays, Leaf, apart, leaf_types, together
+from tidu_cli.checking.numeric.unrolled import unrolled
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Document, Graph, Input, Output
@@ -98,8 +99,11 @@ def held_twin(
 ) -> tuple[Twin, Graph] | None:
     """These outputs of a document of one graph where what its `stop_gradient` nodes pass on is held, by inputs; and that graph.
 
+    Loops that hold such nodes are written out before.
+
     By its definition the derivative of a function with `stop_gradient` is that of this one. None without such nodes.
     """
+    whole = unrolled(whole, primitives)
     (graph,) = whole.graphs
     stops = [first for code, _, first, _ in forwards(graph, graph.args) if graph.cases[code].op == "stop_gradient"]
     if not stops:

@@ -100,4 +100,5 @@ def _put_weights(file: str, weights: str, out: str | None, format_: str | None) 
     if format_ not in (None, "onnx"):
         raise click.UsageError(f"--weights-from writes the model that it reads, and not {format_}; leave out --format")
     require_printable(out, "onnx")
-    save_weights(file, read_values(read_bytes(weights), shown(weights)), out or "-")
+    data = read_bytes(weights)
+    save_weights(file, read_values(data, shown(weights), None if data[:2] == b"PK" else {}), out or "-")

@@ -21,6 +21,7 @@ from tidu_cli.graph.literals import NONFINITE
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.text import number, to_be_shortened
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type
+from tidu_cli.installed import recognized
 from tidu_cli.limits import limits
 from tidu_cli.rules.attrs.attrs import literal_from_file
 from tidu_cli.runtime.memory import by_inputs
@@ -46,6 +47,10 @@ def read_values(data: bytes, source: str, declared: Mapping[Key, Type] | None = 
     npz are not read, and all else is given as it stands. Without, all are arrays. Raises DocumentError, and LimitError before more
     is decompressed than memory holds.
     """
+    if data[:2] in (b"PK", b"\x80\x02") and b".npy" not in data[:256]:  # as no format of values begins
+        format_: Any = recognized(Source(data))
+        if hasattr(format_, "refuse_values"):
+            format_.refuse_values(source)
     if data[:2] == b"PK":
         return _read_npz(data, source, declared)
     if data[:6] == b"\x93NUMPY":

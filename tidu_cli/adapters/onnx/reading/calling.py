@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -11,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
+from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
 from tidu_cli.adapters.onnx.reading.node import Importing, Node, Operator, RefusedError, UnreadError, Value, defaults, schema
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operator, operators, refusals
 from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
-from tidu_cli.errors import DocumentError, LimitError, Remedy, TiduError, UnknownNameError, did_you_mean
+from tidu_cli.errors import DocumentError, LimitError, Remedy, TiduError, UnknownNameError, counted, did_you_mean
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.limits import require
@@ -40,11 +42,18 @@ def domain_name(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
+def operator_name(domain: str, op_type: str) -> str:
+    """An operator by the name of its type, before which stands the domain unless it is the default one."""
+    return f"{domain_name(domain)}.{op_type}" if domain_name(domain) else str(op_type)
+
+
 class Scope:
     """The values of names in a graph, and of those around it."""
 
-    def __init__(self, definition: Definition, around: Scope | None = None) -> None:
+    def __init__(self, definition: Definition, around: Scope | None = None, path: str | None = "") -> None:
+        """`path` says where the graph is within nodes, None in a function."""
         self.definition = definition
+        self.path = path
         self.values: dict[str, Value] = {}
         self.around = around
 
@@ -305,3 +314,16 @@ def function_called(node: Any) -> tuple[str, str, str]:
 def like(error: BaseException) -> Any:
     """The class of an error that is raised with a place in its stead."""
     return type(error) if isinstance(error, RefusedError | UnknownNameError | LimitError) else DocumentError
+
+
+def also_unread(model: Any, told: str) -> str:
+    """The operators of a model that are not read, besides the one that is told of."""
+    functions = {(domain_name(f.domain), f.name) for f in model.functions}
+    versions = {domain_name(o.domain): o.version for o in model.opset_import}
+    unread: Counter[str] = Counter()
+    for node in nodes_within([*model.graph.node, *(node for f in model.functions for node in f.node)]):
+        domain = domain_name(node.domain)
+        if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
+            unread[operator_name(domain, node.op_type)] += 1
+    others = [f"{name} ({counted(n, 'node')})" for name, n in unread.items() if f"({name.rpartition('.')[2]}): " not in told]
+    return f"; nor are read {', '.join(others)}" if others else ""

@@ -81,3 +81,14 @@ def _relation(x: Any, origin: Any) -> str:
         if y.shape == tuple(z.shape[a] for a in axes) and np.array_equal(y, z.transpose(axes)):
             return "a transpose"
     return "a reshape" if np.array_equal(y.ravel(), z.ravel()) else ""
+
+
+def left_in_nodes(sizes: Mapping[str, int], has_weights: bool) -> str:
+    """What is said of constants of nodes, which are no weights: how many floats each has."""
+    cut = Remedy("cut", "NAME", python="cut=NAME")
+    none = "" if has_weights else "it has no initializers of floats, and so no weights; "
+    if not sizes:
+        return f"{none}{cut} makes an input of a constant, say"
+    are = "is a constant" if len(sizes) == 1 else "are constants"
+    told = f"{counted(len(sizes), 'tensor')} of floats, {counted(sum(sizes.values()), 'number')} in all, {are} of nodes"
+    return f"{none}{told}: {listed([*sizes])}; {cut} makes an input of one"

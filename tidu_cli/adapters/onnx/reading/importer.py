@@ -8,8 +8,7 @@ function, are run likewise.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,18 +17,17 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.onnx.choices import Choices, as_key
-from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.holdings import operator_name
+from tidu_cli.adapters.onnx.contents import constants, nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dense, held
 from tidu_cli.adapters.onnx.reading.calling import (
     WRONG,
     Definition,
     Expansion,
     Scope,
+    also_unread,
     domain_name,
     function_called,
     in_words,
-    is_read,
     like,
     operands_of,
     operator_of,
@@ -40,7 +38,9 @@ from tidu_cli.adapters.onnx.reading.calling import (
 from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_before
 from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
 from tidu_cli.adapters.onnx.reading.standing import MOVING, Standing, operands_for
-from tidu_cli.errors import LimitError, Remedy, UnknownNameError, counted, did_you_mean
+from tidu_cli.adapters.onnx.reading.statistics import Statistics
+from tidu_cli.adapters.onnx.reading.stopping import stopped_places
+from tidu_cli.errors import LimitError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -68,7 +68,7 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     try:
         imported = importer.imported()
     except UnreadError as error:
-        raise UnreadError(f"{error}{_also_unread(model, str(error))}") from error
+        raise UnreadError(f"{error}{also_unread(model, str(error))}") from error
     if not choices.cuts:
         return imported
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
@@ -81,19 +81,6 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
             )
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return Importer(model, choices, importer.cut_types).imported()
-
-
-def _also_unread(model: Any, told: str) -> str:
-    """The operators of a model that are not read, besides the one that is told of."""
-    functions = {(domain_name(f.domain), f.name) for f in model.functions}
-    versions = {domain_name(o.domain): o.version for o in model.opset_import}
-    unread: Counter[str] = Counter()
-    for node in nodes_within([*model.graph.node, *(node for f in model.functions for node in f.node)]):
-        domain = domain_name(node.domain)
-        if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
-            unread[operator_name(domain, node.op_type)] += 1
-    others = [f"{name} ({counted(n, 'node')})" for name, n in unread.items() if f"({name.rpartition('.')[2]}): " not in told]
-    return f"; nor are read {', '.join(others)}" if others else ""
 
 
 class Importer:
@@ -113,10 +100,13 @@ class Importer:
         self.notes: dict[str, None] = {}
         self.computed: list[str] = []
         self.weights: dict[str, Any] = {}
+        self.statistics = Statistics(self.recorder)
         self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
         self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
         self._expansion = Expansion()
         self._level = 0
+        self._stops: Collection[str] = ()
+        self._loops: list[dict[str, object]] = []  # of the node that is run, and of those within it
 
     def imported(self) -> Imported:
         """The document, its weights and notes."""
@@ -125,11 +115,13 @@ class Importer:
         place = f"graph '{self.graph.name}'"
         with np.errstate(all="ignore"), running(self.recorder):
             with placed(place):
+                self._stops = stopped_places(self.graph, self.choices.stops, self.cut_types)
                 self._declare(scope)
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
                 results = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
-                self._require_stops(scope)
+        results, told = self.statistics.outputs(self.weights, results, self.choices.statistics)
+        self.notes.update({told: None} if told else {})
         outputs = [(as_key(name), x.value, x.type) for name, x in results.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
@@ -137,9 +129,11 @@ class Importer:
         inputs = [self.recorder.inputs[k] for k in kept]
         inputs = [replace(i, meta={"parameter": True}) if str(i.key) in self.weights else i for i in inputs]
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
-        if self.choices.weights and not self.weights:
-            cut = Remedy("cut", "NAME", python="cut=NAME")
-            self.note(f"it has no initializers of floats, and so no weights; {cut} makes an input of a constant, say")
+        left = {name: n for name, n in constants(self.graph).items() if name not in self.cut_types}
+        if self.choices.weights and (left or not self.weights):
+            from tidu_cli.adapters.onnx.reading.folding import left_in_nodes
+
+            self.note(left_in_nodes(left, bool(self.weights)))
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         if weights:
             from tidu_cli.adapters.onnx.reading.folding import folded
@@ -161,18 +155,13 @@ class Importer:
             raise RefusedError(f"output '{name}' is a sequence, but graphs give arrays; concatenate its arrays, or take them")
         return self.lifted(x if self.stands_for(x) not in DTYPES.values() else self._plain(name, x))
 
-    def _require_stops(self, scope: Scope) -> None:
-        """Raises UnknownNameError where derivatives are to stop at a value that the model has not."""
-        for name in self.choices.stops:
-            if name not in scope.values:
-                hint = did_you_mean(name, [known for known in scope.values if known])
-                raise UnknownNameError(f"has no value '{name}' to stop derivatives at{hint}")
-
     def _meta(self) -> dict[str, object] | None:
         text = {"doc": self.graph.doc_string or self.model.doc_string, "producer": self.model.producer_name}
         meta: dict[str, object] = {name: value for name, value in text.items() if value}
         if not self.choices.weights and (names := [t.name for t in self.graph.initializer if DTYPES.get(t.data_type) in FLOATS]):
             meta["weights"] = names
+        if names := [name for name in constants(self.graph) if name not in self.cut_types]:
+            meta["constants"] = names
         return {"onnx": meta} if meta else None
 
     # What is declared.
@@ -196,7 +185,7 @@ class Importer:
         for name, type_ in self.cut_types.items():
             self._declare_input(scope, name, type_)
         for name, x in scope.values.items():  # after the inputs, which come first in a recording
-            scope.values[name] = self._stopped(name, self._settled(x))
+            scope.values[name] = self._stopped(scope, name, self._settled(x))
 
     def _declare_input(self, scope: Scope, name: str, type_: TensorType) -> Array:
         x = self.recorder.input(as_key(name), type_)
@@ -256,29 +245,33 @@ class Importer:
         array = array_of(tensor, self.cast)
         return self.standing(array, held(tensor.data_type, self.cast)[1] or name_of(array.dtype))
 
-    def _stopped(self, name: str, x: Value) -> Value:
+    def _stopped(self, scope: Scope, name: str, x: Value) -> Value:
         """A value, through which no derivative goes if that was chosen."""
-        if name not in self.choices.stops or x is None or not isinstance(x, Array | list):
+        if not self._stops or scope.path is None or f"{scope.path}{name}" not in self._stops or not isinstance(x, Array | list):
             return x
         if isinstance(x, list):
-            return [self._stopped(name, part) for part in x]
+            return [self._stopped(scope, name, part) for part in x]
         stopped = x.emit("stop_gradient")
         if (numbers := self.known(x)) is not None:
             self._numbers[stopped.recorder, stopped.value] = numbers
         return stopped
 
+    def ends_by(self, loop: str, inputs: Sequence[str], number: str | None) -> None:
+        """Have the meta of the node tell of a loop whose count depends on inputs."""
+        self._loops.append({"name": loop, "inputs": list(inputs), **({"number": number} if number else {})})
+
     def note(self, text: str) -> None:
         """Something that the user should know, which is told once."""
         self.notes[text] = None
 
-    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value], is_written: bool = True) -> list[Value]:
+    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value], path: str = "", is_written: bool = True) -> list[Value]:
         """The outputs of a graph within a node; its nodes count as written out, but for what leaves none behind."""
         initializers = {t.name: t for t in graph.initializer}
         names = [i.name for i in graph.input if i.name not in initializers]
         if len(inputs) != len(names):
             raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
-        within = Scope(scope.definition, scope)
-        within.values.update(zip(names, inputs, strict=True))
+        within = Scope(scope.definition, scope, None if scope.path is None else f"{scope.path}{path}")
+        within.values.update((name, self._stopped(within, name, x)) for name, x in zip(names, inputs, strict=True))
         within.values.update((name, self._settled(self._tensor(t))) for name, t in initializers.items())
         within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
         self._expansion.add(len(graph.node) if is_written else 0)
@@ -319,6 +312,7 @@ class Importer:
                 raise like(error)(message, *([error.inputs] if hasattr(error, "inputs") else [])) from error
 
     def _run_node(self, proto: Any, scope: Scope) -> None:
+        self._loops = self._loops if self._level else []
         domain = domain_name(proto.domain)
         operands = operands_of(proto, scope)
         attributes = self._attributes(proto, scope.definition)
@@ -358,7 +352,7 @@ class Importer:
     def _call(self, function: Any, attributes: Mapping[str, Any], operands: Sequence[Value], scope: Scope) -> list[Value]:
         """The outputs of a function of the model, or of an operator's."""
         imported = Definition.of(function.opset_import, attributes)
-        inner = Scope(Definition({**scope.definition.versions, **imported.versions}, attributes))
+        inner = Scope(Definition({**scope.definition.versions, **imported.versions}, attributes), path=None)
         padded = [*operands, *[None] * (len(function.input) - len(operands))]
         inner.values.update((name, x) for name, x in zip(function.input, padded, strict=False) if x is not None)
         self._expansion.add(len(function.node))
@@ -394,7 +388,7 @@ class Importer:
             self.computed.append(name)
             if name in self.choices.cuts and x is not None and not isinstance(x, list):
                 self.cut_types[name] = self.lifted(x).type
-        scope.values[name] = self._stopped(name, x) if scope.around is None and self._level == 0 else x
+        scope.values[name] = self._stopped(scope, name, x)
         if isinstance(x, Array) and x.recorder is self.recorder and self._level == 0:
-            told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string}
+            told = {"value": name, "node": proto.name, "op": proto.op_type, "doc": proto.doc_string, "loops": self._loops}
             self.recorder.meta.setdefault(x.value, {"onnx": {k: v for k, v in told.items() if v}})

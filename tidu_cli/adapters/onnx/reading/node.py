@@ -13,6 +13,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dtype_name, package
+from tidu_cli.adapters.onnx.reading.stopping import label
 from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
@@ -55,11 +56,20 @@ class Importing(Protocol):
     def lifted(self, x: Value) -> Array:
         """A value as a traced array: a constant of the graph if its numbers are known."""
 
-    def run(self, graph: Any, scope: Any, inputs: Sequence[Value], is_written: bool = True) -> list[Value]:
-        """The outputs of a graph within a node, which reads names of `scope`, for these inputs; whether its nodes are to count."""
+    def run(self, graph: Any, scope: Any, inputs: Sequence[Value], path: str = "", is_written: bool = True) -> list[Value]:
+        """The outputs of a graph within a node, which reads names of `scope`, for these inputs; whether its nodes are to count.
+
+        `path` says where it is.
+        """
 
     def note(self, text: str) -> None:
         """Something that the user should know."""
+
+    def ends_by(self, loop: str, inputs: Sequence[str], number: str | None) -> None:
+        """Know of a loop whose count depends on inputs, and which of these is a number that may become a constant."""
+
+    statistics: Any
+    """What knows of weights that nodes update."""
 
     def stands_for(self, x: Value) -> str:
         """The type of ONNX that a value has, where its array is of another dtype, else ""."""
@@ -153,7 +163,8 @@ class Node:
         graph = self[attribute]
         if graph is None:
             raise RefusedError(f"has no graph '{attribute}'")
-        return lambda *inputs: self.importing.run(graph, self.scope, inputs)
+        path = f"{label(self.name, self.outputs)}/{attribute}/"
+        return lambda *inputs: self.importing.run(graph, self.scope, inputs, path)
 
     def note(self, text: str) -> None:
         """Tell the user something."""

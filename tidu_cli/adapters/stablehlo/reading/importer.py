@@ -15,7 +15,7 @@ from tidu_cli.adapters.stablehlo.reading.special import ENDS, recognised
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, LimitError, TiduError
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import Document, Input
+from tidu_cli.graph.graph import Document, Input, Meta
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.limits import require
@@ -33,7 +33,8 @@ def import_module(module: Module) -> Document:
     types = [_port_type(t, f"argument {k} of @{function.name}") for k, t in enumerate(function.body.arguments)]
     recording = Recording(KNOWN, types)
     results = importer.function(function, recording, recording.sources)
-    inputs = [Input(key, t) for key, t in zip(_input_keys(module, function), types, strict=True)]
+    keys = _input_keys(module, function)
+    inputs = [Input(key, t, label) for key, t, label in zip(keys, types, _labels(module, function, keys), strict=True)]
     graph = recording.graph(_graph_name(module.name), inputs, list(zip(_output_keys(function), results, strict=True)))
     if not claims_document(module):  # what tidu wrote has rules of its own behind it
         graph = guarded(graph, KNOWN)
@@ -155,6 +156,13 @@ def _input_keys(module: Module, function: Function) -> list[Key]:
     attributes = function.argument_attributes
     names = module.names if len(module.names) == len(attributes) else [str(k) for k in range(len(attributes))]
     return _keys([_key(a) or Key(name) for a, name in zip(attributes, names, strict=True)], "argument")
+
+
+def _labels(module: Module, function: Function, keys: Sequence[Key]) -> list[Meta]:
+    """Meta of arguments that go by numbers: what the program calls them, `params['w']` say."""
+    texts = module.labels.get(function.name, [""] * len(keys))
+    is_numbered = not any(map(_key, function.argument_attributes))
+    return [{"stablehlo": {"argument": text}} if text and is_numbered else None for text in texts]
 
 
 def _output_keys(function: Function) -> list[Key]:

@@ -136,9 +136,11 @@ def _while(
         if settable:
             raise NeedsValueError(f"{told}{setting(settable)}", inputs)
         raise RefusedError(f"{told}give it a trip count, and a condition that depends on no input")
+    gives = next(filter(None, node.outputs), "")
+    node.importing.ends_by(f"Loop '{node.name}'" if node.name else f"the Loop of '{gives}'", inputs, sizes[0] if sizes else None)
     if sizes:
-        name = f" '{node.name}'" if node.name else ""
         told = f"runs as many steps as {quoted(inputs)} says, and so has no reverse mode; {setting(sizes)} makes it a scan"
+        name = f" '{node.name}'" if node.name else ""
         node.importing.note(f"Loop{name}: {told}")
     changing = _changing(node, initial)
     with recording.body.going_on():

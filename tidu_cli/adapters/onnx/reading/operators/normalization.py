@@ -66,6 +66,8 @@ def _batch_normalization(node: Node, x: Value, scale: Value, b: Value, center: V
         converted(node, widened(node, old) * number(wide, part) + np.reshape(new, old.shape) * number(wide, 1 - part), old.dtype)
         for old, new in ((center, now), (variance, spread))
     ]
+    for old, new in zip((center, variance), kept, strict=True):
+        node.importing.statistics.update(old, new)
     saved = [converted(node, np.reshape(v, center.shape), center.dtype) for v in (now, spread)]
     return [converted(node, y, x.dtype), *kept, *saved]
 
