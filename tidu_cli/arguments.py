@@ -113,6 +113,7 @@ file_name = instance((str, PathLike), "the name of a file, text or a Path", opti
 op_name = instance(str, "the name of an op, such as 'mul'", optional=False)
 formula_text = instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
 a_function = instance(Callable, "a function of NumPy arrays", optional=False)
+maybe_function = instance(Callable, "a function of NumPy arrays")
 several_functions = list_of(a_function, "a list of functions of NumPy arrays")
 
 

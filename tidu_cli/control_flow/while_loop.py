@@ -128,8 +128,10 @@ def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> li
         here = f"{place}, node {node} ({case.op})"
         if any(reads) and primitives[case.op].rules.irreversible:
             raise MissingRuleError(f"{here}: {NO_REVERSE}")
-        tell = primitives[case.op].catalogue.parts
+        tell, solvers = primitives[case.op].catalogue.parts, getattr(case.attrs, "solvers", ())
         for (name, inner), part in zip(named_graphs(case.attrs), tell(case.attrs), strict=True) if tell and any(reads) else ():
+            if name in solvers:
+                continue
             fixed_point(tuple([reads[k] for k, _ in part.inputs]), partial(_after_step, f"{here}, {name}", inner, part))
         depends += [any(reads)] * (end - first)
     return [o.value is not None and depends[o.value] for o in graph.graph.outputs]

@@ -96,7 +96,9 @@ class Attrs(Data):
     """Base of every primitive's attrs: its annotations are its fields. Frozen, so that they hash; unknown names are errors."""
 
     graphs: ClassVar[tuple[str, ...]] = ()
-    """The fields that hold a closed graph, or a tuple of such."""
+    """The fields that hold a closed graph, a tuple of such, or None where a graph may be left out."""
+    solvers: ClassVar[tuple[str, ...]] = ()
+    """Those of them that only say how a value is computed which another one defines: no derivative goes through them."""
 
     def __init__(self, **values: Any) -> None:
         """Attrs of these values, which are checked as those of a file. Raises TypeRuleError."""
@@ -110,7 +112,7 @@ class Attrs(Data):
     def with_graphs(self, change: Callable[[ClosedGraph], ClosedGraph]) -> Self:
         """These attrs with each graph in them changed."""
         values = {name: vars(self)[name] for name in self.graphs}
-        changed = {name: tuple(map(change, v)) if isinstance(v, tuple) else change(v) for name, v in values.items()}
+        changed = {name: tuple(map(change, v)) if isinstance(v, tuple) else v and change(v) for name, v in values.items()}
         return made(type(self), {**vars(self), **changed})
 
     def to_data(self, *, binary: bool) -> dict[str, object]:
