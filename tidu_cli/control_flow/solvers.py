@@ -13,6 +13,7 @@ from typing import cast
 from tidu_cli.control_flow.graphs import Terms, made, named, outputs_of, zeros
 from tidu_cli.control_flow.narrowing import output_values, over, values_read
 from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType, Type, real_dtype
 from tidu_cli.lax.linear_algebra.matrices import solved, turned, with_diagonal
 from tidu_cli.lax.vocabulary import vocabulary
@@ -26,13 +27,15 @@ abs_, concatenate, convert, div, dot_general, imag, join, real, reduce_max, resh
     ("abs", "concatenate", "convert_element_type", "div", "dot_general", "imag", "complex", "real", "reduce_max", "reshape",
      "select_n", "slice", "broadcast_in_dim"),
 )  # fmt: skip
-and_, either, ge, gt, le, lt, minimum, not_ = map(op, ("and", "or", "ge", "gt", "le", "lt", "min", "not"))
+and_, ge, gt, le, lt, not_ = map(op, ("and", "ge", "gt", "le", "lt", "not"))
 
 DENSE = 2048
 """Up to so many real unknowns a system is solved by its matrix; beyond, by conjugate gradients."""
 
 NEWTON_STEPS = 100
 """An equation is solved by no more steps than this."""
+
+TRUE = filled(TensorType("bool"), True)
 
 Vector = Callable[[Term], Term]
 
@@ -85,8 +88,14 @@ def linear_solver(matvec: ClosedGraph, n_consts: int) -> ClosedGraph:
     return made(made_of(matvec), inputs_of(matvec), emit)
 
 
+_EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
+
+
 class Flat:
-    """Arrays as one vector of real numbers: each its real parts, and, if it is complex, its imaginary ones."""
+    """Arrays as one vector of real numbers: each its real parts, and, if it is complex, its imaginary ones.
+
+    `epsilon` is how far the coarsest of them may round.
+    """
 
     def __init__(self, types: Sequence[Type]) -> None:
         self.types = cast(Sequence[TensorType], types)
@@ -94,6 +103,7 @@ class Flat:
         self.dtype = "f64" if wide else "f32"
         self.size = sum(t.size * (2 if t.complex else 1) for t in self.types)
         self.type = TensorType(self.dtype, (self.size,))
+        self.epsilon = max((_EPSILON[real_dtype(t.dtype)] for t in self.types), default=0.0)
 
     def pack(self, arrays: Sequence[Term]) -> Term:
         """The vector of arrays."""
@@ -140,10 +150,6 @@ def _dot(x: Term, y: Term) -> Term:
     return dot_general(x, y, dimension_numbers=(((0,), (0,)), ((), ())))
 
 
-def _epsilon(dtype: str) -> float:
-    return 2.0**-52 if dtype == "f64" else 2.0**-23
-
-
 def _times(factor: Term, x: Term) -> Term:
     return spread(factor, shape=x.type.shape, broadcast_dimensions=()) * x
 
@@ -156,13 +162,17 @@ def _nan_unless(good: Term, x: Term) -> Term:
 def _by_gradients(trace: Trace, matvec: ClosedGraph, consts: Sequence[Term], flat: Flat, b: Term) -> Term:
     """By conjugate gradients of the least squares ‖A x − b‖², which need no symmetry: two maps a step, at most 2 n steps (CGLS)."""
     backward, scalar = transposed(made_of(matvec), matvec, len(consts)), TensorType(flat.dtype)
-    n, small = len(consts), _epsilon(flat.dtype)
-    enough = _times(trace.full((64 * small) ** 2, scalar), reshape(_dot(b, b), new_sizes=()))
+    n, zero = len(consts), trace.full(0, scalar)
+    scale = _largest(b)
+    scale = select_n(gt(scale, zero), trace.full(1, scalar), scale)
+    b = _times(div(trace.full(1, scalar), scale), b)  # so that squares neither vanish nor overflow
+    enough = trace.full((64 * _EPSILON[flat.dtype]) ** 2, scalar) * _dot(b, b)
     types = [("x", flat.type), ("r", flat.type), ("p", flat.type), ("g", scalar), ("k", TensorType("i32"))]
 
     def goes_on(inner: Trace, terms: list[Term]) -> list[Term]:
         enough, (_, r, _, g, k) = terms[0], terms[1:]
-        return [and_(and_(gt(_dot(r, r), enough), gt(g, inner.full(0, scalar))), lt(k, inner.full(2 * flat.size, k.type)))]
+        goes_on = and_(gt(_dot(r, r), enough), gt(g, inner.full(0, scalar)))
+        return [and_(goes_on, lt(k, inner.full(2 * flat.size, k.type)))]
 
     def step(inner: Trace, terms: list[Term]) -> list[Term]:
         held, (x, r, p, g, k) = terms[:n], terms[n:]
@@ -178,7 +188,7 @@ def _by_gradients(trace: Trace, matvec: ClosedGraph, consts: Sequence[Term], fla
     s = flat.map_of(backward, consts)(b)
     init = [trace.full(0, flat.type), b, s, _dot(s, s), trace.full(0, TensorType("i32"))]
     x, r, *_ = trace.emit_all("while", enough, *consts, *init, cond_consts=1, body_consts=n, condition=condition, body=body)
-    return _nan_unless(le(_dot(r, r), _times(trace.full(small, scalar), _dot(b, b))), x)
+    return _nan_unless(le(_dot(r, r), trace.full(flat.epsilon, scalar) * _dot(b, b)), _times(scale, x))
 
 
 # Equations: Newton's method, each step of which solves a linear system.
@@ -220,41 +230,39 @@ def emit_solve(trace: Recorder, consts: Sequence[Term], right: Sequence[Term], g
 def newton(f: ClosedGraph, n_consts: int) -> ClosedGraph:
     """The graph of constants and of a first guess that gives a root of f by Newton's method.
 
-    It ends where a step is as small as rounding, or is small and no smaller than the one before; after NEWTON_STEPS, or where the
-    last step is not small, the result is NaN.
+    It ends where a step is as small as rounding, or is small and no smaller than the one before, as is the residual; after
+    NEWTON_STEPS, or where the last step is not small, the result is NaN.
     """
     flat, correct = Flat(f.input_types[n_consts:]), tangent_solver(f, n_consts)
-    scalar = TensorType(flat.dtype)
-    tiny, small = 4 * _epsilon(flat.dtype), _epsilon(flat.dtype) ** 0.5
-    types = [*named("x", flat.types), ("step", scalar), ("before", scalar), ("k", TensorType("i32"))]
-
-    def going(step: Term, before: Term, k: Term) -> Term:
-        trace = step.trace
-        stalls = and_(le(step, trace.full(small, scalar)), ge(step, before))
-        moves = and_(gt(step, trace.full(tiny, scalar)), not_(stalls))
-        return and_(moves, lt(k, trace.full(NEWTON_STEPS, k.type)))
+    scalar, tiny, small = TensorType(flat.dtype), 4 * flat.epsilon, flat.epsilon**0.5
+    numbers = [("size", scalar), ("step", scalar), ("residual", scalar), ("goes_on", TensorType("bool")), ("k", TensorType("i32"))]
+    types = [*named("x", flat.types), *numbers]
 
     def step(inner: Trace, terms: list[Term]) -> list[Term]:
-        consts, x, (last, _, k) = terms[:n_consts], terms[n_consts:-3], terms[-3:]
+        consts, x, (_, before, highest, _, k) = terms[:n_consts], terms[n_consts:-5], terms[-5:]
         residual = outputs_of(inner, f, [*consts, *x])
         change = outputs_of(inner, correct, [*consts, *x, *residual])
         after = [a - b for a, b in zip(x, change, strict=True)]
-        size = div(_largest(flat.pack(change)), _largest(flat.pack(after)) + inner.full(1, scalar))
-        return [*after, size, last, k + inner.full(1, k.type)]
+        size, moved, rest = (_largest(flat.pack(some)) for some in (after, change, residual))
+        stalls = and_(and_(_is_small(moved, size), ge(moved, before)), ge(rest, highest))
+        goes_on = and_(gt(moved, inner.full(tiny, scalar) * size), not_(stalls))
+        k = k + inner.full(1, k.type)
+        return [*after, size, moved, rest, and_(goes_on, lt(k, inner.full(NEWTON_STEPS, k.type))), k]
+
+    def _is_small(moved: Term, size: Term) -> Term:
+        trace = moved.trace
+        return le(moved, trace.full(small, scalar) * (size + trace.full(1, scalar)))
 
     def emit(inner: Trace, terms: list[Term]) -> list[Term]:
         if not flat.size:
             return terms[n_consts:]
-        inputs = inputs_of(f)[:n_consts]
-        condition = made(inner.primitives, types, lambda _, carried: [going(*carried[-3:])])
-        body = made(inner.primitives, [*inputs, *types], step)
-        endless = inner.full(float("inf"), scalar)
-        numbers = {"cond_consts": 0, "body_consts": n_consts}
-        *x, last, _, _ = inner.emit_all(
-            "while", *terms, endless, endless, inner.full(0, TensorType("i32")), **numbers, condition=condition, body=body
-        )
-        good = le(last, inner.full(small, scalar))
-        return [_nan_unless(good, value) for value in x]
+        condition = made(inner.primitives, types, lambda _, carried: [carried[-2]])
+        body = made(inner.primitives, [*inputs_of(f)[:n_consts], *types], step)
+        zero, endless = inner.full(0, scalar), inner.full(float("inf"), scalar)
+        first = [zero, endless, endless, inner.emit("constant", value=TRUE), inner.full(0, TensorType("i32"))]
+        lengths = {"cond_consts": 0, "body_consts": n_consts}
+        *x, size, moved, _, _, _ = inner.emit_all("while", *terms, *first, **lengths, condition=condition, body=body)
+        return [_nan_unless(_is_small(moved, size), value) for value in x]
 
     return made(made_of(f), inputs_of(f), emit)
 

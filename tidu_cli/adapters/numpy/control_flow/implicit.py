@@ -107,7 +107,8 @@ class Equation(Frozen, slots=False):
             point = [None] * len(given) if self.linear else at[0]
 
             def along(tree: Any) -> Any:
-                moved = [body.array(x) for x in self._leaves(tree, solver)]
+                given = [c.fitted(x, named(solver, name)) for c, x in zip(carried, self._leaves(tree, solver), strict=True)]
+                moved = [constant_of(recorder, c, x) for c, x in zip(carried, given, strict=True)]
                 return rebuilt(self.guess, applied(body.recorder, graph, [*operands_of(recorder, outside), *point, *moved]))
 
             with body.going_on():
