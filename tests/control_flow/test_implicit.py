@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -359,3 +360,19 @@ def test_a_file_that_claims_a_map_to_be_linear_is_refused() -> None:
     }
     with pytest.raises(TiduError, match=r"node 0 \(linear_solve\): its matvec: .*linear in the unknowns"):
         parse_document(json.dumps(data).encode(), "d")
+
+
+@pytest.mark.parametrize("steps", [2, 30])
+def test_check_says_where_a_solver_has_not_converged(steps: int) -> None:
+    def few(f: Function, x: Any) -> Any:
+        return api.fori_loop(0, steps, lambda i, x: x - f(x) / (2 * x), x)
+
+    def jacobi(matvec: Function, b: Any) -> Any:
+        return api.fori_loop(0, steps, lambda i, x: x + (b - matvec(x)) / 3, b)
+
+    for function, why in (
+        (lambda a: api.root(lambda x: x * x - a, 1.0, few), r"\(root\): its residual is .* Newton step"),
+        (lambda a: api.linear_solve(lambda x: a * x, 1.0, jacobi), r"\(linear_solve\): its solution leaves a residual"),
+    ):
+        report = json.dumps(api.check(api.trace(function, "f64[]"), parts=["numeric"], inputs={"a": 2.5}))
+        assert bool(re.search(why, report)) is (steps == 2)

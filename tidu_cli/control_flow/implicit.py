@@ -7,6 +7,7 @@ derivatives of any order and both modes are solutions again, which remember noth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -224,6 +225,43 @@ def _root_dependence(of_graph: DependenceOf, attrs: Any, operands: Dependences) 
     return (Dependence.OTHER if any(d.moves for d in operands) else Dependence.FREE,) * (len(operands) - n)
 
 
+UNSOLVED = 64
+"""A solution is off if it is so by more roundings than this, times the square root of one."""
+
+
+def _solve_unsolved(np: Any, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) -> str:
+    """By its residual, relative to the right side."""
+    right = operands[attrs.num_consts :]
+    images = _values(np, attrs.matvec, [*operands[: attrs.num_consts], *results])
+    residual, scale = _largest(np, [a - b for a, b in zip(images, right, strict=True)]), _largest(np, right)
+    if residual <= UNSOLVED * _rounding(np, results) * scale:
+        return ""
+    return f"its solution leaves a residual of {residual:.1e} of a right side of {scale:.1e}: the solver has not converged"
+
+
+def _root_unsolved(np: Any, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) -> str:
+    """By a step of Newton's from there, relative to the root."""
+    consts = operands[: attrs.num_consts]
+    residual = _values(np, attrs.f, [*consts, *results])
+    step, size = _largest(np, _values(np, attrs.corrector, [*consts, *results, *residual])), _largest(np, results)
+    if step <= UNSOLVED * _rounding(np, results) * (1 + size):
+        return ""
+    return f"its residual is {_largest(np, residual):.1e}, a Newton step of {step:.1e} from a root: the solver has not converged"
+
+
+def _values(np: Any, graph: ClosedGraph, arrays: Sequence[Any]) -> Sequence[Any]:
+    values = kernel(np, graph.graph, made_of(graph))(*arrays)
+    return values if len(graph.graph.outputs) > 1 else (values,)
+
+
+def _largest(np: Any, arrays: Sequence[Any]) -> float:
+    return max((float(np.max(np.abs(x), initial=0)) for x in arrays), default=0.0)
+
+
+def _rounding(np: Any, arrays: Sequence[Any]) -> float:
+    return math.sqrt(max(float(np.finfo(x.dtype).eps) for x in arrays))
+
+
 def _solve_flops(attrs: Any, operands: Any, results: Any) -> int:
     """Of a given solver; otherwise of a matrix, and its factors."""
     n = sum(t.size for t in results)
@@ -258,6 +296,7 @@ PRIMITIVES = (
         batch=_solve_batch,
         dependence=_solve_dependence,
         carried=lambda attrs: range(attrs.num_consts, len(attrs.matvec.graph.inputs)),
+        unsolved=_solve_unsolved,
         flops=_solve_flops,
         caption=graphs.solve_caption,
         parts=graphs.solve_parts,
@@ -274,6 +313,7 @@ PRIMITIVES = (
         jvp=_root_jvp,
         batch=_root_batch,
         dependence=_root_dependence,
+        unsolved=_root_unsolved,
         flops=_root_flops,
         caption=graphs.root_caption,
         parts=graphs.root_parts,

@@ -260,6 +260,8 @@ class Rules(Frozen, slots=False):
     """False where the derivative is by intention not that of the values (stop_gradient)."""
     singular: SingularRule | None = None
     """Says of values why it has no derivative there, for `tidu check`."""
+    unsolved: SingularRule | None = None
+    """Says of values how far they are from solving what defines them, for `tidu check`."""
     reads: ReadingRule | None = None
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
     narrowed: NarrowingRule | None = None
