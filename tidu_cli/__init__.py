@@ -24,6 +24,7 @@ __all__ = [
     "Document",
     "Key",
     "TiduError",
+    "bound_loops",
     "check",
     "compile",
     "compose",

@@ -216,6 +216,12 @@ OPTIONS: Mapping[str, Option] = {
             "--pass",
             pairs=True,
         ),
+        _option(
+            "bound_loops",
+            "Make each while a loop of this number of steps, which has a reverse mode; where they are too few, results are NaN.",
+            at_least_one,
+            "N",
+        ),
         _option("order", "The order, from 1 on. [default: 1]", count, "N"),
         _flag("value", "Give the values of the outputs, too, before the derivative."),
         _option(

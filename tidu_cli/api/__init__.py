@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FUNCTIONS = {
     **dict.fromkeys(
         (
+            "bound_loops",
             "compose",
             "derivative",
             "grad",

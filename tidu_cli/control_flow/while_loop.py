@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import while_along, while_kernel, while_step
+from tidu_cli.control_flow.bounding import bounded_while
 from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
@@ -40,7 +41,7 @@ select_n, reduce_or, gt = op("select_n"), op("reduce_or"), op("gt")
 
 NO_REVERSE = (
     "has no transpose: how often it runs is not known before, so that what reverse mode would have to remember has no bound;"
-    " use scan, whose number of steps is fixed (where fewer are needed, with a cond in its body)"
+    " bound its steps first (tidu convert --bound-loops N, tidu.bound_loops in Python), use scan, or root, which solves an equation"
 )
 
 
@@ -246,6 +247,7 @@ PRIMITIVES = (
         irreversible=NO_REVERSE,
         dependence=_dependence,
         narrowed=narrowed_while,
+        bounded=bounded_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
         caption=graphs.while_caption,

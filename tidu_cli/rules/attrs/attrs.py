@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from tidu_cli.errors import TypeTextError, did_you_mean
@@ -109,9 +109,9 @@ class Attrs(Data):
         """Attrs from their file form. Raises TypeRuleError for missing, unknown and malformed ones."""
         return made(cls, _read(cls, data, records))
 
-    def with_graphs(self, change: Callable[[ClosedGraph], ClosedGraph]) -> Self:
-        """These attrs with each graph in them changed."""
-        values = {name: vars(self)[name] for name in self.graphs}
+    def with_graphs(self, change: Callable[[ClosedGraph], ClosedGraph], but_for: Sequence[str] = ()) -> Self:
+        """These attrs with each graph in them changed, but for those in some fields."""
+        values = {name: vars(self)[name] for name in self.graphs if name not in but_for}
         changed = {name: tuple(map(change, v)) if isinstance(v, tuple) else v and change(v) for name, v in values.items()}
         return made(type(self), {**vars(self), **changed})
 

@@ -18,6 +18,7 @@ from tidu_cli.adapters.numpy.control_flow.bodies import (
     leaves_as,
     named,
     operands_of,
+    parameters,
     plain,
     rebuilt,
     run,
@@ -60,6 +61,10 @@ class Equation(Frozen, slots=False):
 
     def solution(self) -> Any:
         """The unknowns."""
+        parameters(self.function, ("x",))
+        for name, solver in self.solvers.items():
+            if solver is not None:
+                parameters(solver, ("f", "x0") if name == "solve" else ("g", "b"))
         given = [x for _, x in leaves(self.guess, "x")]
         if not given:
             raise BuildError(f"{self.op} has no unknowns; give it arrays or numbers")
@@ -183,6 +188,9 @@ def linear_solve(matvec: Function, b: Any, solve: Function | None = None, transp
 
 def fixed_point(f: Function, x0: Any, solve: Function | None = None) -> Any:
     """An x with f(x) = x, from the first guess x0. Raises BuildError."""
+    parameters(f, ("x",))
+    if solve is not None:
+        parameters(solve, ("f", "x0"))
 
     def difference(x: Any) -> Any:
         after = leaves_as(x, f(x), "x", named(f, "f"))
