@@ -207,11 +207,11 @@ def whole(name: str, value: Any) -> object:
         raise _refuse(name, value, "an integer") from None
 
 
-def at_least(least: int) -> Check:
-    """A check: an integer from `least` on, or None."""
+def at_least(least: int, *, optional: bool = True) -> Check:
+    """A check: an integer from `least` on, or None if it is `optional`."""
 
     def check(name: str, value: Any) -> Any:
-        if value is None:
+        if value is None and optional:
             return None
         n = whole(name, value)
         if isinstance(value, bool) or not isinstance(n, int) or n < least:

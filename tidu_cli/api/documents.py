@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import KeyText, KeyTexts, among, at_least_one, names_by_name, one_key, parsed, whole
+from tidu_cli.arguments import KeyText, KeyTexts, among, at_least, names_by_name, one_key, parsed, whole
 from tidu_cli.errors import ArgumentError, Remedy, UnknownNameError, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -77,7 +77,7 @@ def renumber(document: Document, passes: Mapping[int, int]) -> Document:
     return renumber(document, passes)
 
 
-@checked(steps=at_least_one)
+@checked(steps=at_least(1, optional=False))
 def bound_loops(document: Document, steps: int) -> Document:
     """Make each while of a document a scan of this number of steps, as `tidu convert --bound-loops` does: it has a reverse mode.
 

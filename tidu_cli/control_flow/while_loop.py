@@ -26,7 +26,7 @@ from tidu_cli.control_flow.graphs import (
     require_types,
 )
 from tidu_cli.control_flow.narrowing import narrowed_while
-from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.errors import MissingRuleError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
 from tidu_cli.lax.vocabulary import vocabulary
@@ -40,9 +40,13 @@ from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 select_n, reduce_or, gt = op("select_n"), op("reduce_or"), op("gt")
 
 NO_REVERSE = (
-    "has no transpose: how often it runs is not known before, so that what reverse mode would have to remember has no bound;"
-    " bound its steps first (tidu convert --bound-loops N, tidu.bound_loops in Python), use scan, or root, which solves an equation"
+    "has no transpose: how often it runs is not known before, so that what reverse mode would have to remember has no bound"
 )
+
+
+def _ways_out() -> str:
+    bounded = Remedy("bound_loops", "N", command="convert", python="bound_loops(document, steps)")
+    return f"; bound its steps ({bounded}), use scan, whose number of steps is fixed, or root, where it solves an equation"
 
 
 class WhileAttrs(Attrs):
@@ -128,7 +132,7 @@ def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> li
         reads, case = [depends[a] for a in args], graph.graph.cases[code]
         here = f"{place}, node {node} ({case.op})"
         if any(reads) and primitives[case.op].rules.irreversible:
-            raise MissingRuleError(f"{here}: {NO_REVERSE}")
+            raise MissingRuleError(f"{here}: {NO_REVERSE}{_ways_out()}")
         tell, solvers = primitives[case.op].catalogue.parts, getattr(case.attrs, "solvers", ())
         for (name, inner), part in zip(named_graphs(case.attrs), tell(case.attrs), strict=True) if tell and any(reads) else ():
             if name in solvers:

@@ -9,6 +9,7 @@ import click
 from tidu_cli.cli.building import kind_of
 from tidu_cli.cli.format_options import FormatCommand, is_given, options_read, options_written, with_values_written
 from tidu_cli.cli.options import (
+    Whole,
     chosen_format,
     document_output_options,
     emit,
@@ -37,7 +38,7 @@ from tidu_cli.formats.files import OWN
 )
 @option("nodes")
 @option("passes")
-@option("bound_loops")
+@option("bound_loops", type=Whole(1))
 @click.option(
     "--weights-from",
     metavar="FILE",
