@@ -291,7 +291,7 @@ def _unknowns(attrs: Any, graph: ClosedGraph, word: str) -> tuple[tuple[int, str
 
 Attributes = Mapping[str, Any]
 
-cos, dot_general, less, sin = map(op, ("cos", "dot_general", "lt", "sin"))
+cos, dot_general, less, sin, sqrt = map(op, ("cos", "dot_general", "lt", "sin", "sqrt"))
 
 _MATRIX_VECTOR = {"dimension_numbers": (((1,), (0,)), ((), ()))}
 
@@ -342,6 +342,20 @@ def a_system() -> Attributes:
     return {"num_consts": 1, "matvec": matvec}
 
 
+def a_solved_system() -> Attributes:
+    """a x = b, element by element, by division."""
+    types = ["f64[3]", "f64[3]"]
+    quotient = _graph(types, lambda a, b: [b / a])
+    return {"num_consts": 1, "matvec": _graph(types, lambda a, x: [a * x]), "solve": quotient, "transpose_solve": quotient}
+
+
 def an_equation() -> Attributes:
     """x³ + x = a."""
     return {"num_consts": 1, "f": _graph(["f64[]", "f64[]"], lambda a, x: [x * x * x + x - a])}
+
+
+def a_solved_equation() -> Attributes:
+    """x² = a, by the root, whose tangents are quotients by 2 x."""
+    types = ["f64[]"] * 2
+    f, solve = _graph(types, lambda a, x: [x * x - a]), _graph(types, lambda a, x: [sqrt(a)])
+    return {"num_consts": 1, "f": f, "solve": solve, "tangent_solve": _graph(["f64[]"] * 3, lambda a, x, b: [b / (x + x)])}

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, cast
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.graphs import Terms, as_batch, batched_outputs, flops, made, outputs_of, require_types
 from tidu_cli.control_flow.solvers import (
+    DENSE,
     dense,
     emit_solve,
     linear_solver,
@@ -268,6 +269,12 @@ def _solve_flops(attrs: Any, operands: Any, results: Any) -> int:
     return flops(attrs.solve) if attrs.solve else n * flops(attrs.matvec) + 2 * n**3 // 3
 
 
+def _work(attrs: Any, operands: Any, results: Any) -> int:
+    """Of a matrix of the unknowns, its columns, its factors and their products, where tidu makes one."""
+    n = sum(t.size for t in results)
+    return 0 if attrs.solve or n > DENSE else 4 * 8 * n * n
+
+
 def _root_flops(attrs: Any, operands: Any, results: Any) -> int:
     return flops(attrs.solver)
 
@@ -276,6 +283,7 @@ def _any_of(main: str, **rules: Any) -> Any:
     return {
         "kernel": _kernel,
         "definition": _definition,
+        "work": _work,
         "dtypes": ANY,
         "n_results": lambda attrs, n_operands: len(getattr(attrs, main).graph.outputs),
         "hidden": _hidden(main),
@@ -301,7 +309,10 @@ PRIMITIVES = (
         caption=graphs.solve_caption,
         parts=graphs.solve_parts,
         formula="x, where matvec(consts, x) = b",
-        examples=(Example(("f64[3,3]", "f64[3]"), graphs.a_system, diagonals=(8.0, 0.0)),),
+        examples=(
+            Example(("f64[3,3]", "f64[3]"), graphs.a_system, diagonals=(8.0, 0.0)),
+            Example(("f64[3]", "f64[3]"), graphs.a_solved_system, ((1.0, 3.0), (-2.0, 2.0))),
+        ),
         summary="the solution of a linear system; by its matrix, or by solvers that are given, and its derivatives likewise",
         **_any_of("matvec"),
     ),
@@ -318,7 +329,10 @@ PRIMITIVES = (
         caption=graphs.root_caption,
         parts=graphs.root_parts,
         formula="x, where f(consts, x) = 0",
-        examples=(Example(("f64[]", "f64[]"), graphs.an_equation),),
+        examples=(
+            Example(("f64[]", "f64[]"), graphs.an_equation),
+            Example(("f64[]", "f64[]"), graphs.a_solved_equation, ((1.0, 3.0), (-2.0, 2.0))),
+        ),
         summary="a root of an equation from a first guess; its derivatives are those of the implicit function, whatever solves it",
         **_any_of("f"),
     ),
