@@ -13,6 +13,8 @@ from tests.control_flow.strategies import CONDITIONED, looping
 from tests.graphs.interpret import random_inputs
 from tests.graphs.strategies import seeds
 from tidu_cli.errors import TransformError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Document
 
@@ -63,6 +65,7 @@ def test_too_few_steps_are_seen(x: float) -> None:
     assert values["y.1"] == (2 if enough else np.iinfo(np.int64).min)
     derivatives = api.grad(doc, "x", "y.0"), api.jvp(doc, "x", "y.0"), *[api.derivative(doc, "x", "y.0", order=k) for k in (2, 3)]
     forward = api.bound_loops(api.jvp(api.trace(halved, "f64[]"), "x", "y.0"), 4)  # whose loop carries tangents
+    assert parse_document(format_document(forward, "json"), "forward")[0].head.n_nodes  # which is still linear in tangents
     for derived in (*derivatives, forward):
         given = {str(i.key): x if i.key.name == "x" and not i.key.path else 1.0 for i in derived.head.inputs}
         (value,) = api.evaluate(derived, given).values()

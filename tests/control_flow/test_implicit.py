@@ -46,6 +46,11 @@ def jacobi(matvec: Function, b: Any) -> Any:
     return api.fori_loop(0, 300, lambda i, x: x + (b - matvec(x)) / 5, np.zeros(4))
 
 
+def until_still(matvec: Function, b: Any) -> Any:
+    """The same, as long as the residual is not small."""
+    return api.while_loop(lambda x: np.max(abs(b - matvec(x))) > 1e-14, lambda x: x + (b - matvec(x)) / 5, np.zeros(4))
+
+
 def kepler(e: Any, m: Any) -> Any:
     return api.root(lambda u: u - e * np.sin(u) - m, m)
 
@@ -118,6 +123,9 @@ SYSTEMS: Mapping[str, Function] = {
     "by the matrix": lambda a, b: api.linear_solve(lambda x: a @ x, b),
     "by given solvers": lambda a, b: api.linear_solve(lambda x: a @ x, b, jacobi, jacobi),
     "by one of the map alone": lambda a, b: api.linear_solve(lambda x: a @ x, b, jacobi),
+    "by a while, in a scan": lambda a, b: api.scan(
+        lambda x, _: (api.linear_solve(lambda x: a @ x, x, until_still, until_still), None), a @ b, length=2
+    )[0],
     "with a loop in the map": lambda a, b: api.linear_solve(lambda x: api.scan(lambda c, r: (c, r @ x), 0.0, a)[1], b),
     "with a branch in the map": lambda a, b: api.linear_solve(
         lambda x: api.cond(b[0] > 9, lambda x: a.T @ x, lambda x: a @ x, x), b
@@ -319,6 +327,11 @@ def test_where_nothing_is_traced() -> None:
     assert np.allclose(api.fixed_point(np.cos, 1), 0.7390851332151607)
     assert np.allclose(api.linear_solve(lambda x: MATRIX @ x, RIGHT), np.linalg.solve(MATRIX, RIGHT))
     assert api.root(lambda x: x - 1, 0.0, lambda f, x: x + 5) == 5
+
+
+def test_check_tries_reverse_mode_though_a_solver_is_a_while() -> None:
+    laws = api.check(api.trace(heron, "f64[]"), "numeric", inputs={"a": 2.5})["numeric"]
+    assert laws["adjoint"]["ok"] and laws["adjoint"]["error"] is not None
 
 
 def test_in_a_while_forward() -> None:
