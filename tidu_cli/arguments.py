@@ -130,6 +130,7 @@ file_name = instance((str, PathLike), "the name of a file, text or a Path", opti
 op_name = instance(str, "the name of an op, such as 'mul'", optional=False)
 formula_text = instance(str, "a formula, text such as 'sum(x**2)'", optional=False)
 a_function = instance(Callable, "a function of NumPy arrays", optional=False)
+maybe_function = instance(Callable, "a function of NumPy arrays")
 several_functions = list_of(a_function, "a list of functions of NumPy arrays")
 
 
@@ -223,11 +224,11 @@ def whole(name: str, value: Any) -> object:
         raise _refuse(name, value, "an integer") from None
 
 
-def at_least(least: int) -> Check:
-    """A check: an integer from `least` on, or None."""
+def at_least(least: int, *, optional: bool = True) -> Check:
+    """A check: an integer from `least` on, or None if it is `optional`."""
 
     def check(name: str, value: Any) -> Any:
-        if value is None:
+        if value is None and optional:
             return None
         n = whole(name, value)
         if isinstance(value, bool) or not isinstance(n, int) or n < least:

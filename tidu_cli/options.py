@@ -14,44 +14,7 @@ from itertools import chain, repeat
 from os import PathLike
 from typing import Any, TypeVar
 
-from tidu_cli.arguments import (
-    METHODS,
-    Check,
-    a_csv,
-    a_function,
-    a_key,
-    a_method,
-    among_engines,
-    among_runtimes,
-    an_optimizer,
-    anything,
-    at_least,
-    at_least_one,
-    bounds_by_key,
-    bounds_of,
-    by_key,
-    count,
-    csv_name,
-    document,
-    file_name,
-    flag,
-    instance,
-    list_of,
-    method_named,
-    names_by_name,
-    number_from,
-    one_of,
-    pairs_of_keys,
-    policies,
-    renumbering,
-    several_names,
-    size,
-    sizes_by_name,
-    tangent_types,
-    text,
-    types_by_name,
-    whole,
-)
+from tidu_cli import arguments
 from tidu_cli.errors import ArgumentError, KeyTextError, did_you_mean
 from tidu_cli.graph.keys import Key, checked_pass, parse_key
 from tidu_cli.installed import OWN_FORMATS
@@ -94,23 +57,23 @@ def _key_and_type(setting: str) -> tuple[Key, str]:
 
 
 def _option(
-    name: str, help: str, check: Check, metavar: str = "", parse: Callable[[str], Any] = str, spelt: str = "", **more: Any
+    name: str, help: str, check: arguments.Check, metavar: str = "", parse: Callable[[str], Any] = str, spelt: str = "", **more: Any
 ) -> Option:
     return Option(spelt or f"--{name.replace('_', '-')}", name, help, metavar, parse, check, **more)
 
 
 def _flag(name: str, help: str) -> Option:
-    return _option(name, help, flag, is_flag=True)
+    return _option(name, help, arguments.flag, is_flag=True)
 
 
 def _keys(name: str, help: str) -> Option:
     expected = "a key, text such as 'x' or 'y@-1', or a list of keys"
-    check = list_of(lambda name, key: a_key(key, name), expected, (str, Key))
+    check = arguments.list_of(lambda name, key: arguments.a_key(key, name), expected, (str, Key))
     return _option(name, help, check, "KEY", parse_key, repeats=True)
 
 
 def _choice(name: str, help: str, *choices: str, metavar: str = "") -> Option:
-    return _option(name, help, one_of(*choices), metavar, choices=choices)
+    return _option(name, help, arguments.one_of(*choices), metavar, choices=choices)
 
 
 def number(text: str) -> float:
@@ -125,7 +88,7 @@ def number(text: str) -> float:
 
 
 def _number(name: str, help: str) -> Option:
-    return _option(name, help, number_from(0), "N", number)
+    return _option(name, help, arguments.number_from(0), "N", number)
 
 
 _PACKAGES = "the name of a package, or a list of names"
@@ -145,13 +108,13 @@ OPTIONS: Mapping[str, Option] = {
             "the latest graph that has it. Any other value by its digest, as `tidu info --digests` lists it. [default: all of the "
             "head's]",
         ),
-        _option("pass_number", "The pass number. [default: the next free one]", count, "N", pass_number, "--pass"),
+        _option("pass_number", "The pass number. [default: the next free one]", arguments.count, "N", pass_number, "--pass"),
         _flag("detach", "Write only the new graphs, which refer to the others by digest; `tidu resolve` links them."),
         _option(
             "tangent",
             "The type of an input's tangent, one that its own type admits: f32 for x of f64[], duration[h], {at: duration[h]}; "
             "repeats. [default: the natural one]",
-            tangent_types,
+            arguments.tangent_types,
             "KEY=TYPE",
             _key_and_type,
             pairs=True,
@@ -164,7 +127,7 @@ OPTIONS: Mapping[str, Option] = {
             "Hold less at once: recompute values where cotangents need them. sqrt: all but some √n checkpoints; N: "
             "loops in segments of N steps; cheap, cheap=N: those of at most N operations for each byte, by default 1; value=KEY, "
             "graph=NAME: an output, a graph; these two repeat.",
-            policies,
+            arguments.policies,
             "POLICY",
             repeats=True,
         ),
@@ -174,14 +137,14 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "bind",
             "Make an input equal to an output of another graph, or to the value of a digest; repeats.",
-            pairs_of_keys,
+            arguments.pairs_of_keys,
             "INPUT=KEY",
             repeats=True,
         ),
         _option(
             "one_pass",
             "Take a pass for one, though the files are of several calls of linearize: along one direction; repeats.",
-            list_of(whole, "a list of pass numbers"),
+            arguments.list_of(arguments.whole, "a list of pass numbers"),
             "N",
             pass_number,
             repeats=True,
@@ -200,7 +163,7 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "keys",
             "Rename an input or output; repeats.",
-            names_by_name,
+            arguments.names_by_name,
             "OLD=NEW",
             _two_names,
             "--key",
@@ -209,7 +172,7 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "graphs",
             "Rename a graph; repeats.",
-            names_by_name,
+            arguments.names_by_name,
             "OLD=NEW",
             _two_names,
             "--graph",
@@ -218,19 +181,25 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "passes",
             "Give a pass another number, in keys, linear graphs and names of graphs; repeats, and all change at once.",
-            renumbering,
+            arguments.renumbering,
             "OLD=NEW",
             _two_passes,
             "--pass",
             pairs=True,
         ),
-        _option("order", "The order, from 1 on. [default: 1]", count, "N"),
+        _option(
+            "bound_loops",
+            "Make each while a loop of this number of steps, which has a reverse mode; where they are too few, results are NaN.",
+            arguments.at_least_one,
+            "N",
+        ),
+        _option("order", "The order, from 1 on. [default: 1]", arguments.count, "N"),
         _flag("value", "Give the values of the outputs, too, before the derivative."),
         _option(
             "optimizer",
             "sgd, momentum, adam or adamw, as PyTorch has them; or one of your own: a document, FILE.py:FUNCTION or a formula of "
             "what is done to one number of a weight. [default: sgd]",
-            an_optimizer,
+            arguments.an_optimizer,
             "NAME|FILE",
         ),
         _number("lr", "The learning rate. [default: an input, lr]"),
@@ -242,27 +211,33 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "accumulate",
             "Take a step after this number of batches, along the mean of their gradients. [default: 1]",
-            at_least_one,
+            arguments.at_least_one,
             "N",
         ),
         _option(
             "method",
-            f"SciPy's method: {', '.join(METHODS)}; least_squares is for residuals. [default: {METHODS[0]}]",
-            a_method,
+            f"SciPy's method: {', '.join(arguments.METHODS)}; least_squares is for residuals. [default: {arguments.METHODS[0]}]",
+            arguments.a_method,
             "NAME",
-            method_named,
+            arguments.method_named,
         ),
         _option(
             "bounds",
             "Keep an input, or all that match a pattern, within two numbers, or lists of its shape: x=0:1, 'params.*=0:'; repeats.",
-            bounds_by_key,
+            arguments.bounds_by_key,
             "KEY=LOWER:UPPER",
-            bounds_of,
+            arguments.bounds_of,
             pairs=True,
         ),
-        _option("max_iterations", "Stop after this number of iterations. [default: SciPy's]", at_least_one, "N"),
+        _option("max_iterations", "Stop after this number of iterations. [default: SciPy's]", arguments.at_least_one, "N"),
         _number("tolerance", "Stop at this tolerance, SciPy's tol. [default: SciPy's; larger for f32]"),
-        _option("trace", "Write cost and norm of the gradient after each iteration to this file, a .csv.", a_csv, "FILE", csv_name),
+        _option(
+            "trace",
+            "Write cost and norm of the gradient after each iteration to this file, a .csv.",
+            arguments.a_csv,
+            "FILE",
+            arguments.csv_name,
+        ),
         _flag("types", "Write the types of values on the edges."),
         _keys("highlight", "Fade all but the paths from inputs to outputs that go through this input or output; repeats."),
         _flag("collapse", "Draw each graph but the head as one node, and in the head each run of nodes that only hand a value on."),
@@ -270,20 +245,20 @@ OPTIONS: Mapping[str, Option] = {
             "limit",
             f"Draw every node, but refuse more things than this, or {EDGES_DRAWN} times as many edges. [default with --expand: "
             f"{MOST_DRAWN}; none for DOT text]",
-            at_least_one,
+            arguments.at_least_one,
             "N",
         ),
         _flag("expand", "Draw every node, and no groups, however large the graph is."),
         _option(
             "opened",
             "Draw what is in the groups of this name or line; repeats.",
-            list_of(instance(str, _GROUPS, optional=False), _GROUPS, str),
+            arguments.list_of(arguments.instance(str, _GROUPS, optional=False), _GROUPS, str),
             "GROUP",
             spelt="--open",
             repeats=True,
         ),
-        _option("depth", "Open groups to this depth. [default: as a screen has room for]", at_least(0), "N"),
-        _option("at", "The group, by its name or line, that the page shows first.", text, "GROUP"),
+        _option("depth", "Open groups to this depth. [default: as a screen has room for]", arguments.at_least(0), "N"),
+        _option("at", "The group, by its name or line, that the page shows first.", arguments.text, "GROUP"),
         _choice("stream", "Answer each line of standard input, or map. [default: json]", "json", "msgpack", metavar="json|msgpack"),
         _flag("kinks", "List on stderr the nodes that are at a kink here, and by which convention they have a derivative."),
         _flag("exact", "Also compare the graphs one by one: names, order, nodes, roles, and meta."),
@@ -297,7 +272,7 @@ OPTIONS: Mapping[str, Option] = {
         _choice(
             "nodes", "How nodes are written. [default: packed in msgpack, list in JSON]", "list", "packed", metavar="list|packed"
         ),
-        _option("name", "The graph's name. [default: the function's, or f]", text, "NAME"),
+        _option("name", "The graph's name. [default: the function's, or f]", arguments.text, "NAME"),
         _flag(
             "plain",
             "Read models of ONNX and modules of StableHLO by what they run, and not as the documents that they claim to be.",
@@ -305,78 +280,80 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "ops",
             "A document whose own ops may be used, too; repeats. Those used become the result's.",
-            list_of(file_name, "the name of a file, or a list of names", (str, PathLike)),
+            arguments.list_of(arguments.file_name, "the name of a file, or a list of names", (str, PathLike)),
             "FILE",
             repeats=True,
         ),
         _option(
             "plugins",
             "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]",
-            list_of(instance(str, _PACKAGES, optional=False), _PACKAGES, str),
+            arguments.list_of(arguments.instance(str, _PACKAGES, optional=False), _PACKAGES, str),
             "NAME",
             repeats=True,
         ),
         _option(
             "engine",
             "What evaluates: numpy, native for graphs of single numbers, xla for any; auto takes the quickest.",
-            among_engines,
+            arguments.among_engines,
         ),
-        _option("device", "Where the engine xla runs: cpu, gpu, gpu:1, ...", text, "NAME"),
+        _option("device", "Where the engine xla runs: cpu, gpu, gpu:1, ...", arguments.text, "NAME"),
         _option(
             "scheduler",
             "Spread the work over a cluster of Dask's: the scheduler's address, tcp://head:8786, or local[:N], N processes here.",
-            anything,
+            arguments.anything,
             "ADDRESS",
         ),
-        _option("chunk", "As many items go together. [default: as many as make a second of work]", at_least_one, "N"),
+        _option("chunk", "As many items go together. [default: as many as make a second of work]", arguments.at_least_one, "N"),
         _choice("reduce", "Give this of the outputs of all items of a --batch, in place of each.", "sum", "mean"),
         _flag("resume", "Go on from what a run has done that broke off, in OUT.partial beside OUT."),
         _option(
-            "against", "Compare the values of a model with those of this runtime, which is a package of its own.", among_runtimes
+            "against",
+            "Compare the values of a model with those of this runtime, which is a package of its own.",
+            arguments.among_runtimes,
         ),
-        _option("seed", "Of the random inputs.", count, "N"),
+        _option("seed", "Of the random inputs.", arguments.count, "N"),
     )
 }
 """The options that a command and a function of the API share, by their names in Python."""
 
 _NAMES = "a list of names, text, one for each argument"
 
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, arguments.Check] = {
     **{name: option.check for name, option in OPTIONS.items()},
-    **dict.fromkeys(("document", "documents", "a", "b"), document),
-    **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
-    **dict.fromkeys(("weights", "rules", "forward", "reverse"), flag),
-    **dict.fromkeys(("length", "opset"), count),
-    **dict.fromkeys(("cast", "target_version"), text),
-    **dict.fromkeys(("cut", "stop"), several_names),
-    "dims": sizes_by_name,
-    "input_types": types_by_name,
-    "max_memory": size,
-    "max_steps": at_least_one,
-    "file": file_name,
-    "function": a_function,
-    "format": one_of("json", "msgpack", *OWN_FORMATS),
-    "names": list_of(instance(str, _NAMES, optional=False), _NAMES),
+    **dict.fromkeys(("document", "documents", "a", "b"), arguments.document),
+    **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), arguments.by_key),
+    **dict.fromkeys(("weights", "rules", "forward", "reverse"), arguments.flag),
+    **dict.fromkeys(("length", "opset"), arguments.count),
+    **dict.fromkeys(("cast", "target_version"), arguments.text),
+    **dict.fromkeys(("cut", "stop"), arguments.several_names),
+    "dims": arguments.sizes_by_name,
+    "input_types": arguments.types_by_name,
+    "max_memory": arguments.size,
+    "max_steps": arguments.at_least_one,
+    "file": arguments.file_name,
+    "function": arguments.a_function,
+    "format": arguments.one_of("json", "msgpack", *OWN_FORMATS),
+    "names": arguments.list_of(arguments.instance(str, _NAMES, optional=False), _NAMES),
 }
 """What parameters of these names take, and what becomes of it: those of options, and those that only Python has."""
 
 
-def checked(**own: Check) -> Callable[[Function], Function]:
+def checked(**own: arguments.Check) -> Callable[[Function], Function]:
     """The function with its arguments checked by `own` or `CHECKS`, and keys parsed. It raises ArgumentError and KeyTextError."""
 
     def checking(function: Function) -> Function:
         form = inspect.signature(function)
         code = function.__code__
         named = code.co_argcount + code.co_kwonlyargcount
-        checks = {name: own.get(name) or CHECKS.get(name, anything) for name in code.co_varnames[:named]}
+        checks = {name: own.get(name) or CHECKS.get(name, arguments.anything) for name in code.co_varnames[:named]}
         places = [(name, checks[name]) for name in code.co_varnames[: code.co_argcount]]
         several = code.co_varnames[named] if code.co_flags & inspect.CO_VARARGS else ""
-        others = several, own.get(several) or CHECKS.get(several, anything)
+        others = several, own.get(several) or CHECKS.get(several, arguments.anything)
 
         @wraps(function)
         def apply(*args: Any, **options: Any) -> Any:
             given = [check(name, value) for (name, check), value in zip(chain(places, repeat(others)), args, strict=False)]
-            chosen = {k: checks.get(k, anything)(k, value) for k, value in options.items()}
+            chosen = {k: checks.get(k, arguments.anything)(k, value) for k, value in options.items()}
             try:
                 return function(*given, **chosen)
             except TypeError as error:

@@ -59,7 +59,43 @@ def own_loop() -> dict[str, Any]:
     return document(graph("f", {"x": "f64[]"}, [node("times", 0, 0, attrs={"steps": 3})], {"y": 1}), ops=ops)
 
 
+def square(x: str = "f64[]") -> dict[str, Any]:
+    """x² − a."""
+    return closed({"a": x, "x": x}, [node("mul", 1, 1), node("sub", 2, 0)], {"y": 3})
+
+
+def product() -> dict[str, Any]:
+    """a t."""
+    return closed({"a": "f64[]", "t": "f64[]"}, [node("mul", 0, 1)], {"y": 2})
+
+
+def equation(**graphs: object) -> dict[str, Any]:
+    """A document with the root of an equation, from a first guess."""
+    nodes = [node("root", 0, 1, attrs={"num_consts": 1, **graphs})]
+    return document(graph("f", {"a": "f64[]", "x0": "f64[]"}, nodes, {"x": 2}))
+
+
+def solved() -> dict[str, Any]:
+    """One whose tangents are solutions of a linear system, by graphs of both."""
+    solver = closed({"a": "f64[]", "x": "f64[]"}, [node("sqrt", 0)], {"x": 2})
+    quotient = closed({"a": "f64[]", "b": "f64[]"}, [node("div", 1, 0)], {"t": 2})
+    system = node(
+        "linear_solve", 3, 2, attrs={"num_consts": 1, "matvec": product(), "solve": quotient, "transpose_solve": quotient}
+    )
+    tangents = closed({"a": "f64[]", "x": "f64[]", "b": "f64[]"}, [node("add", 1, 1), system], {"t": 4})
+    return equation(f=square(), solve=solver, tangent_solve=tangents)
+
+
+def system(matvec: object) -> dict[str, Any]:
+    """A document with the solution of a linear system."""
+    nodes = [node("linear_solve", 0, 1, attrs={"num_consts": 1, "matvec": matvec})]
+    return document(graph("f", {"a": "f64[]", "b": "f64[]"}, nodes, {"x": 2}))
+
+
 VALID = {
+    "root": ("the root of an equation, which the reader solves", equation(f=square())),
+    "root_solved": ("the root of an equation, with graphs that solve it and its derivative, a linear system", solved()),
+    "linear_solve": ("the solution of a linear system, which the reader solves", system(product())),
     "loop": ("a loop whose body is a graph within its node", loop(step())),
     "loops_nested": ("a while in a branch in a loop, with an op of the document, names, meta and packed nodes in them", nested()),
     "own_loop": ("an op of the document that is a loop", own_loop()),
@@ -76,7 +112,18 @@ def _with(part: str, number: int, **fields: object) -> dict[str, Any]:
     return body
 
 
+def _wrong(purpose: str, *words: str, data: object) -> Defect:
+    return Defect(purpose, json.dumps(data).encode(), words, "f", 0)
+
+
 INVALID = {
+    "root_missing.json": _wrong("a root without an equation", "'f'", data=equation(solve=product())),
+    "root_null.json": _wrong("null for a solver", "solve", "is a graph", data=equation(f=square(), solve=None)),
+    "root_type.json": _wrong("an equation of another type", "input 0", "f32[]", data=equation(f=square("f32[]"))),
+    "root_solver.json": _wrong(
+        "a solver of fewer inputs", "tangent_solve", "2 inputs", data=equation(f=square(), tangent_solve=product())
+    ),
+    "linear_solve_square.json": _wrong("a map that is not linear", "matvec", "linear in the unknowns", data=system(square())),
     "loop_number.json": _broken("a number for a body", "body", body=1),
     "loop_op.json": _broken("an unknown op in a body", "body", "node 1", "'mull'", body=_with("nodes", 1, op="mull")),
     "loop_reference.json": _broken("a value that comes later", "body", "node 1", "value 5", body=_with("nodes", 1, inputs=[0, 5])),

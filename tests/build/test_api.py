@@ -20,11 +20,11 @@ from tidu_cli.formats.write import format_document
 COMMANDS = {
     "load": None, "save": None, "trace": None, "static": None,
     "stop_gradient": None, "value_and_grad": "grad", "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
-    "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "from_jax": None, "to_jax": None,
+    "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "bound_loops": "convert", "from_jax": None, "to_jax": None,
     "check": "check", "kinks": "eval", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
     "formula": None, "load_values": None, "save_values": None, "save_weights": None,
     "initial_state": None, "Document": None, "Key": None, "TiduError": None,
-    **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch")),
+    **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch", "root", "fixed_point", "linear_solve")),
 }  # fmt: skip
 """The commands of functions that are called otherwise, None where there is none."""
 
@@ -32,6 +32,7 @@ DOCUMENTS = {"document", "documents", "a", "b", "file", "files", "function", "in
 PARAMETERS = {
     "pass_number": "pass",
     "passes": "pass",
+    "steps": "bound-loops",
     "one_pass": "one-pass",
     "max_memory": "max-memory",
     "max_steps": "max-steps",

@@ -19,11 +19,11 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.installed import declared_options
 
 SAMPLES = ROOT / "samples"
-FUNCTIONS = {"eval": ["evaluate"], "dot": ["to_dot"], "convert": ["save", "load", "load_onnx", "renumber"]}
+FUNCTIONS = {"eval": ["evaluate"], "dot": ["to_dot"], "convert": ["save", "load", "load_onnx", "renumber", "bound_loops"]}
 """The functions of commands that are called otherwise."""
 
 SPELLED = {
-    "pass": {"linearize": "pass_number", "convert": "passes"}, "move": {"eval": "moves"},
+    "pass": {"linearize": "pass_number", "convert": "passes"}, "bound-loops": {"convert": "steps"}, "move": {"eval": "moves"},
     "dim": {"convert": "dims"}, "input-type": {"convert": "input_types"},
     "key": {"rename": "keys"}, "graph": {"rename": "graphs"}, "plugins": {}, "ops": {},
 }  # fmt: skip
@@ -209,7 +209,8 @@ RIGHT = {
     "load": (str(SAMPLES / "f.json"),), "load_onnx": (str(SAMPLES / "f.json"),), "save": (F, "OUT.json"), "resolve": (F,),
     "renumber": (tidu.linearize(F, "x"), {1: 2}), "compose": (F,), "derivative": (F, "x"), "trace": (np.exp, "f64[]"),
     "scan": (lambda c, x: (c, x), 0.0, np.zeros(3)), "fori_loop": (0, 3, lambda i, x: x, 0.0), "schema": (), "ops": ("mul",),
-    "while_loop": (lambda x: False, lambda x: x, 0.0),
+    "while_loop": (lambda x: False, lambda x: x, 0.0), "root": (lambda x: x, 0.0), "fixed_point": (lambda x: x, 0.0),
+    "linear_solve": (lambda x: x, 1.0), "bound_loops": (F, 3),
     "cond": (True, lambda x: x, lambda x: x, 1.0), "switch": (0, [lambda x: x], 1.0),
     "evaluate": (F, {"x": 3}), "transpose": (tidu.linearize(F, "x"),), "formula": ("x * x", {"x": "f64[]"}), "diff": (F, F),
     "save_values": ({"x": 3.0}, "OUT.json"), "load_values": (str(SAMPLES / "demo.json"),),

@@ -55,12 +55,16 @@ GOOD: dict[str, dict[str, Any]] = {
     "compose": {"documents": (DOCUMENT, DOCUMENT)},
     "transpose": {"document": LINEAR},
     "renumber": {"document": LINEAR, "passes": {1: 2}},
+    "bound_loops": {"document": DOCUMENT, "steps": 3},
     "matrix": {"document": LINEAR},
     "evaluate": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
     "minimize": {"document": DOCUMENT, "inputs": {"x": 1.0, "y": 2.0}},
     "scan": {"f": lambda c, x: (c, x), "init": 0.0, "xs": np.ones(3)},
     "fori_loop": {"lower": 0, "upper": 3, "body_fun": lambda i, c: c, "init_val": 0.0},
     "while_loop": {"cond_fun": lambda c: False, "body_fun": lambda c: c, "init_val": 1},
+    "root": {"f": lambda x: x, "x0": 0.0},
+    "fixed_point": {"f": lambda x: x, "x0": 0.0},
+    "linear_solve": {"matvec": lambda x: x, "b": 1.0},
     "cond": {"pred": True, "true_fun": lambda *x: 1.0, "false_fun": lambda *x: 2.0, "operands": ()},
     "switch": {"index": 0, "branches": [lambda *x: 1.0], "operands": ()},
     "Compiled": {"program": 3},
@@ -68,7 +72,7 @@ GOOD: dict[str, dict[str, Any]] = {
 }
 """Arguments with which a function works, where they are not a document and `wrt`."""
 
-LOOPS = ("scan", "fori_loop", "while_loop", "cond", "switch")
+LOOPS = ("scan", "fori_loop", "while_loop", "cond", "switch", "root", "fixed_point", "linear_solve")
 FUNCTIONS = [*(name for name in tidu_cli.__all__ if name[0].islower()), "Compiled", "Compiled.__call__"]
 FROM_THE_INSIDE = re.compile(r"has no attribute|object is not|argument of type|must be \w+, not")
 

@@ -212,6 +212,16 @@ def root(x: Any) -> Any:
 
 DIFFERENTIATED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "a system by a loop": (solved_step_by_step, (S, V)),
+    "a large system": (
+        lambda x: lax.slice(jax.scipy.sparse.linalg.cg(lambda y: 2 * y * x[0], jnp.ones(3000) * x[1])[0], (0,), (4,)),
+        (V,),
+    ),
+    "a system that is not symmetric": (lambda a, b: jax.scipy.sparse.linalg.gmres(lambda y: a @ y, b, tol=1e-14)[0], (S, V)),
+    "bicgstab": (lambda a, b: jax.scipy.sparse.linalg.bicgstab(lambda y: a @ y, b, tol=1e-14)[0], (S, V)),
+    "a complex system": (
+        lambda a, b: jnp.abs(jax.scipy.sparse.linalg.bicgstab(lambda y: (a + 1j * a.T) @ y, b + 1j, tol=1e-14)[0]),
+        (S, V),
+    ),
     "a system of what is held constant": (lambda a, b: jnp.linalg.solve(lax.stop_gradient(a), b), (S, V)),
     "a root": (root, (2.0,)),
     "ldexp": (lambda x: jnp.ldexp(x, 3), (V,)),
@@ -297,7 +307,6 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "nothing": (lambda x: None, "returns nothing"),
     "error": (lambda x: 1 / 0, "ZeroDivisionError"),
     "apply": (lambda x: jnp.asarray(x).at[jnp.array([0, 0])].apply(jnp.sin), "unique_indices=True"),
-    "a large system": (lambda x: jax.scipy.sparse.linalg.cg(lambda y: 2 * y, jnp.ones(3000) * x[0])[0], "3,000 unknowns"),
 }
 
 

@@ -24,11 +24,10 @@ DERIVED = ("tidu_cli.adapters.numpy.derived", "derived")  # derivatives of funct
 
 SCHEDULERS = {"dask": ("tidu_cli.adapters.dask.port", "DASK")}
 
+_OF_NUMPY = "cond fixed_point formula fori_loop linear_solve root scan static stop_gradient switch trace while_loop"
+
 FUNCTIONS = {
-    **dict.fromkeys(
-        ("cond", "formula", "fori_loop", "scan", "static", "stop_gradient", "switch", "trace", "while_loop"),
-        "tidu_cli.adapters.numpy.api",
-    ),
+    **dict.fromkeys(_OF_NUMPY.split(), "tidu_cli.adapters.numpy.api"),
     **dict.fromkeys(("from_jax", "to_jax"), "tidu_cli.adapters.jax.api"),
     "load_onnx": "tidu_cli.adapters.onnx.api",
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {
     **dict.fromkeys(
-        ("compose", "linearize", "materialize", "matrix", "rename", "renumber", "resolve", "transpose"),
+        ("bound_loops", "compose", "linearize", "materialize", "matrix", "rename", "renumber", "resolve", "transpose"),
         "tidu_cli.api.documents",
     ),
     **dict.fromkeys(

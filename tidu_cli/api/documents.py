@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import KeyText, KeyTexts, among, names_by_name, parsed
+from tidu_cli.arguments import KeyText, KeyTexts, among, at_least, names_by_name, parsed
 from tidu_cli.errors import ArgumentError, Remedy, UnknownNameError, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidu_cli.transforms.linking.compose import Joint
 
 __all__ = [
+    "bound_loops",
     "compose",
     "linearize",
     "materialize",
@@ -66,6 +67,19 @@ def renumber(document: Document, passes: Mapping[int, int]) -> Document:
     from tidu_cli.transforms.linking.passes import renumber
 
     return renumber(document, passes)
+
+
+@checked(steps=at_least(1, optional=False))
+def bound_loops(document: Document, steps: int) -> Document:
+    """Make each while of a document a scan of this number of steps, as `tidu convert --bound-loops` does: it has a reverse mode.
+
+    Steps after the condition has ended do nothing. Where it still holds after the last one, what the loop gives is NaN, and
+    integers are the least of their type. Solvers in `root` and the like stay. Raises TransformError for a document of several
+    graphs: materialize it first.
+    """
+    from tidu_cli.transforms.linking.rename import bound_loops
+
+    return bound_loops(document, steps)
 
 
 @checked(keys=names_by_name, graphs=names_by_name)

@@ -15,6 +15,7 @@ from tidu_cli.formats.files import DOCUMENTS, FORMATS
 from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
+    from tidu_cli.graph.keys import Key
     from tidu_cli.graph.types import Type
 
 

@@ -256,9 +256,42 @@ def cond_parts(attrs: Any) -> Sequence[Part]:
     ]
 
 
+def solve_caption(case: Case, operands: Sequence[str]) -> Caption:
+    """`the solution of a linear system`."""
+    return Caption(f"linear_solve({', '.join(operands)})", "the solution of a linear system", label="A x = b")
+
+
+def root_caption(case: Case, operands: Sequence[str]) -> Caption:
+    """`the root of an equation`."""
+    return Caption(f"root({', '.join(operands)})", "the root of an equation", label="f(x) = 0")
+
+
+def solve_parts(attrs: Any) -> Sequence[Part]:
+    """The map and its solvers: constants, and what stands in the place of the right side."""
+    return [Part(name, _unknowns(attrs, attrs.matvec, word)) for name, word in _SOLVE_PARTS if getattr(attrs, name) is not None]
+
+
+def root_parts(attrs: Any) -> Sequence[Part]:
+    """The equation and its solvers: constants, and what stands in the place of the first guess."""
+    parts = []
+    for name, *words in _ROOT_PARTS:
+        if getattr(attrs, name) is not None:
+            first, *others = [_unknowns(attrs, attrs.f, word) for word in words]
+            parts.append(Part(name, (*first, *[pair for some in others for pair in some[attrs.num_consts :]])))
+    return parts
+
+
+_SOLVE_PARTS = (("matvec", "unknown"), ("solve", "right side"), ("transpose_solve", "right side"))
+_ROOT_PARTS = (("f", "unknown"), ("solve", "guess"), ("tangent_solve", "unknown", "right side"))
+
+
+def _unknowns(attrs: Any, graph: ClosedGraph, word: str) -> tuple[tuple[int, str], ...]:
+    return tuple([(k, "const" if k < attrs.num_consts else word) for k in range(len(graph.graph.inputs))])
+
+
 Attributes = Mapping[str, Any]
 
-cos, dot_general, less, sin = map(op, ("cos", "dot_general", "lt", "sin"))
+cos, dot_general, less, sin, sqrt = map(op, ("cos", "dot_general", "lt", "sin", "sqrt"))
 
 _MATRIX_VECTOR = {"dimension_numbers": (((1,), (0,)), ((), ()))}
 
@@ -301,3 +334,28 @@ def counted() -> Attributes:
 
     condition = _graph(["i32[]", "f64[]"], lambda count, x: [less(count, 3)])
     return {"cond_consts": 0, "body_consts": 1, "condition": condition, "body": _graph(["f64[]", "i32[]", "f64[]"], step)}
+
+
+def a_system() -> Attributes:
+    """A x = b."""
+    matvec = _graph(["f64[3,3]", "f64[3]"], lambda a, x: [dot_general(a, x, **_MATRIX_VECTOR)])
+    return {"num_consts": 1, "matvec": matvec}
+
+
+def a_solved_system() -> Attributes:
+    """a x = b, element by element, by division."""
+    types = ["f64[3]", "f64[3]"]
+    quotient = _graph(types, lambda a, b: [b / a])
+    return {"num_consts": 1, "matvec": _graph(types, lambda a, x: [a * x]), "solve": quotient, "transpose_solve": quotient}
+
+
+def an_equation() -> Attributes:
+    """x³ + x = a."""
+    return {"num_consts": 1, "f": _graph(["f64[]", "f64[]"], lambda a, x: [x * x * x + x - a])}
+
+
+def a_solved_equation() -> Attributes:
+    """x² = a, by the root, whose tangents are quotients by 2 x."""
+    types = ["f64[]"] * 2
+    f, solve = _graph(types, lambda a, x: [x * x - a]), _graph(types, lambda a, x: [sqrt(a)])
+    return {"num_consts": 1, "f": f, "solve": solve, "tangent_solve": _graph(["f64[]"] * 3, lambda a, x, b: [b / (x + x)])}

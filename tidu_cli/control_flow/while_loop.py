@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import while_along, while_kernel, while_step
+from tidu_cli.control_flow.bounding import bounded_while
 from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
@@ -26,7 +27,7 @@ from tidu_cli.control_flow.graphs import (
     require_types,
 )
 from tidu_cli.control_flow.narrowing import narrowed_while
-from tidu_cli.errors import NoReverseError, TypeRuleError
+from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
 from tidu_cli.lax.vocabulary import vocabulary
@@ -40,9 +41,13 @@ from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 select_n, reduce_or, gt = op("select_n"), op("reduce_or"), op("gt")
 
 NO_REVERSE = (
-    "has no transpose: how often it runs is not known before, so that what reverse mode would have to remember has no bound;"
-    " use scan, whose number of steps is fixed (where fewer are needed, with a cond in its body)"
+    "has no transpose: how often it runs is not known before, so that what reverse mode would have to remember has no bound"
 )
+
+
+def _ways_out() -> str:
+    bounded = Remedy("bound_loops", "N", command="convert", python="bound_loops(document, steps)")
+    return f"; bound its steps ({bounded}), use scan, whose number of steps is fixed, or root, where it solves an equation"
 
 
 class WhileAttrs(Attrs):
@@ -128,9 +133,11 @@ def refuse_reverse(place: str, graph: ClosedGraph, active: Sequence[bool]) -> li
         reads, case = [depends[a] for a in args], graph.graph.cases[code]
         here = f"{place}, node {node} ({case.op})"
         if any(reads) and primitives[case.op].rules.irreversible:
-            raise NoReverseError(f"{here}: {NO_REVERSE}")
-        tell = primitives[case.op].catalogue.parts
+            raise NoReverseError(f"{here}: {NO_REVERSE}{_ways_out()}")
+        tell, solvers = primitives[case.op].catalogue.parts, getattr(case.attrs, "solvers", ())
         for (name, inner), part in zip(named_graphs(case.attrs), tell(case.attrs), strict=True) if tell and any(reads) else ():
+            if name in solvers:
+                continue
             fixed_point(tuple([reads[k] for k, _ in part.inputs]), partial(_after_step, f"{here}, {name}", inner, part))
         depends += [any(reads)] * (end - first)
     return [o.value is not None and depends[o.value] for o in graph.graph.outputs]
@@ -254,6 +261,7 @@ PRIMITIVES = (
         irreversible=NO_REVERSE,
         dependence=_dependence,
         narrowed=narrowed_while,
+        bounded=bounded_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
         caption=graphs.while_caption,

@@ -134,13 +134,24 @@ def named_graphs(attrs: object) -> Sequence[tuple[str, ClosedGraph]]:
     pairs: list[tuple[str, ClosedGraph]] = []
     for name in getattr(attrs, "graphs", ()):
         value = vars(attrs)[name]
-        pairs += [(f"{name}[{k}]", graph) for k, graph in enumerate(value)] if isinstance(value, tuple) else [(name, value)]
+        graphs = [(f"{name}[{k}]", graph) for k, graph in enumerate(value)] if isinstance(value, tuple) else [(name, value)]
+        pairs += graphs if value is not None else []
     return pairs
 
 
-def graphs_of(cases: Iterable[Case]) -> list[ClosedGraph]:
-    """The graphs that cases hold."""
-    return [graph for case in cases for graph in closed_graphs(case.attrs)]
+def derived_graphs(attrs: object) -> Sequence[ClosedGraph]:
+    """Those through which derivatives go: all but solvers."""
+    solvers = getattr(attrs, "solvers", ())
+    return [graph for name, graph in named_graphs(attrs) if name not in solvers]
+
+
+GraphsOf = Callable[[object], Sequence[ClosedGraph]]
+"""From attrs to graphs in them."""
+
+
+def graphs_of(cases: Iterable[Case], of_attrs: GraphsOf = closed_graphs) -> list[ClosedGraph]:
+    """The graphs that cases hold, or some of them."""
+    return [graph for case in cases for graph in of_attrs(case.attrs)]
 
 
 def nodes_written_out(code: Collection[int], cases: CaseTable) -> int:
@@ -154,22 +165,22 @@ def nodes_written_out(code: Collection[int], cases: CaseTable) -> int:
     return len(code) + sum(n * counts.get(number, 0) for number, n in within.items())
 
 
-def graphs_within(cases: Iterable[Case]) -> Iterator[ClosedGraph]:
-    """The graphs that cases hold, and those in them, at any depth; one that several nodes hold once."""
-    pending, seen = graphs_of(cases), set[int]()
+def graphs_within(cases: Iterable[Case], of_attrs: GraphsOf = closed_graphs) -> Iterator[ClosedGraph]:
+    """The graphs that cases hold, or some of them, and those in them, at any depth; one that several nodes hold once."""
+    pending, seen = graphs_of(cases, of_attrs), set[int]()
     while pending:
         closed = pending.pop()
         if id(closed) not in seen:
             seen.add(id(closed))
             yield closed
-            pending += graphs_of(closed.graph.cases.cases)
+            pending += graphs_of(closed.graph.cases.cases, of_attrs)
 
 
-def cases_within(cases: Iterable[Case]) -> Iterator[Case]:
-    """These cases, and those in the graphs that they hold, at any depth."""
+def cases_within(cases: Iterable[Case], of_attrs: GraphsOf = closed_graphs) -> Iterator[Case]:
+    """These cases, and those in the graphs that they hold, or in some of them, at any depth."""
     given = list(cases)
     yield from given
-    for graph in graphs_within(given):
+    for graph in graphs_within(given, of_attrs):
         yield from graph.graph.cases.cases
 
 

@@ -128,6 +128,9 @@ SegmentedRule = Callable[[Any, Any, Sequence["int | None"], Sequence[int], Calla
 """From the attrs of two loops; which result of the first each operand of the second is, or None; which of these others need, too;
 and from the number of steps to that of a segment. None where that cannot be."""
 
+BoundingRule = Callable[[Any, Sequence["Term"], int, bool], Sequence["Term"]]
+"""From (attrs, operands, a number of steps, whether some may be tangents) to results by a loop of no more steps than that."""
+
 ReadingRule = Callable[[Any, "Term", Sequence["Term"]], "Term"]
 """From (attrs, an array in the place of operand 0, the other operands) to the elements of it that the result has.
 
@@ -273,6 +276,8 @@ class Rules(Frozen, slots=False):
     """Says of values why it has no derivative there, for `tidu check`."""
     kinks: KinksRule | None = None
     """Says where it has kinks, and what its derivative is taken to be there, for `tidu eval --kinks`."""
+    unsolved: SingularRule | None = None
+    """Says of values how far they are from solving what defines them, for `tidu check`."""
     reads: ReadingRule | None = None
     """Given where results are elements of operand 0, at places that do not depend on it: its cotangents need not be dense."""
     narrowed: NarrowingRule | None = None
@@ -281,6 +286,8 @@ class Rules(Frozen, slots=False):
     """Results and their tangents by one node that holds graphs, where nothing will be transposed. It reads no results."""
     merged: MergingRule | None = None
     """What computes the results of two nodes that hold graphs and read the same."""
+    bounded: BoundingRule | None = None
+    """What stands for a loop whose number of steps is not known before, where that may be bounded."""
     segmented: SegmentedRule | None = None
     """How a loop that stores values for a linear one stores fewer, of which that computes them anew."""
     inlined: Inlining | None = None

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from tidu_cli.errors import MissingRuleError, NoReverseError, Remedy, TypeRuleError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field, replace
-from tidu_cli.graph.closed import cases_within
+from tidu_cli.graph.closed import cases_within, derived_graphs
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, Domain, JVPRule, Primitive, TransposeRule, Types, ValueTypes
@@ -153,8 +153,8 @@ class PrimitiveSet(Frozen, slots=False):
         return types if common is None else (common,) * len(types)
 
     def is_irreversible(self, cases: Iterable[Case]) -> bool:
-        """Whether some of these cases, or of those in their graphs, can have no transpose."""
-        return any(self[case.op].rules.irreversible for case in cases_within(cases))
+        """Whether some of these cases, or of those in the graphs that define them, can have no transpose."""
+        return any(self[case.op].rules.irreversible for case in cases_within(cases, derived_graphs))
 
     def jvp_rule(self, op: str) -> JVPRule:
         """The JVP rule of a primitive. Raises MissingRuleError."""

@@ -54,7 +54,9 @@ def along(trace: Recorder, graph: Graph, operands: Sequence[Term], tangents: Ter
     A node that can have no transpose, since a loop in it cannot, is one node of values and tangents. Raises MissingRuleError.
     """
     primitives, cases = _rules(trace, None), graph.cases.copy()
-    joint = {code for code, case in enumerate(graph.cases.cases) if primitives.is_irreversible([case])}
+    joint = {
+        code for code, case in enumerate(cases.cases) if primitives[case.op].rules.along and primitives.is_irreversible([case])
+    }
     if not joint:
         output_tangents = push_forward(trace, graph, operands, tangents)
         return cast(list[Term], apply(trace, graph, operands)), output_tangents

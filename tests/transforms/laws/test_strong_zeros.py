@@ -192,9 +192,9 @@ ROOT = {
 
 
 def test_they_reach_operations_of_the_document(tmp_path: Path) -> None:
-    nodes = [{"op": "root", "inputs": [0]}, {"op": "gt", "inputs": [0, 1]}, {"op": "select_n", "inputs": [2, 0, 1]}]
+    nodes = [{"op": "a_root", "inputs": [0]}, {"op": "gt", "inputs": [0, 1]}, {"op": "select_n", "inputs": [2, 0, 1]}]
     graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[]"}], "nodes": nodes, "outputs": [{"key": "y", "value": 3}]}
     path = tmp_path / "f.json"
-    path.write_text(json.dumps({"tidu": 1, "ops": {"root": ROOT}, "graphs": [graph]}))
+    path.write_text(json.dumps({"tidu": 1, "ops": {"a_root": ROOT}, "graphs": [graph]}))
     doc = td.load(path)
     assert [math.isnan(values(td.grad(doc, "x"), x=0.0)[0]), *values(td.grad(doc, "x", strong_zeros=True), x=0.0)] == [True, 1.0]

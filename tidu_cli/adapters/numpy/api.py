@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.arguments import a_function, formula_text, several_functions, several_names, text, types_by_name
+from tidu_cli.arguments import (
+    a_function,
+    anything,
+    formula_text,
+    maybe_function,
+    several_functions,
+    several_names,
+    text,
+    types_by_name,
+)
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
@@ -121,3 +130,51 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     from tidu_cli.adapters.numpy.control_flow.while_loop import switch as run
 
     return run(index, branches, *operands)
+
+
+@checked(f=a_function, solve=maybe_function, tangent_solve=maybe_function)
+def root(
+    f: Callable[..., Any],
+    x0: Any,
+    solve: Callable[..., Any] | None = None,
+    tangent_solve: Callable[..., Any] | None = None,
+) -> Any:
+    """An x with f(x) = 0, near the first guess x0: an array or nested ones, which f takes and gives.
+
+    Derivatives are those of the implicit function, in both modes and of any order, whatever solves the equation: they take no
+    memory for its steps, and x0 has none. `solve(f, x0)` gives x, by default Newton's method; `tangent_solve(g, b)` gives the t of
+    g(t) = b, where g is the derivative of f, by default by its matrix. What does not converge by these defaults is NaN.
+    `root(lambda x: x**2 - a, 1.0)` is the square root of a. Raises BuildError.
+    """
+    from tidu_cli.adapters.numpy.control_flow.implicit import root as run
+
+    return run(f, x0, solve, tangent_solve)
+
+
+@checked(f=a_function, solve=maybe_function)
+def fixed_point(f: Callable[..., Any], x0: Any, solve: Callable[..., Any] | None = None) -> Any:
+    """An x with f(x) = x, near the first guess x0: the root of f(x) - x, whose derivatives it has.
+
+    `solve(f, x0)` gives x; by default f is applied until x moves no more, or is NaN after 10,000 steps. Raises BuildError.
+    """
+    from tidu_cli.adapters.numpy.control_flow.implicit import fixed_point as run
+
+    return run(f, x0, solve)
+
+
+@checked(matvec=a_function, b=anything, solve=maybe_function, transpose_solve=maybe_function)
+def linear_solve(
+    matvec: Callable[..., Any],
+    b: Any,
+    solve: Callable[..., Any] | None = None,
+    transpose_solve: Callable[..., Any] | None = None,
+) -> Any:
+    """The x with matvec(x) = b, where matvec is linear: an array or nested ones, of the types of b.
+
+    `solve(matvec, b)` gives x, and `transpose_solve(vecmat, b)` the solution of the transposed system, which reverse mode takes. By
+    default both are solved by the matrix, of more than 2048 unknowns by conjugate gradients, which give NaN where they do not
+    converge. Derivatives are solutions again, and take no memory for the steps of a solver. Raises BuildError.
+    """
+    from tidu_cli.adapters.numpy.control_flow.implicit import linear_solve as run
+
+    return run(matvec, b, solve, transpose_solve)

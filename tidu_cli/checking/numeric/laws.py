@@ -198,6 +198,8 @@ def _verdicts(
         if errors.get("adjoint") == math.inf:
             known["adjoint"] = (NAN_VJP,)
         judged = [v if v.ok and v.error is not None else replace(v, why=(*known.get(v.law, ()), *why)) for v in judged]
+    if x is not None and (unsolved := tuple(reasons(whole, primitives, x, "unsolved"))):
+        judged = [replace(v, why=(*v.why, *unsolved)) if k == 0 else v for k, v in enumerate(judged)]
     # Datetimes far from 1970 have too many digits for difference quotients.
     if "jvp" not in errors or any(holds(i.type, INTEGERS) for i in graph.inputs):
         judged += _integers_verdict(whole, primitives, drawing, fixed)

@@ -183,10 +183,10 @@ def _wide(a: NDArray[Any]) -> Any:
 # Why a derivative does not exist at a point: what primitives say of the values that they take and give there.
 
 
-def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays) -> list[str]:
-    """What nodes of a document of one graph say of its values at x: each with the node, as messages name it."""
+def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays, rule_name: str = "singular") -> list[str]:
+    """What nodes of a document of one graph say of its values at x by that rule: each with the node, as messages name it."""
     graph = inline(whole, primitives=primitives).head
-    asked = [node for node, (case, _) in enumerate(graph.nodes()) if primitives[case.op].rules.singular]
+    asked = [node for node, (case, _) in enumerate(graph.nodes()) if getattr(primitives[case.op].rules, rule_name)]
     if not asked:
         return []
     import numpy as np
@@ -202,8 +202,7 @@ def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays) -> list[str]:
     lines = []
     for node in asked:
         case, first = graph.case(node), graph.firsts[node]
-        rule = primitives[case.op].rules.singular
-        assert rule is not None
+        rule = getattr(primitives[case.op].rules, rule_name)
         operands = [np.asarray(arrays[value]) for value in graph.operands(node)]
         results = [np.asarray(arrays[first + k]) for k in range(len(case.results))]
         with np.errstate(all="ignore"):

@@ -9,6 +9,7 @@ import click
 from tidu_cli.cli.building import kind_of
 from tidu_cli.cli.format_options import FormatCommand, is_given, options_read, options_written, with_values_written
 from tidu_cli.cli.options import (
+    Whole,
     chosen_format,
     document_output_options,
     emit,
@@ -37,6 +38,7 @@ from tidu_cli.formats.files import OWN
 )
 @option("nodes")
 @option("passes")
+@option("bound_loops", type=Whole(1))
 @click.option(
     "--weights-from",
     metavar="FILE",
@@ -48,6 +50,7 @@ def command(
     types: bool,
     nodes: str | None,
     passes: tuple[tuple[int, int], ...],
+    bound_loops: int | None,
     weights_from: str | None,
     out: str | None,
     format_: str | None,
@@ -56,7 +59,8 @@ def command(
     """Write a document in another format.
 
     JSON or msgpack, nodes listed or packed, with or without types; ONNX; StableHLO, its text (mlir) or portable artifacts
-    (mlirbc). With --pass its passes have other numbers, so that files that were linearized apart can be linked.
+    (mlirbc). With --pass its passes have other numbers, so that files that were linearized apart can be linked. With --bound-loops
+    loops with a condition have a known number of steps, and so a reverse mode.
 
     Sizes that a model of ONNX leaves open are chosen with --dim, --input-type and --set. With --weights its parameters are inputs,
     to differentiate by, and the file has their values for --inputs; with --cut so is a value within it, such as an embedding.
@@ -69,7 +73,7 @@ def command(
         raise click.UsageError("--pass gives one pass two numbers")
     options = options_read(of_formats)
     if weights_from is not None:
-        if types or nodes or passes or options or any(map(is_given, of_formats.values())):
+        if types or nodes or passes or bound_loops or options or any(map(is_given, of_formats.values())):
             raise click.UsageError("--weights-from changes nothing but weights; leave out the other options")
         _put_weights(file, weights_from, out, format_)
         return
@@ -85,6 +89,10 @@ def command(
         from tidu_cli.api.documents import renumber
 
         document = renumber(document, numbers)
+    if bound_loops is not None:
+        from tidu_cli.api import documents
+
+        document = documents.bound_loops(document, bound_loops)
     with_values_written(imported, options, lambda: emit(document, out, format_, came_in, **how))
 
 

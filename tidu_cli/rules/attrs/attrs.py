@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from tidu_cli.errors import TypeTextError, did_you_mean
@@ -96,7 +96,9 @@ class Attrs(Data):
     """Base of every primitive's attrs: its annotations are its fields. Frozen, so that they hash; unknown names are errors."""
 
     graphs: ClassVar[tuple[str, ...]] = ()
-    """The fields that hold a closed graph, or a tuple of such."""
+    """The fields that hold a closed graph, a tuple of such, or None where a graph may be left out."""
+    solvers: ClassVar[tuple[str, ...]] = ()
+    """Those of them that only say how a value is computed which another one defines: no derivative goes through them."""
 
     def __init__(self, **values: Any) -> None:
         """Attrs of these values, which are checked as those of a file. Raises TypeRuleError."""
@@ -107,10 +109,10 @@ class Attrs(Data):
         """Attrs from their file form. Raises TypeRuleError for missing, unknown and malformed ones."""
         return made(cls, _read(cls, data, records))
 
-    def with_graphs(self, change: Callable[[ClosedGraph], ClosedGraph]) -> Self:
-        """These attrs with each graph in them changed."""
-        values = {name: vars(self)[name] for name in self.graphs}
-        changed = {name: tuple(map(change, v)) if isinstance(v, tuple) else change(v) for name, v in values.items()}
+    def with_graphs(self, change: Callable[[ClosedGraph], ClosedGraph], but_for: Sequence[str] = ()) -> Self:
+        """These attrs with each graph in them changed, but for those in some fields."""
+        values = {name: vars(self)[name] for name in self.graphs if name not in but_for}
+        changed = {name: tuple(map(change, v)) if isinstance(v, tuple) else v and change(v) for name, v in values.items()}
         return made(type(self), {**vars(self), **changed})
 
     def to_data(self, *, binary: bool) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Other names for inputs, outputs and graphs of a document.
+"""Other names for inputs, outputs and graphs of a document; and what stands for some nodes in their place.
 
 Names are those that users gave: with an input x go its tangents x@1 and its cotangents x@-1, with an output y its cotangents y@-1.
 """
@@ -6,7 +6,7 @@ Names are those that users gave: with an input x go its tangents x@1 and its cot
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field, replace
@@ -20,6 +20,7 @@ from tidu_cli.graph.select import fresh_name, require_inputs
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules.attrs.attrs import Attrs
+from tidu_cli.rules.contract import Inlining
 from tidu_cli.rules.recording.templates import Templates
 from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -137,7 +138,7 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     primitives.require_written_out([graph])
     # What is put in may have custom operations in it, but no one twice: definitions do not recurse.
     while any(primitives[graph.cases[code].op].rules.inlined for code in set(graph.code)):
-        graph = _once(graph, primitives)
+        graph = put_in_place(graph, primitives, lambda case: primitives[case.op].rules.inlined)
     cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))
     number = {c: cases.intern(_inlined_within(graph.cases[c], primitives)) for c in dict.fromkeys(graph.code)}
     code = column(map(number.__getitem__, graph.code))
@@ -157,16 +158,19 @@ def _inlined_within(case: Case, primitives: PrimitiveSet) -> Case:
     return replace(case, attrs=case.attrs.with_graphs(changed))
 
 
-def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
+def put_in_place(graph: Graph, primitives: PrimitiveSet, rule: Callable[[Case], Inlining | None]) -> Graph:
+    """The graph with what the rule of a case gives in the place of its nodes, for which it is asked once a case."""
     cases = graph.cases
+    rules = {code: rule(cases[code]) for code in set(graph.code)}
     builder = GraphBuilder(cases, graph.inputs)
-    stamper, templates = Stamper.alone(builder), Templates(lambda code, _: _template(primitives, cases, code))
+    stamper = Stamper.alone(builder)
+    templates = Templates(lambda code, _: _template(primitives, cases, code, cast(Inlining, rules[code])))
     new = column(range(len(graph.inputs)))
     node_meta = {}
     nodes = watch("inline", graph.n_nodes)(forwards(graph, graph.args))
     for node, (code, reads, _, _) in enumerate(nodes):
         arguments = [new[a] for a in reads]
-        if primitives[cases[code].op].rules.inlined is None:
+        if rules[code] is None:
             if node in graph.node_meta:
                 node_meta[len(builder.code)] = graph.node_meta[node]
             new.extend(stamper.linear.append(code, arguments))
@@ -178,14 +182,51 @@ def _once(graph: Graph, primitives: PrimitiveSet) -> Graph:
 
 
 @no_collection()
-def _template(primitives: PrimitiveSet, cases: CaseTable, code: int) -> Template:
+def _template(primitives: PrimitiveSet, cases: CaseTable, code: int, rule: Inlining) -> Template:
     case = cases[code]
-    rule = primitives[case.op].rules.inlined
-    assert rule is not None
     trace = Trace(primitives, cases)
     mask: Sequence[bool] = case.mask or (False,) * len(case.operands)
     operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
     return trace.template(len(operands), rule(case.attrs, operands))
+
+
+# bound_loops: put loops of a known number of steps in the place of others.
+
+
+def bound_loops(document: Document, steps: int) -> Document:
+    """The document with a loop of `steps` steps for each whose number of steps is not known before, also within other loops.
+
+    Loops of solvers, through which no derivative goes, stay, and those of custom operations. Raises TransformError for a document
+    that is not one self-contained graph.
+    """
+    if len(document.graphs) != 1 or len(document.head.external):
+        raise TransformError("loops are bounded in one self-contained graph; run tidu materialize first")
+    graph = _bounded(document.head, vocabulary(document.cases), steps)
+    return replace(document, graphs=(graph,), cases=graph.cases)
+
+
+def _bounded(graph: Graph, primitives: PrimitiveSet, steps: int, *, linear: bool = False) -> Graph:
+    """The graph with bounded loops; `linear` says that tangents may be among its values."""
+    cases = CaseTable(graph.cases.vocabulary)
+    number = {c: cases.intern(_bounded_within(graph.cases[c], primitives, steps, linear)) for c in dict.fromkeys(graph.code)}
+    graph = replace(graph, cases=cases, code=column(map(number.__getitem__, graph.code)))
+
+    def rule(case: Case) -> Inlining | None:
+        bounded, tangents = primitives[case.op].rules.bounded, linear or case.mask is not None
+        return None if bounded is None else lambda attrs, operands: bounded(attrs, operands, steps, tangents)
+
+    return put_in_place(graph, primitives, rule)
+
+
+def _bounded_within(case: Case, primitives: PrimitiveSet, steps: int, linear: bool) -> Case:
+    if not closed_graphs(case.attrs):
+        return case
+
+    def changed(closed: ClosedGraph) -> ClosedGraph:
+        return ClosedGraph.of(_bounded(closed.graph, primitives, steps, linear=linear or case.mask is not None))
+
+    assert isinstance(case.attrs, Attrs)
+    return replace(case, attrs=case.attrs.with_graphs(changed, case.attrs.solvers))
 
 
 # Make inputs constants.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -120,58 +119,56 @@ MATRICES: dict[str, Callable[..., Any]] = {
 # Systems of linear equations that a function solves in a way of its own.
 
 
-LARGEST = 2048
-"""Unknowns of a system that is solved by its matrix here where the function solves it step by step."""
-
 LOOPS = ("while", "scan")
 
 
 def custom_linear_solve(eq: Equation, *operands: Value) -> Sequence[Any]:
-    """A linear system, by the jaxpr that solves it; where that is a loop, by the matrix of the system.
+    """A linear system, by the jaxpr that solves it; where that is a loop, as a linear_solve.
 
     The derivative of a system is its own solution for another right side. Where a function takes factors that is what comes of
     differentiating it. A loop that stops when it is near the solution tells nothing of how that moves, or has no reverse mode: then
-    the matrix is made of what the function says the system does with each unit vector, and LU factors solve it.
+    the system is kept, with what solves it.
     """
     lengths, jaxprs = eq.params["const_lengths"], eq.params["jaxprs"]
     first = lengths.matvec + lengths.vecmat
     end = first + lengths.solve + lengths.transpose_solve
+    n_unknowns = len(operands) - end
     if not any(e.primitive.name in LOOPS for e in equations_within(jaxprs.solve.jaxpr)):
         return eq.run(jaxprs.solve, [*operands[first : first + lengths.solve], *operands[end:]], eq.needs)
-    size = sum(math.prod(v.aval.shape) for v in eq.equation.outvars)
-    if size > LARGEST:
-        raise eq.refused(
-            f"it solves a system of {size:,} unknowns by a loop, whose derivative is not that of the loop, and no matrix of more "
-            f"than {LARGEST:,} is made; solve it by factors, jnp.linalg.solve"
-        )
-    return eq.traced(_by_matrix(jaxprs.matvec, lengths.matvec), *operands[: lengths.matvec], *operands[end:])
+    if len(eq.equation.outvars) != n_unknowns:
+        raise eq.refused("it solves a system by a loop that gives more than the solution, has_aux=True; let it give that alone")
+    kept = {
+        "matvec": (jaxprs.matvec, range(lengths.matvec), False),
+        "solve": (jaxprs.solve, range(first, first + lengths.solve), False),
+        "transpose_solve": (jaxprs.transpose_solve, range(first + lengths.solve, end), True),
+    }
+    consts = sorted(k for jaxpr, own, _ in kept.values() if jaxpr is not None for k in own)
+    arrays = [eq.lifted(x) for x in (*[operands[k] for k in consts], *operands[end:])]
+    graphs = {
+        name: eq.reader.made([x.type for x in arrays], _of_its_own(jaxpr, [consts.index(k) for k in own], n_unknowns, adjoint))
+        for name, (jaxpr, own, adjoint) in kept.items()
+        if jaxpr is not None
+    }
+    return eq.emit_all("linear_solve", *arrays, num_consts=len(consts), **graphs)
 
 
-def _by_matrix(matvec: Any, n_consts: int) -> Any:
-    """The function of the constants of a linear map and a right side that solves the system by its matrix."""
-    import jax
-    import jax.numpy as jnp
+def _of_its_own(jaxpr: Any, consts: Sequence[int], n_unknowns: int, adjoint: bool) -> Callable[[Any, list[Array]], Sequence[Any]]:
+    """What a jaxpr gives of its own constants among those of all, and of unknowns.
 
-    def solve(*operands: Any) -> list[Any]:
-        consts, right = operands[:n_consts], operands[n_consts:]
-        places = [0]
-        for b in right:
-            places.append(places[-1] + b.size)
+    JAX's transpose conjugates nothing, and that of a graph is the adjoint: what solves the one solves the other for conjugates.
+    """
 
-        def apart(flat: Any) -> list[Any]:
-            return [flat[i:j].reshape(b.shape).astype(b.dtype) for i, j, b in zip(places, places[1:], right, strict=False)]
+    def compute(inner: Any, arrays: list[Array]) -> Sequence[Any]:
+        unknowns = arrays[len(arrays) - n_unknowns :]
+        given = [_conjugate(x) for x in unknowns] if adjoint else unknowns
+        results = inner.run(jaxpr.jaxpr, jaxpr.consts, [*[arrays[k] for k in consts], *given])
+        return [_conjugate(inner.lifted(x)) for x in results] if adjoint else results
 
-        def whole(parts: Sequence[Any]) -> Any:
-            return jnp.concatenate([p.ravel() for p in parts])
+    return compute
 
-        def moved(flat: Any) -> Any:
-            return whole(jax.core.eval_jaxpr(matvec.jaxpr, matvec.consts, *consts, *apart(flat)))
 
-        flat = whole(right)
-        matrix = jax.vmap(moved, out_axes=1)(jnp.eye(places[-1], dtype=flat.dtype))
-        return apart(jnp.linalg.solve(matrix, flat))
-
-    return solve
+def _conjugate(x: Array) -> Array:
+    return x.emit("conj") if x.type.complex else x
 
 
 SYSTEMS = {"custom_linear_solve": custom_linear_solve}

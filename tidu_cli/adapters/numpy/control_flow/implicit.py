@@ -1,0 +1,232 @@
+"""Values that equations define: `root`, `fixed_point` and `linear_solve`, of traced arrays and of NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of
+from tidu_cli.adapters.numpy.control_flow.bodies import (
+    Body,
+    Carried,
+    Leaf,
+    Outside,
+    constant_of,
+    leaves,
+    leaves_as,
+    named,
+    operands_of,
+    parameters,
+    plain,
+    rebuilt,
+    run,
+    settled,
+    type_of,
+)
+from tidu_cli.adapters.numpy.control_flow.while_loop import while_loop
+from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.recorder import Recorder, distinct
+from tidu_cli.frozen import Frozen
+from tidu_cli.graph.closed import ClosedGraph, forwards
+from tidu_cli.graph.graph import Graph
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.rules.recording.functions import kernel
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+from tidu_cli.watching import listening
+
+Function = Callable[..., Any]
+
+FIXED_POINT_STEPS = 10_000
+"""The most steps that `fixed_point` takes by itself."""
+
+
+class Equation(Frozen, slots=False):
+    """An equation of unknowns that are built as `guess` is, whose leaves are floats or complex numbers.
+
+    `op` is the operation, `main` what its attrs call the graph of `function`. `solvers` are functions of a function and of arrays,
+    by the names that attrs have for their graphs, or None: `solve` of `function` itself and a guess, another one of its derivative
+    and a right side; of its transpose if the function is `linear`.
+    """
+
+    op: str
+    main: str
+    function: Function
+    guess: Any
+    solvers: Mapping[str, Function | None]
+    linear: bool = False
+
+    def solution(self) -> Any:
+        """The unknowns."""
+        parameters(self.function, ("x",))
+        for name, solver in self.solvers.items():
+            if solver is not None:
+                parameters(solver, ("f", "x0") if name == "solve" else ("g", "b"))
+        given = [x for _, x in leaves(self.guess, "x")]
+        if not given:
+            raise BuildError(f"{self.op} has no unknowns; give it arrays or numbers")
+        return rebuilt(self.guess, run(given, self._staged, self._called))
+
+    def _called(self) -> Sequence[Leaf]:
+        """Where nothing is traced: the solver that is given, or the graph of the equation alone, computed."""
+        solve = self.solvers["solve"]
+        if solve is not None:
+            return list(leaves_as(self.guess, solve(self.function, _as_floats(self.guess)), "x", named(solve, "solve")))
+        recorder = Recorder()
+        arrays = {str(k): x for k, x in enumerate(self._staged(recorder))}
+        results = kernel(np, recorder.document("", arrays).head, BUILTIN)()
+        return [np.asarray(x)[()] for x in (results if len(arrays) > 1 else (results,))]
+
+    def _staged(self, recorder: Recorder) -> Sequence[Array]:
+        init = list(leaves(_as_floats(self.guess), "x"))
+
+        def record(carried: Sequence[Carried]) -> tuple[Body, Sequence[Leaf]]:
+            body, (given,) = _begun(recorder, carried)
+            with body.going_on():
+                return body, self._leaves(self.function(rebuilt(self.guess, given)), self.function)
+
+        carried, body, residual = settled(init, record)
+        self._give(body, carried, residual, self.function)
+        bodies = {self.main: body} | {
+            name: self._solver(recorder, name, solver, carried, body) for name, solver in self.solvers.items() if solver is not None
+        }
+        outside: Outside = {}
+        for some in bodies.values():
+            outside |= some.outside
+        first = [constant_of(recorder, c, x) for c, (_, x) in zip(carried, init, strict=True)]
+        graphs = {name: some.closed(outside) for name, some in bodies.items()}
+        return recorder.emit_all(self.op, [*operands_of(recorder, outside), *first], num_consts=len(outside), **graphs)
+
+    def _solver(self, recorder: Recorder, name: str, solver: Function, carried: Sequence[Carried], equation: Body) -> Body:
+        if name == "solve":
+            body, (given,) = _begun(recorder, carried)
+            with body.going_on():
+                result = solver(self.function, rebuilt(self.guess, given))
+        else:
+            outside = equation.outside
+            graph = derivative(equation.closed(outside), len(outside), turned=self.linear)
+            body, (*at, given) = _begun(recorder, carried, 1 if self.linear else 2)
+            point = [None] * len(given) if self.linear else at[0]
+
+            def along(tree: Any) -> Any:
+                given = [c.fitted(x, named(solver, name)) for c, x in zip(carried, self._leaves(tree, solver), strict=True)]
+                moved = [constant_of(recorder, c, x) for c, x in zip(carried, given, strict=True)]
+                return rebuilt(self.guess, applied(body.recorder, graph, [*operands_of(recorder, outside), *point, *moved]))
+
+            with body.going_on():
+                result = solver(along, rebuilt(self.guess, given))
+        with body.going_on():
+            after = self._leaves(result, solver)
+        self._give(body, carried, after, solver)
+        return body
+
+    def _leaves(self, tree: Any, whence: Function) -> list[Leaf]:
+        return list(leaves_as(self.guess, tree, "x", named(whence, "the function")))
+
+    def _give(self, body: Body, carried: Sequence[Carried], after: Sequence[Leaf], whence: Function) -> None:
+        with body.going_on():
+            fitted = [c.fitted(x, named(whence, "the function")) for c, x in zip(carried, after, strict=True)]
+            body.give(distinct([c.path for c in carried]), [body.array(x) for x in fitted])
+
+
+def _begun(recorder: Recorder, carried: Sequence[Carried], times: int = 1) -> tuple[Body, list[list[Array]]]:
+    """The body of a function that takes the unknowns so many times, and its arguments."""
+    body = Body(recorder)
+    names = iter(distinct([path for k in range(times) for path in _named([c.path for c in carried], k + 1 == times > 1)]))
+    with body.going_on():
+        return body, [[body.argument(next(names), c.type, c.weak) for c in carried] for _ in range(times)]
+
+
+def _named(paths: Sequence[str], of_right_side: bool) -> list[str]:
+    return [f"b{path[1:]}" if of_right_side else path for path in paths]
+
+
+def _as_floats(tree: Any) -> Any:
+    """A guess whose integers are floats."""
+    return rebuilt(tree, [_as_float(x) for _, x in leaves(tree, "x")])
+
+
+def _as_float(leaf: Leaf) -> Leaf:
+    type_ = type_of(leaf)
+    if type_.inexact:
+        return leaf
+    if type(leaf) in (int, bool):
+        return float(leaf)
+    return leaf.convert("f64") if isinstance(leaf, Array) else plain(leaf, type_.with_dtype("f64"))
+
+
+def derivative(closed: ClosedGraph, n_consts: int, *, turned: bool) -> Graph:
+    """The derivative of a graph by the inputs that follow constants, or its transpose: a graph of all inputs and of tangents."""
+    with listening(None):
+        document = linearize(closed.document, [i.key for i in closed.graph.inputs[n_consts:]])
+        return materialize(transpose(document) if turned else document).head
+
+
+def applied(recorder: Recorder, graph: Graph, operands: Sequence[Any]) -> list[Array]:
+    """The outputs of a graph of these operands, whose nodes are recorded; None stands for what none of them reads."""
+    values, cases = list(operands), graph.cases
+    for code, args, _, _ in forwards(graph, graph.args):
+        attrs = {name: value for name, value in cases[code].attrs if value is not None}  # type: ignore[attr-defined]
+        values += recorder.emit_all(cases[code].op, [values[a] for a in args], **attrs)
+    zeros = [np.zeros(o.type.shape, dtype_of(o.type.dtype)) for o in graph.outputs]  # type: ignore[union-attr]
+    return [recorder.constant(zero) if o.value is None else values[o.value] for o, zero in zip(graph.outputs, zeros, strict=True)]
+
+
+def root(f: Function, x0: Any, solve: Function | None = None, tangent_solve: Function | None = None) -> Any:
+    """An x with f(x) = 0, from the first guess x0, which it has the structure and types of. Raises BuildError."""
+    return Equation("root", "f", f, x0, {"solve": solve, "tangent_solve": tangent_solve}).solution()
+
+
+def linear_solve(matvec: Function, b: Any, solve: Function | None = None, transpose_solve: Function | None = None) -> Any:
+    """The x with matvec(x) = b. Raises BuildError."""
+    solvers = {"solve": solve, "transpose_solve": transpose_solve}
+    return Equation("linear_solve", "matvec", matvec, b, solvers, linear=True).solution()
+
+
+def fixed_point(f: Function, x0: Any, solve: Function | None = None) -> Any:
+    """An x with f(x) = x, from the first guess x0. Raises BuildError."""
+    parameters(f, ("x",))
+    if solve is not None:
+        parameters(solve, ("f", "x0"))
+
+    def difference(x: Any) -> Any:
+        after = leaves_as(x, f(x), "x", named(f, "f"))
+        return rebuilt(x, [a - b for a, (_, b) in zip(after, leaves(x, "x"), strict=True)])
+
+    def by_solver(_: Function, guess: Any) -> Any:
+        return iterated(f, guess) if solve is None else solve(f, guess)
+
+    return root(difference, x0, by_solver)
+
+
+def iterated(f: Function, x0: Any) -> Any:
+    """f of f of … x0 until the change is as small as rounding; NaN if it is not small after FIXED_POINT_STEPS."""
+    epsilon = max(float(np.finfo(_numpys(x)).eps) for _, x in leaves(x0, "x"))
+
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        x, _, k = state
+        after = list(leaves_as(x, f(x), "x", named(f, "f")))
+        change, size = [a - b for a, (_, b) in zip(after, leaves(x, "x"), strict=True)], after
+        return rebuilt(x, after), _largest(change) / (1 + _largest(size)), k + 1
+
+    def goes_on(state: tuple[Any, Any, Any]) -> Any:
+        _, change, k = state
+        return (change > 16 * epsilon) & (k < FIXED_POINT_STEPS)
+
+    x, change, _ = while_loop(goes_on, step, (x0, np.float64(np.inf), 0))
+    return rebuilt(x, [np.where(change <= epsilon**0.5, leaf, np.nan) for _, leaf in leaves(x, "x")])
+
+
+def _numpys(leaf: Leaf) -> Any:
+    dtype = np.asarray(leaf).dtype if not isinstance(leaf, Array) else leaf.dtype
+    return np.dtype(dtype) if np.dtype(dtype).kind in "fc" else np.dtype(np.float64)
+
+
+def _largest(arrays: Sequence[Leaf]) -> Any:
+    total: Any = np.float64(0)
+    for x in arrays:
+        total = np.maximum(total, np.max(np.abs(x)).astype(np.float64))
+    return total
