@@ -146,7 +146,7 @@ def what_can_be_traced() -> str:
         names = {*functions, *(SCIPYS if module == "scipy.special" else ())}
         if names:
             rows.append(f"| `{module}` | {listed(name for name in names if name[0] != '_')} |")
-    rows.append(f"| distributions of `scipy.stats` | {listed([*CONTINUOUS, *DISCRETE, 'multivariate_normal'])} |")
+    rows.append(f"| distributions of `scipy.stats` | {listed([*CONTINUOUS, *DISCRETE, 'dirichlet', 'multivariate_normal'])} |")
     methods = {name for name in vars(Array) if not name.startswith("_")} - set(Array.__slots__) - INTERNAL
     rows.append(f"| attributes and methods of arrays | {listed(methods)} |")
     rows.append(f"| the array API's other names | {listed(name for name in ARRAY_API if name in {*ALIASES, *PLAIN})} |")

@@ -55,6 +55,24 @@ def argsort(
     return x.recorder.emit_all("sort", (x, places(x, x.shape, k)), dimension=k)[1]
 
 
+def partition(x: Array, kth: Any, axis: int | None = -1, kind: object = None, order: object = None) -> Array:
+    """All of it sorted, which is one of the orders that NumPy leaves open."""
+    return sort(_partitioned(x, kth, axis), axis)
+
+
+def argpartition(x: Array, kth: Any, axis: int | None = -1, kind: object = None, order: object = None) -> Array:
+    return argsort(_partitioned(x, kth, axis), axis)
+
+
+def _partitioned(x: Array, kth: Any, axis: int | None) -> Array:
+    if arrays_in([kth]):
+        raise UntraceableError("np.partition takes places that are not traced; write np.sort")
+    n = along(x, axis)[0].shape[along(x, axis)[1]]
+    if any(not -n <= k < n for k in np.ravel(kth)):
+        raise ValueError(f"kth={kth} is out of range for {n} elements")
+    return x
+
+
 def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None) -> Array:
     """How many elements come before each value. It compares each value with each element."""
     if side not in ("left", "right"):

@@ -41,6 +41,21 @@ def gammasgn(x: Array) -> Array:
     return select(x.emit("eq", filled(x, 0)), (1 / x).emit("sign"), sign)
 
 
+def _rgamma(x: Array) -> Array:
+    """1 / Γ(x): by reflection below 1/2, so that it is smooth at the poles of Γ; above by ln Γ, whose slope never overflows."""
+    low, far = x < 0.5, x >= 200
+    up = safe(all_of(low.emit("not"), far.emit("not")), x, 1.0)
+    logarithm = up.emit("lgamma")
+    above = (1 / up.emit("gamma")).emit("stop_gradient") * (logarithm.emit("stop_gradient") - logarithm).emit("exp")
+    down = safe(low, x, 0.0)
+    whole = (down + 0.5).emit("floor")
+    sign = 1 - abs(whole.emit("rem", filled(x, 2))) * 2
+    below = sign * ((down - whole) * math.pi).emit("sin") * (1 - down).emit("gamma") * (1 / math.pi)
+    below = select(down.emit("eq", whole).emit("and", down < -150), filled(x, 0), below)
+    value = select(low, below, select(far, filled(x, 0), above))
+    return select(_known(x), value, x)
+
+
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 _LARGE = 15.0
 
@@ -215,6 +230,7 @@ SPECIAL: Mapping[str, Rule] = {
     **_DISTRIBUTIONS,
     "loggamma": lambda x: _within(x >= 0, x.emit("lgamma")),
     "gammasgn": gammasgn,
+    "rgamma": _rgamma,
     "beta": beta,
     "betaln": betaln,
     "logit": lambda x: x.emit("log") - (-x).emit("log1p"),
