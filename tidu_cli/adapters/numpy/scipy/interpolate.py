@@ -106,7 +106,7 @@ def _bspline_integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> An
     whole, ends = _bspline_derived("antiderivative")(self), np.asarray(get(self, "t"))[[self.k, -self.k - 1]]
     whole.axis = 0
     a, b = (a, b) if extrapolate else (np.clip(lift(v, arrays_in([a, b])[0]), *ends) for v in (a, b))
-    return _bspline_evaluated(whole, b, 0, True) - _bspline_evaluated(whole, a, 0, True)
+    return whole(b, 0, True) - whole(a, 0, True)
 
 
 def make_interp_spline(

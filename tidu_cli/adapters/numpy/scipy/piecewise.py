@@ -261,7 +261,7 @@ def _integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
         raise UntraceableError("integrals of periodic splines cannot be traced; write the difference of antiderivative()(x)")
     whole = _antiderivative(self)
     whole.axis = 0
-    return _evaluated(whole, b, 0, extrapolate) - _evaluated(whole, a, 0, extrapolate)
+    return whole(b, 0, extrapolate) - whole(a, 0, extrapolate)
 
 
 PIECEWISE: Mapping[str, Callable[..., Any]] = {

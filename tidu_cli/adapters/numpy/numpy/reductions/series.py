@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from tidu_cli.adapters.numpy.numpy.indexing import (
     part,
     resized,
 )
-from tidu_cli.adapters.numpy.numpy.linear_algebra.decompositions import lstsq
 from tidu_cli.adapters.numpy.numpy.reductions.intervals import differences, trapezoids
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import sum
 from tidu_cli.adapters.numpy.numpy.shaping import MAX_REPEATS, concatenate, expand_dims, ravel
@@ -117,29 +115,3 @@ def polyval(p: Operand, x: Operand) -> Array:
     for c in coefficients:
         value = value * at + c
     return value
-
-
-def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
-    """By least squares of scaled powers, as NumPy has it. Places that are traced are taken to be enough of them, and apart."""
-    x, y, w = (v if v is None else v + 0.0 if isinstance(v, Array) else np.asarray(v) + 0.0 for v in (x, y, w))
-    n, order = len(x), index(deg) + 1
-    if order < 1 or x.ndim != 1 or y.ndim not in (1, 2) or not n or len(y) != n or (w is not None and w.shape != (n,)):
-        raise ValueError("polyfit takes a vector of places, as many values and weights, and a degree from 0 up")
-    powers, values = np.vander(x, order), y
-    if w is not None:
-        powers, values = powers * w[:, None], values * (w[:, None] if y.ndim == 2 else w)
-    scale = np.sqrt(np.sum(powers * powers, axis=0))
-    powers = powers / scale
-    rcond = n * np.finfo(x.dtype).eps if rcond is None else rcond
-    scaled, rest, rank, s = lstsq(powers, values, rcond)
-    fitted = (scaled.T / scale).T
-    if full:
-        return fitted, rest, rank, s, rcond
-    if not cov:
-        return fitted
-    spread = np.linalg.inv(np.dot(powers.T, powers)) / np.outer(scale, scale)
-    if isinstance(cov, str) and cov == "unscaled":
-        return fitted, spread if y.ndim == 1 else spread[:, :, None]
-    if n <= order:
-        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
-    return fitted, (spread if y.ndim == 1 else spread[:, :, None]) * (rest / (n - order))
