@@ -200,7 +200,7 @@ MODULES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "scipy.ndimage": functions_of(filters),
     "scipy.signal": functions_of(signal),
     "scipy.spatial.distance": functions_of(distance),
-    "scipy.special": functions_of(special),
+    "scipy.special": functions_of(special, without="floats"),
     "scipy.stats": functions_of(stats),
 }
 """What can be traced: public functions of the modules here, by SciPy's names; `rv_continuous.pdf` is a method of a class."""

@@ -128,7 +128,7 @@ def _number(x: Any, name: str) -> float:
 def lstsq(a: Operand, b: Operand, rcond: Any = None) -> tuple[Array, Array, Array, Array]:
     """Of one matrix. There are residuals where it has more rows than columns, also if its columns are linearly dependent.
 
-    A matrix that is not traced is inverted now, as NumPy does.
+    A matrix that is not traced is inverted now, and its rank is known.
     """
     like, design = arrays_in([a, b])[0], None if arrays_in([a]) else a
     a, b = lifted_as_arrays(matrices(lift(a, like), "lstsq"), inexact(b, like, "lstsq"))
@@ -139,14 +139,14 @@ def lstsq(a: Operand, b: Operand, rcond: Any = None) -> tuple[Array, Array, Arra
     if tolerance < 0:
         tolerance = float(np.finfo(a.dtype).eps)
     if design is None:
-        inverse, s = _pseudoinverse(a, tolerance), singular_values(a)
+        inverse, s, full = _pseudoinverse(a, tolerance), singular_values(a), True
     else:
-        solution, _, _, singular = np.linalg.lstsq(np.asarray(design, a.dtype), np.eye(m, dtype=a.dtype), tolerance)
-        inverse, s = a.constant(solution), a.constant(singular)
+        solution, _, rank, singular = np.linalg.lstsq(np.asarray(design, a.dtype), np.eye(m, dtype=a.dtype), tolerance)
+        inverse, s, full = a.constant(solution), a.constant(singular), rank == n
     x = matmul(inverse, b)
     rest = b - matmul(a, x)
     columns = rest.reshaped((m, b.size // m if m else 1))
-    size = sum_((columns.conj() * columns).real, 0) if m > n else columns.real[:0, 0]
+    size = sum_((columns.conj() * columns).real, 0) if m > n and full else columns.real[:0, 0]
     return x, size, _rank(s, tolerance).convert("i32"), s
 
 
