@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 
 from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.numpy.elementwise.complex_erf import complex_erf
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import Rule, as_op, logaddexp, x_times
 from tidu_cli.adapters.numpy.numpy.indexing import filled, select
 from tidu_cli.lax.names import ops_of
@@ -229,6 +230,7 @@ SPECIAL: Mapping[str, Rule] = {
     **_BESSEL,
     **_DISTRIBUTIONS,
     "loggamma": lambda x: _within(x >= 0, x.emit("lgamma")),
+    "erf": lambda x: complex_erf(x) if x.type.complex else x.emit("erf"),
     "gammasgn": gammasgn,
     "rgamma": _rgamma,
     "beta": beta,
@@ -257,5 +259,5 @@ SPECIAL: Mapping[str, Rule] = {
 }
 """Ufuncs of scipy.special by name."""
 
-COMPLEX: frozenset[str] = frozenset({"expit", "log_expit", "xlogy", "xlog1py", "entr", "logit"})
+COMPLEX: frozenset[str] = frozenset({"erf", "expit", "log_expit", "xlogy", "xlog1py", "entr", "logit"})
 """Those that take complex numbers where SciPy does; the others are refused there."""
