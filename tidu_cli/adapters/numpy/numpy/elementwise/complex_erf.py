@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def complex_erf(z: Array) -> Array:
 
 def _near(x: Array, y: Array) -> tuple[Array, Array]:
     """Abramowitz and Stegun 7.1.29, scaled so that nothing overflows."""
-    n = np.arange(1.0, _TERMS + 1)
+    n: Any = np.arange(1.0, _TERMS + 1)
     a, b = x.reshaped((*x.shape, 1)), y.reshaped((*x.shape, 1))
     gauss = (n * n * -0.25 - a * a).emit("exp")
     level = (b - a) * (b + a)
