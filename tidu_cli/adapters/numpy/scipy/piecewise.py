@@ -23,6 +23,7 @@ MAX_KNOTS = 2_000
 
 
 def require_constants(spline: Any, **operands: Any) -> None:
+    """Raises UntraceableError for an operand, by its name, that is traced."""
     for name, value in operands.items():
         if arrays_in([value]):
             raise UntraceableError(
@@ -37,6 +38,7 @@ def get(spline: Any, name: str) -> Any:
 
 
 def put(spline: Any, name: str, value: Any) -> Any:
+    """The spline, which has another attribute now."""
     setattr(spline, f"_{name}" if isinstance(getattr(type(spline), name, None), property) else name, value)
     return spline
 
@@ -49,11 +51,13 @@ def made_of_zeros(name: str, spline: Any, *args: Any, **options: Any) -> None:
 
 
 def as_values(y: Any, dtype: str = "f64") -> Any:
+    """An operand that is traced, in a dtype that SciPy computes splines in."""
     values = lift(y, arrays_in([y])[0])
     return values.convert("c128" if values.type.complex else dtype)
 
 
 def zeros(y: Any) -> Any:
+    """NumPy's zeros in place of traced values."""
     return np.zeros(y.shape, y.dtype)
 
 
@@ -80,28 +84,28 @@ def _knots(spline: Any) -> Any:
 def _cubic_spline(self: Any, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
     require_constants(self, x=x)
     given = y if arrays_in([y]) else arrays_in([bc_type])[0].constant(np.asarray(y))
-    values, ends = as_values(given), (bc_type, bc_type) if isinstance(bc_type, str) else tuple(bc_type)
-    plain = tuple(e if isinstance(e, str) else (e[0], np.zeros(np.shape(e[1]), values.dtype)) for e in ends)
-    whole = plain[0] if isinstance(bc_type, str) else plain
-    made_of_zeros("CubicSpline", self, x, zeros(values), axis, whole, extrapolate)
+    values, periodic = as_values(given), isinstance(bc_type, str) and bc_type == "periodic"
+    ends = bc_type if isinstance(bc_type, str) else [e if isinstance(e, str) else (e[0], zeros(_as_array(e[1]))) for e in bc_type]
+    made_of_zeros("CubicSpline", self, x, zeros(values), axis, ends, extrapolate)
     knots, values = _knots(self), np.moveaxis(values, axis, 0)
-    if isinstance(bc_type, str):
-        ends = plain = (bc_type, bc_type)
-    slopes = linear(values, lambda units, n: _slopes(knots, units, whole, n), bc_type == "periodic", "CubicSpline")
-    for k, end in enumerate(ends):
+    slopes = linear(values, lambda units, n: _slopes(knots, units, bc_type, [np.zeros(n)] * 2), periodic, "CubicSpline")
+    for k, end in enumerate([] if isinstance(bc_type, str) else bc_type):
         if not isinstance(end, str):
-            unit = [(e[0], np.array(float(j == k))) if not isinstance(e, str) else e for j, e in enumerate(ends)]
-            alone = _slopes(knots, np.zeros(len(knots)), unit, None)
-            slopes = slopes + along(alone, values) * (end[1] if isinstance(end[1], Array) else np.asarray(end[1]))
-    _hermite(self, knots, closed(values) if bc_type == "periodic" else values, slopes)
+            alone = _slopes(knots, np.zeros(len(knots)), bc_type, np.eye(2)[k])
+            slopes = slopes + along(alone, values) * _as_array(end[1])
+    _hermite(self, knots, closed(values) if periodic else values, slopes)
 
 
-def _slopes(x: Any, y: Any, ends: Any, n: int | None) -> Any:
-    """At the knots, of the spline through y, or through n columns, with derivatives of 0 at ends."""
+def _as_array(x: Any) -> Any:
+    return x if isinstance(x, Array) else np.asarray(x)
+
+
+def _slopes(x: Any, y: Any, ends: Any, given: Any) -> Any:
+    """At the knots, of the spline through y that has these derivatives at its ends, where it has any."""
     from scipy.interpolate import CubicSpline
 
-    if n is not None and not isinstance(ends, str):
-        ends = tuple(e if isinstance(e, str) else (e[0], np.zeros(n)) for e in ends)
+    if not isinstance(ends, str):
+        ends = [e if isinstance(e, str) else (e[0], value) for e, value in zip(ends, given, strict=True)]
     return CubicSpline(x, y, bc_type=ends)(x, 1)
 
 
