@@ -102,7 +102,7 @@ EXACT = {
     "log_ndtr": (special.log_ndtr, lambda x: mpmath.log(mpmath.ncdf(x)), [-30.0, -5.0, -1.0, 0.0, 2.0, 9.0]),
     "ndtri": (special.ndtri, lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), [1e-6, 0.1, 0.5, 0.9]),
     "exprel": (special.exprel, lambda x: mpmath.hyp1f1(1, 2, x), [-30.0, -1.0, 0.0, 1e-9, 2.0]),
-    "rgamma": (special.rgamma, mpmath.rgamma, [-140.5, -3.0, -2.75, -1.0, 0.0, 0.3, 0.5, 1.0, 4.5, 40.0, 150.0]),
+    "rgamma": (special.rgamma, mpmath.rgamma, [-140.5, -3.0, -2.75, -1.0, 0.0, 0.3, 0.5, 1.0, 4.5, 40.0, 150.0, 250.0]),
     "ellipk": (special.ellipk, mpmath.ellipk, [-3.0, -0.5, 0.0, 0.3, 0.99]),
     "ellipe": (special.ellipe, mpmath.ellipe, [-3.0, -0.5, 0.0, 0.3, 0.99]),
     "spence": (special.spence, lambda x: mpmath.polylog(2, 1 - x), [0.1, 1.0, 1.5]),
