@@ -179,3 +179,9 @@ def test_the_error_function_of_complex_numbers() -> None:
     value = traced(special.erf, np.array([complex(np.inf, 0), complex(-np.inf, 1), complex(np.nan, 0)]))
     np.testing.assert_array_equal(value[:2], [1, -1])
     assert np.isnan(value[2])
+
+
+def test_the_reciprocal_of_gamma_far_out() -> None:
+    x = np.array([171.7, 250.0, np.inf, -180.0, -171.5, -33.5, np.nan])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(traced(special.rgamma, x), special.rgamma(x), rtol=1e-13)
