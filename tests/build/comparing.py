@@ -96,3 +96,12 @@ def compare(function, *values) -> str | None:
     for a, b in zip(outcome, expected, strict=True):
         assert_same(a, b)
     return None
+
+
+def check_close(function, *values, rtol=1e-12):
+    """A traced function has SciPy's values, of which small ones may be what cancels of greater ones."""
+    expected = np.asarray(function(*values))
+    value = traced(function, *values)
+    assert (value.dtype, value.shape) == (expected.dtype, expected.shape)
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
+    np.testing.assert_allclose(value, expected, rtol=rtol, atol=rtol * largest)

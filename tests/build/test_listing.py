@@ -12,6 +12,7 @@ import textwrap
 
 import numpy as np
 import pytest
+import scipy.interpolate
 from numpy.testing.overrides import get_overridable_numpy_array_functions, get_overridable_numpy_ufuncs
 
 from tests.build.comparing import assert_same, run
@@ -106,6 +107,25 @@ def test_a_refusal_says_what_to_write_instead() -> None:
             trace(lambda x, f=function: f(x), x="f64[2,2]")
 
 
+def test_a_refusal_names_what_was_called() -> None:
+    """And not what that calls, or a method of its class."""
+    x, y = np.arange(4.0), np.arange(4.0)
+    for function, message in (
+        (lambda x: max(x[0], 1.0), "max() needs the value of an array, which a graph does not have yet (bool[]); write np.maximum"),
+        (lambda x: min(x), "min() needs the value"),
+        (lambda x: sorted(x), "sorted() needs the value of an array, which a graph does not have yet (bool[]); write np.sort"),
+        (lambda x: list(x).sort(), "list(x).sort() needs the value"),
+        (lambda x: all(x > 0), "all() needs the value of an array, which a graph does not have yet (bool[]); write np.all"),
+        (lambda x: 1 if x[0] > 0 else 2, "a branch on a value"),
+        (lambda x: np.poly1d(x), "np.poly1d cannot be traced; write np.polyval"),
+        (lambda x: scipy.interpolate.KroghInterpolator(x, y), "scipy.interpolate.KroghInterpolator cannot be traced"),
+        (lambda x: scipy.interpolate.KroghInterpolator(y, y)(x), "scipy.interpolate.KroghInterpolator cannot be traced"),
+    ):
+        with pytest.raises(TiduError) as refusal:
+            trace(function, x=x)
+        assert message in str(refusal.value)
+
+
 def test_the_advice_for_lookups_works() -> None:
     table, i = np.array([5.0, 6.0, 7.0]), np.array([2, 0])
     with pytest.raises(TiduError, match=r"write np.array\(table, like=i\)\[i\]"):
@@ -145,8 +165,8 @@ def what_can_be_traced() -> str:
     for module, functions in MODULES.items():
         names = {*functions, *(SCIPYS if module == "scipy.special" else ())}
         if names:
-            rows.append(f"| `{module}` | {listed(name for name in names if name[0] != '_')} |")
-    rows.append(f"| distributions of `scipy.stats` | {listed([*CONTINUOUS, *DISCRETE, 'multivariate_normal'])} |")
+            rows.append(f"| `{module}` | {listed(name for name in names if name[0] != '_' and not name.endswith('__'))} |")
+    rows.append(f"| distributions of `scipy.stats` | {listed([*CONTINUOUS, *DISCRETE, 'dirichlet', 'multivariate_normal'])} |")
     methods = {name for name in vars(Array) if not name.startswith("_")} - set(Array.__slots__) - INTERNAL
     rows.append(f"| attributes and methods of arrays | {listed(methods)} |")
     rows.append(f"| the array API's other names | {listed(name for name in ARRAY_API if name in {*ALIASES, *PLAIN})} |")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from tests.build.comparing import traced
 from tests.tiers import few
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import WITH_PARAMETERS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import SCIPYS, ufunc_named
@@ -101,6 +102,7 @@ EXACT = {
     "log_ndtr": (special.log_ndtr, lambda x: mpmath.log(mpmath.ncdf(x)), [-30.0, -5.0, -1.0, 0.0, 2.0, 9.0]),
     "ndtri": (special.ndtri, lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), [1e-6, 0.1, 0.5, 0.9]),
     "exprel": (special.exprel, lambda x: mpmath.hyp1f1(1, 2, x), [-30.0, -1.0, 0.0, 1e-9, 2.0]),
+    "rgamma": (special.rgamma, mpmath.rgamma, [-140.5, -3.0, -2.75, -1.0, 0.0, 0.3, 0.5, 1.0, 4.5, 40.0, 150.0, 250.0]),
     "ellipk": (special.ellipk, mpmath.ellipk, [-3.0, -0.5, 0.0, 0.3, 0.99]),
     "ellipe": (special.ellipe, mpmath.ellipe, [-3.0, -0.5, 0.0, 0.3, 0.99]),
     "spence": (special.spence, lambda x: mpmath.polylog(2, 1 - x), [0.1, 1.0, 1.5]),
@@ -157,3 +159,29 @@ def test_densities_at_the_ends_of_their_support() -> None:
         if np.isneginf(getattr(stats, name).logpdf(low, *SHAPES.get(name, ()))):
             derivative = derivatives(lambda x, name=name: getattr(stats, name).pdf(x, *SHAPES.get(name, ())), np.array([low]))
             assert derivative == 0, name
+
+
+def test_the_error_function_of_complex_numbers() -> None:
+    """Near 0 and far, around where one formula takes over from the other, and on both axes."""
+    turns = np.exp(1j * np.pi * np.arange(16) / 8)
+    z = np.concatenate([r * turns for r in (0.0, 1e-9, 0.3, 2.0, 5.0, 6.99, 7.01, 12.0)] + [np.array([8j, -3j, 5 + 1e-3j, 40.0])])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(derivatives(special.erf, z, 0), special.erf(z), rtol=1e-13)
+        single = traced(special.erf, z.astype(np.complex64))
+    assert single.dtype == np.complex64
+    slopes = [lambda v: 1, lambda v: -2 * v, lambda v: 4 * v * v - 2]
+    for order, factor in enumerate(slopes, 1):
+        with mpmath.workdps(50):
+            points = [mpmath.mpc(complex(v)) for v in z]
+            expected = np.array([complex(2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-v * v) * factor(v)) for v in points])
+        size = np.exp(np.real(-z * z))
+        assert (np.abs(derivatives(special.erf, z, order) - expected) <= 1e-13 * (np.abs(expected) + size)).all()
+    value = traced(special.erf, np.array([complex(np.inf, 0), complex(-np.inf, 1), complex(np.nan, 0)]))
+    np.testing.assert_array_equal(value[:2], [1, -1])
+    assert np.isnan(value[2])
+
+
+def test_the_reciprocal_of_gamma_far_out() -> None:
+    x = np.array([171.7, 250.0, np.inf, -180.0, -171.5, -33.5, np.nan])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(traced(special.rgamma, x), special.rgamma(x), rtol=1e-13)

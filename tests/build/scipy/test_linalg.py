@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg as sl
 
-from tests.build.comparing import assert_same, check, traced
+from tests.build.comparing import assert_same, check, check_close, traced
 from tests.tiers import few
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.checking.numeric.laws import check_numerically
@@ -120,6 +120,39 @@ def test_one_traced_operand_of_several() -> None:
     check(lambda x: sl.block_diag(np.eye(2), x), V)
 
 
+@pytest.mark.parametrize(("lower", "upper"), [(1, 1), (2, 1), (0, 2), (1, 0), (0, 0)])
+def test_banded_systems(lower: int, upper: int) -> None:
+    ab = np.random.default_rng(7).normal(size=(lower + upper + 1, 5))
+    ab[upper] += 4
+    for b in (V5, V5[:, None] * [1.0, 2.0], V5 * 1j):
+        check_close(lambda b: sl.solve_banded((lower, upper), ab, b), b)
+        check_close(lambda a, b=b: sl.solve_banded((lower, upper), a, b, check_finite=False), ab)
+        check_close(lambda a, b: sl.solve_banded((lower, upper), a, b), ab, b)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_banded_systems_that_are_positive_definite(lower: bool) -> None:
+    for n in (1, 2, 3):
+        ab = np.random.default_rng(8).normal(size=(n, 5)) * 0.5
+        ab[0 if lower else -1] = 5
+        for b in (V5, V5[:, None] * [1.0, 2.0]):
+            check_close(lambda b, ab=ab: sl.solveh_banded(ab, b, lower=lower), b)
+            check_close(lambda a, b=b: sl.solveh_banded(a, b, lower=lower), ab)
+
+
+V5 = np.array([0.5, -1.0, 2.0, 0.25, 1.5])
+
+
+def test_derivatives_of_banded_systems() -> None:
+    for function in (
+        lambda a, b: sl.solve_banded((1, 1), a + np.array([[0], [5], [0]]), b),
+        lambda a, b: sl.solveh_banded(a[:2] + np.array([[0], [9]]), b),
+        lambda a, b: sl.solve_banded((0, 1), np.array([[0, 1, 1, 1], [2, 3, 4, 5]]), a[0] * b),
+    ):
+        for verdict in check_numerically(trace(function, "f64[3,4]", "f64[4]"), BUILTIN):
+            assert verdict.ok, verdict
+
+
 def test_what_is_not_real_is_nan() -> None:
     x = np.diag([-1.0, 4.0])
     assert np.isnan(traced(sl.sqrtm, x)).all()
@@ -136,6 +169,8 @@ def test_what_is_not_real_is_nan() -> None:
         (lambda a: sl.schur(a, sort="lhp"), "scipy.linalg.schur with sort= cannot be traced"),
         (lambda a: sl.qr(a, mode="raw"), "write 'full', 'economic' or 'r'"),
         (lambda a: sl.toeplitz(a), "scipy.linalg.toeplitz is traced of vectors"),
+        (lambda a: sl.solve_banded((1, 1), a[:2], a[0]), "solve_banded takes 3 diagonals"),
+        (lambda a: sl.solve_banded((0, 0), np.ones((1, 2001)), np.ones(2001) * a[0, 0]), "for 2,000 equations at most"),
         (lambda a: sl.solve_sylvester(a, a, a[0]), "solve_sylvester solves a x + x b = q"),
     ],
 )

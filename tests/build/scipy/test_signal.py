@@ -112,6 +112,7 @@ def test_transforms(name):
         check(lambda x, norm=norm: function(x, norm=norm, workers=1), drawn((4, 5)))
     if name[-1] in "2n":
         check(lambda x: function(x, s=(3, 6), axes=(1, 0)), drawn((4, 5)))
+        check(lambda x: function(x, s=6, axes=0), drawn((4, 5)))
     else:
         check(lambda x: function(x, n=6, axis=0, overwrite_x=True), drawn((4, 5)))
 

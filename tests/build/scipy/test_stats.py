@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.build.comparing import assert_same, traced
+from tests.build.comparing import assert_same, check_close, traced
 from tests.tiers import few
 from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE
+from tidu_cli.adapters.numpy.tracing import trace
+from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.errors import TiduError
+from tidu_cli.lax.vocabulary import BUILTIN
 
 SHAPES = {
     "lognorm": (0.8,), "t": (3.5,), "gamma": (2.25,), "invgamma": (2.5,), "chi2": (3.0,), "f": (3.0, 5.5), "beta": (2.5, 1.5),
@@ -107,6 +110,55 @@ def test_the_multivariate_normal_distribution(function) -> None:
     compare(function, np.array([[0.5, -1.0], [2.0, 0.25], [0.0, 1.0]]))
 
 
+NORMAL, DIRICHLET = stats.multivariate_normal, stats.dirichlet
+CENTRE, POINTS = np.array([0.3, 0.2]), np.array([[0.5, -1.0], [2.0, 0.25], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("method", ["logpdf", "pdf", "entropy"])
+@pytest.mark.parametrize(("mean", "cov"), [(CENTRE, COV), (None, COV), (CENTRE, 2.0), (CENTRE, np.array([2.0, 3.0]))])
+def test_normal_distributions_of_traced_parameters(mean, cov, method: str) -> None:
+    at = () if method == "entropy" else (POINTS,)
+    check_close(lambda c: getattr(NORMAL(mean, c), method)(*at), np.asarray(cov))
+    check_close(lambda c: getattr(NORMAL, method)(*at, mean, c), np.asarray(cov))
+    if mean is not None:
+        check_close(lambda m: getattr(NORMAL(m, cov), method)(*at), mean)
+
+
+ALPHA, X_OF_SUM_1 = np.array([0.5, 2.0, 1.0, 3.0]), np.array([[0.1, 0.3], [0.2, 0.25], [0.3, 0.05], [0.4, 0.4]])
+
+
+@pytest.mark.parametrize("method", ["logpdf", "pdf"])
+def test_the_dirichlet_distribution(method: str) -> None:
+    function = getattr(DIRICHLET, method)
+    for x in (X_OF_SUM_1, X_OF_SUM_1[:-1], X_OF_SUM_1[:, 0], X_OF_SUM_1[:-1, :1], np.array([0.5, 0.5, 0.0, 0.0])):
+        check_close(lambda x: function(x, ALPHA), x)
+        check_close(function, x, ALPHA)
+        check_close(lambda a, x=x: getattr(DIRICHLET(a), method)(x), ALPHA)
+        check_close(lambda x: getattr(DIRICHLET(ALPHA), method)(x), x)
+    for x, alpha in ((X_OF_SUM_1 * 1.1, ALPHA), (X_OF_SUM_1, -ALPHA), (np.array([0, 0.5, 0.25, 0.25]), ALPHA)):
+        assert np.isnan(traced(function, x, alpha)).all()  # where SciPy raises
+
+
+def test_entropy_and_mean_of_the_dirichlet_distribution() -> None:
+    check_close(lambda a: DIRICHLET.entropy(a), ALPHA)
+    check_close(lambda a: DIRICHLET(a).entropy(), ALPHA)
+    check_close(lambda a: DIRICHLET(a).mean(), ALPHA)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: DIRICHLET.logpdf(np.exp(x) / np.exp(x).sum(), np.exp(x)),
+        lambda x: DIRICHLET.entropy(np.exp(x)),
+        lambda x: NORMAL(x, COV).logpdf(POINTS[0]),
+        lambda x: NORMAL(CENTRE, COV + x[:, None] * x).entropy(),
+    ],
+)
+def test_derivatives_of_several_variables(function) -> None:
+    for verdict in check_numerically(trace(function, "f64[2]"), BUILTIN):
+        assert verdict.ok, verdict
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -115,6 +167,10 @@ def test_the_multivariate_normal_distribution(function) -> None:
         (lambda x: stats.t.ppf(x, 3.0), "scipy.stats.t.ppf cannot be traced: it has no closed form"),
         (lambda x: stats.norm.fit(x), "scipy.stats.fit cannot be traced"),
         (lambda x: stats.multivariate_normal.logpdf(x, cov=np.eye(2), allow_singular=True), "allow_singular=True cannot be traced"),
+        (lambda x: NORMAL(x, allow_singular=True).logpdf(x), "allow_singular=True cannot be traced"),
+        (lambda x: NORMAL(x).rvs(), "multivariate_normal.rvs cannot be traced; logpdf, pdf and entropy can"),
+        (lambda x: NORMAL(x).cdf(x), "multivariate_normal.cdf cannot be traced; logpdf, pdf and entropy can"),
+        (lambda x: DIRICHLET.pdf(x, [1, 1, 1, 1]), "dirichlet takes a vector of K parameters"),
     ],
 )
 def test_what_is_refused(function, message: str) -> None:

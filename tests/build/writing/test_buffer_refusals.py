@@ -144,7 +144,7 @@ REFUSED: dict[Callable[..., Any], tuple[int, str]] = {
     into_a_module: (1, "an array that was made before the function was traced"),
     into_a_default: (1, "write into a copy, y = np.array(y)"),
     into_flags: (2, "collect the elements in a list and write np.array(elements)"),
-    the_greatest: (3, "a branch on a value"),
+    the_greatest: (3, "max() needs the value of an array"),
     ragged: (1, "ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape"),
     too_far: (2, "IndexError: index 3 is out of bounds for axis 0 with size 3"),
     too_many: (2, "ValueError: could not broadcast input array from shape (3,) into shape (2,)"),

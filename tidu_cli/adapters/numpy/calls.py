@@ -21,6 +21,12 @@ INSTEAD: Mapping[str, str] = {
     "math.ldexp": "write x * 2.0**n",
     "math.remainder": "write x - y * np.rint(x / y)",
     "math.sumprod": "write np.dot(x, y)",
+    "max": "write np.maximum(a, b), or np.max of an array",
+    "min": "write np.minimum(a, b), or np.min of an array",
+    "sorted": "write np.sort",
+    "any": "write np.any",
+    "all": "write np.all",
+    "bool": "write x != 0",
 }
 """By the names of functions that need values."""
 
@@ -58,4 +64,6 @@ def instead_of(name: str) -> str | None:
         return f"write x.astype({name})"
     if isinstance(getattr(np, name.partition(".")[2], None), np.ufunc) and name.startswith(("np.", "numpy.")):
         return f"give it an array: {name}(np.array(...))"
+    if name.endswith(".sort"):
+        return INSTEAD["sorted"]
     return INSTEAD.get(name) or (f"write np.{name[5:]}" if name.startswith("math.") else None)

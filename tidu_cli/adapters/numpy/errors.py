@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.refused import refusal
+from tidu_cli.adapters.numpy.arrays.refused import FUNCTIONS, refusal
 from tidu_cli.adapters.numpy.calls import instead_of, name_of_call
 from tidu_cli.errors import TiduError
 
@@ -40,6 +40,19 @@ def refused(what: str, instead: str) -> Callable[..., NoReturn]:
 
     def refuse(self: Any, *args: object, **options: object) -> NoReturn:
         raise needs_value(self, what, instead)
+
+    return refuse
+
+
+def refused_branch(what: str, instead: str) -> Callable[..., NoReturn]:
+    """As `refused`, for what asks whether an array is true: a branch, or a function that compares, such as max, which it names."""
+
+    def refuse(self: Any) -> NoReturn:
+        frame = sys._getframe(1)
+        calls = dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "PRECALL")
+        name = name_of_call(frame) if calls and written_by_users(frame.f_code.co_filename) else None
+        known = instead_of(name) if name is not None else None
+        raise needs_value(self, what if known is None else f"{name}()", known or instead)
 
     return refuse
 
@@ -143,7 +156,7 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
             message = str(error.__cause__)
         if isinstance(error, TiduError) or isinstance(error.__cause__, TiduError):
             name = _of_scipy(error)
-            message = refusal(name) if name else message
+            message = refusal(name) if name else _of_numpy(error) or message
         raise BuildError(f"{where}: {message}" if where else message) from error
 
 
@@ -155,9 +168,27 @@ def _of_scipy(error: BaseException) -> str | None:
         if module.startswith("scipy.") and frame.f_code.co_filename.startswith(_MACHINERY):
             return None  # one that records, and says itself what is wrong
         if not first and module.startswith("scipy.") and not module.startswith("scipy._lib") and name not in _DECORATIONS:
+            if name.startswith("__"):  # users make objects of a class, and call them
+                name = type(frame.f_locals.get("self")).__name__
             public = [part for part in module.split(".") if not part.startswith("_")]
             first = ".".join((*public[:2], name))
     return first or None
+
+
+def _of_numpy(error: BaseException) -> str | None:
+    """What to say of a function or class of NumPy's that was called, where its own code called one that cannot be traced."""
+    if not isinstance(error, UnknownFunctionError):
+        return None
+    name = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        code, module = frame.f_code, str(frame.f_globals.get("__name__"))
+        if not code.co_filename.startswith(_MACHINERY):
+            name = None
+        elif name is None and module.startswith("numpy."):
+            name = code.co_qualname.partition(".")[0]
+    if name is None or not hasattr(np, name):
+        return None
+    return f"np.{name} cannot be traced; {FUNCTIONS.get(name, f'it calls what cannot: {error}')}"
 
 
 _DECORATIONS = ("wrapper", "wrapped", "inner", "new_func", "axis_nan_policy_wrapper", "__ua_function__")

@@ -22,6 +22,7 @@ from tidu_cli.adapters.numpy.errors import (
     UntraceableError,
     fixed,
     refused,
+    refused_branch,
     refused_conversion,
 )
 from tidu_cli.errors import did_you_mean
@@ -327,7 +328,7 @@ class Array:
 
     # What needs a value.
 
-    __bool__ = refused(
+    __bool__ = refused_branch(
         "a branch on a value (if, while, and, or, not, min, max, in)",
         "write np.where(condition, a, b) or tidu.cond, tidu.while_loop for while, np.maximum, &, | or ~",
     )

@@ -17,19 +17,19 @@ class Refusal(Frozen):
 
 REFUSALS = (
     Refusal(
-        "Polynomials by their roots, or through points",
-        "roots poly polyfit",
-        "write np.linalg.eigvals of the companion matrix, np.convolve, or np.linalg.lstsq(np.vander(x, n), y)[0]",
+        "Polynomials by their roots",
+        "roots poly",
+        "write np.linalg.eigvals of the companion matrix, or np.convolve",
     ),
     Refusal(
         "Shapes that depend on values",
         "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values union1d intersect1d setdiff1d "
-        "setxor1d compress extract trim_zeros bincount histogram histogram2d histogramdd histogram_bin_edges",
+        "setxor1d compress extract trim_zeros histogram_bin_edges",
         "the shape of the result depends on values; write np.where(mask, x, 0), and sums of masks for counts",
     ),
     Refusal(
-        "Partial sorting, sorting by several keys, medians without NaN",
-        "partition argpartition lexsort sort_complex nanmedian nanquantile nanpercentile",
+        "Sorting by several keys, medians without NaN",
+        "lexsort sort_complex nanmedian nanquantile nanpercentile",
         "write np.sort or np.argsort",
     ),
     Refusal(
@@ -44,8 +44,8 @@ REFUSALS = (
     ),
     Refusal(
         "Polynomials as arrays of coefficients",
-        "polyadd polysub polymul polydiv polyder polyint",
-        "write sums of arrays, np.convolve, and products with np.arange",
+        "poly1d polyadd polysub polymul polydiv polyder polyint",
+        "write np.polyval, sums of arrays, np.convolve, and products with np.arange",
     ),
     Refusal("Angles without jumps", "unwrap", "it depends on values which multiples are added; write np.arctan2 of what is smooth"),
     Refusal(
@@ -92,13 +92,13 @@ OF_SCIPY: Mapping[str, str] = {
     "scipy.fft": "write np.fft; for cosines and sines multiply by the constant matrix that it makes of np.eye(n)",
     "scipy.integrate": "the steps depend on values; write a loop of a fixed number of steps, such as Runge-Kutta's, or a sum over "
     "fixed nodes: np.sum(w * f(t)) with constant t and w, such as those of np.polynomial.legendre.leggauss",
-    "scipy.interpolate": "write np.interp, or the sum of constant basis functions",
+    "scipy.interpolate": "write CubicSpline, PchipInterpolator, make_interp_spline or interp1d with constant knots",
     "scipy.linalg": "write what np.linalg has of it, or make its result an input",
-    "scipy.ndimage": "write np.convolve, or sums of shifted slices",
+    "scipy.ndimage": "write a filter with constant weights, such as convolve, or sums of shifted slices",
     "scipy.optimize": "the steps depend on values; write a fixed number of steps, such as Newton's, or make the solution an input",
-    "scipy.signal": "write scipy.signal.convolve, correlate or lfilter",
+    "scipy.signal": "write scipy.signal.convolve, correlate, lfilter or savgol_filter",
     "scipy.sparse": "graphs have dense arrays only; write np.matmul",
-    "scipy.spatial": "write the distances: np.sum((x[:, None] - y[None]) ** 2, -1)",
+    "scipy.spatial": "write scipy.spatial.distance.cdist or pdist, or the distances: np.sum((x[:, None] - y[None]) ** 2, -1)",
     "scipy.special": "write the formula, of functions that can",
     "scipy.stats": "write the formula, with np.mean, np.var, and functions of scipy.special",
 }

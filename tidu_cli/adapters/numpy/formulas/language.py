@@ -35,7 +35,7 @@ OTHER_NAMES: Mapping[str, str] = {
 _HIDDEN = frozenset(
     {"diag_indices_from", "tril_indices_from", "triu_indices_from",
      "shape", "ndim", "size", "result_type", "can_cast", "iscomplexobj", "isrealobj", "asarray", "copy", "empty_like", "astype",
-     "array_equal", "sliding_window_view", *WRITING}
+     "array_equal", "sliding_window_view", "histogram", "histogram2d", "histogramdd", *WRITING}
 )  # fmt: skip
 """What makes sense for functions only: it gives no arrays, or stands under another name."""
 

@@ -20,7 +20,7 @@ from tidu_cli.adapters.numpy.arrays.storage import Selection, masked_axes, roote
 from tidu_cli.adapters.numpy.buffers.memory import Memory, resolved
 from tidu_cli.adapters.numpy.buffers.writing import into
 from tidu_cli.adapters.numpy.errors import UnknownFunctionError, UntraceableError
-from tidu_cli.adapters.numpy.numpy import assigning, indexing, putting, shaping, signal, statements, statistics
+from tidu_cli.adapters.numpy.numpy import assigning, counting, indexing, putting, shaping, signal, statements, statistics
 from tidu_cli.adapters.numpy.numpy.elementwise import elementary
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import UFUNCS
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_operator, call_ufunc, ufunc_again
@@ -66,7 +66,7 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "norms and linear systems": functions_of(systems, within="linalg.", without="solve_triangular"),
     "factors, eigenvalues and least squares": functions_of(decompositions, within="linalg."),
     "reductions": functions_of(reducing),
-    "order and statistics": functions_of(statistics),
+    "order and statistics": functions_of(statistics) | functions_of(counting),
     "samples": functions_of(series),
     "convolutions": {"convolve": signal.convolve, "correlate": signal.correlate},
     "Fourier transforms": signal.FUNCTIONS,

@@ -146,7 +146,7 @@ def at_places(ufunc: Any, inputs: Sequence[Any]) -> None:
         return None
     exact = trial.type.dtype == x.type.dtype and (name in ("add", "subtract") or isinstance(at, Array))
     if name in _SCATTERS and exact and len(operands) == 1 and at.size > 1:
-        row = _scattered_row(row, at, converted(operands[0], x).broadcast(at.shape), _SCATTERS[name])
+        row = scattered_row(row, at, converted(operands[0], x).broadcast(at.shape), _SCATTERS[name])
     elif isinstance(at, Array) and at.size > 1:
         raise UntraceableError(
             f"np.{name}.at of {x.type} with traced indices cannot be traced (of one dtype {', '.join(_SCATTERS)} can)"
@@ -157,7 +157,8 @@ def at_places(ufunc: Any, inputs: Sequence[Any]) -> None:
     return None
 
 
-def _scattered_row(row: Array, at: Any, new: Array, op: str) -> Array:
+def scattered_row(row: Array, at: Any, new: Array, op: str) -> Array:
+    """A vector into which values were scattered, each at its place."""
     vectors = lift(at, row, np.dtype(np.int64)).reshaped((at.size, 1))
     numbers = ScatterDimensionNumbers(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     return row.emit(op, vectors, new, dimension_numbers=numbers, mode="clip" if isinstance(at, Array) else "promise_in_bounds")

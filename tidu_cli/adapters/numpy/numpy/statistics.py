@@ -1,9 +1,10 @@
-"""Order and statistics: sorting, finding places in what is sorted, means, variances, quantiles and covariances."""
+"""Order and statistics: sorting, finding places in what is sorted, means, variances, quantiles, covariances and fits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from tidu_cli.adapters.numpy.numpy.indexing import (
     resized,
     select,
 )
+from tidu_cli.adapters.numpy.numpy.linear_algebra.decompositions import lstsq
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import any as any_
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import nansum, sum
@@ -53,6 +55,24 @@ def argsort(
         # Of the reversed array and reversed again, so that equal elements keep their order.
         return (x.shape[k] - 1) - flip(argsort(flip(x, k), k), k)
     return x.recorder.emit_all("sort", (x, places(x, x.shape, k)), dimension=k)[1]
+
+
+def partition(x: Array, kth: Any, axis: int | None = -1, kind: object = None, order: object = None) -> Array:
+    """All of it sorted, which is one of the orders that NumPy leaves open."""
+    return sort(_partitioned(x, kth, axis), axis)
+
+
+def argpartition(x: Array, kth: Any, axis: int | None = -1, kind: object = None, order: object = None) -> Array:
+    return argsort(_partitioned(x, kth, axis), axis)
+
+
+def _partitioned(x: Array, kth: Any, axis: int | None) -> Array:
+    if arrays_in([kth]):
+        raise UntraceableError("np.partition takes places that are not traced; write np.sort")
+    n = along(x, axis)[0].shape[along(x, axis)[1]]
+    if any(not -n <= k < n for k in np.ravel(kth)):
+        raise ValueError(f"kth={kth} is out of range for {n} elements")
+    return x
 
 
 def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None) -> Array:
@@ -295,6 +315,32 @@ def _within_one(x: Array) -> Array:
         parts = x.emit("real"), x.emit("imag")
         return _within_one(parts[0]).emit("complex", _within_one(parts[1]))
     return apply_ufunc("minimum", apply_ufunc("maximum", x, -1.0), 1.0)
+
+
+def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
+    """By least squares of scaled powers, as NumPy has it. Places that are traced are taken to be enough of them, and apart."""
+    x, y, w = (v if v is None else v + 0.0 if isinstance(v, Array) else np.asarray(v) + 0.0 for v in (x, y, w))
+    n, order = len(x), index(deg) + 1
+    if order < 1 or x.ndim != 1 or y.ndim not in (1, 2) or not n or len(y) != n or (w is not None and w.shape != (n,)):
+        raise ValueError("polyfit takes a vector of places, as many values and weights, and a degree from 0 up")
+    powers, values = np.vander(x, order), y
+    if w is not None:
+        powers, values = powers * w[:, None], values * (w[:, None] if y.ndim == 2 else w)
+    scale = np.sqrt(np.sum(powers * powers, axis=0))
+    powers = powers / scale
+    rcond = n * np.finfo(x.dtype).eps if rcond is None else rcond
+    scaled, rest, rank, s = lstsq(powers, values, rcond)
+    fitted = (scaled.T / scale).T
+    if full:
+        return fitted, rest, rank, s, rcond
+    if not cov:
+        return fitted
+    spread = np.linalg.inv(np.dot(powers.T, powers)) / np.outer(scale, scale)
+    if isinstance(cov, str) and cov == "unscaled":
+        return fitted, spread if y.ndim == 1 else spread[:, :, None]
+    if n <= order:
+        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+    return fitted, (spread if y.ndim == 1 else spread[:, :, None]) * (rest / (n - order))
 
 
 COMPOSED: Mapping[str, Callable[..., Any]] = {

@@ -22,21 +22,42 @@ from tidu_cli.adapters.numpy.arrays.operands import arrays_in
 from tidu_cli.adapters.numpy.arrays.storage import rooted
 from tidu_cli.adapters.numpy.buffers.memory import holds_traced, resolved
 from tidu_cli.adapters.numpy.numpy.functions import functions_of, holds_arrays
-from tidu_cli.adapters.numpy.scipy import fft, integrate, linalg, matrices, signal, special, stats
+from tidu_cli.adapters.numpy.scipy import (
+    distance,
+    fft,
+    filters,
+    integrate,
+    interpolate,
+    linalg,
+    matrices,
+    signal,
+    special,
+    stats,
+)
 
 Function = Callable[..., Any]
 
 
-def call(name: str, ours: Function, plain: Function, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """What SciPy's function of that name gives: recorded if an argument is traced, else computed, as `plain` does."""
+def call(
+    name: str, ours: Function, plain: Function, args: Sequence[Any], options: Mapping[str, Any], *, method: bool = False
+) -> Any:
+    """What SciPy's function of that name gives: recorded if an argument is traced, else computed, as `plain` does.
+
+    Of a method the first argument is an object, which may hold traced arrays, such as a spline's coefficients.
+    """
     given, named = resolved(args), resolved(options)
-    if not holds_arrays(given, named):
+    if not holds_arrays(given, named) and not (method and arrays_in(_attributes(given[0]))):
         return plain(*args, **options)
     result = shared(name, ours(*given, **named), given, named)
     for x in arrays_in([result]):
         if x.type.rank > 1:  # SciPy has matrices in the order of Fortran, too
             rooted(x).root.contiguous = None
     return result
+
+
+def _attributes(x: Any) -> list[Any]:
+    slots = [getattr(x, name, None) for c in type(x).__mro__ for name in getattr(c, "__slots__", ())]
+    return [*getattr(x, "__dict__", {}).values(), *slots]
 
 
 _TEMPLATE = """
@@ -145,20 +166,21 @@ class _Replacement(importlib.abc.MetaPathFinder):
 
 
 def _function_at(module: ModuleType, path: str) -> FunctionType | None:
-    """A function of a module or of a class in it; None if this SciPy has none, or none in Python."""
+    """A function of a module or of a class in it, or what initializes a class; None if this SciPy has none, or none in Python."""
     member: Any = module
     for part in path.split("."):
         member = getattr(member, part, None)
-    member = getattr(member, "__func__", member)
+    member = getattr(member, "__init__") if isinstance(member, type) else getattr(member, "__func__", member)  # noqa: B009
     return member if isinstance(member, FunctionType) else None
 
 
 def _either(path: str, ours: Function, function: FunctionType) -> Function:
     plain = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     plain.__kwdefaults__ = function.__kwdefaults__
+    method = "." in function.__qualname__.rpartition("<locals>.")[2]
 
     def called(*args: Any, **options: Any) -> Any:
-        return call(path, ours, plain, args, options)
+        return call(path, ours, plain, args, options, method=method)
 
     return called
 
@@ -173,9 +195,12 @@ scipy_traced = _REPLACEMENT.during
 MODULES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "scipy.fft": functions_of(fft),
     "scipy.integrate": functions_of(integrate),
+    "scipy.interpolate": functions_of(interpolate),
     "scipy.linalg": functions_of(linalg) | functions_of(matrices),
+    "scipy.ndimage": functions_of(filters),
     "scipy.signal": functions_of(signal),
-    "scipy.special": functions_of(special),
+    "scipy.spatial.distance": functions_of(distance),
+    "scipy.special": functions_of(special, without="floats"),
     "scipy.stats": functions_of(stats),
 }
 """What can be traced: public functions of the modules here, by SciPy's names; `rv_continuous.pdf` is a method of a class."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand
 from tidu_cli.adapters.numpy.numpy import signal
@@ -26,6 +28,8 @@ def _of(name: str) -> Callable[..., Array]:
         names = ("s", "axes") if several else ("n", "axis")
         options.pop("plan", None)
         given = {names[0]: lengths, names[1]: axes} | options
+        if several:  # SciPy takes an integer for one of them
+            given = {k: (v,) if isinstance(v, int | np.integer) else v for k, v in given.items()}
         return transform(x, **given, norm=norm)
 
     return applied

@@ -134,6 +134,58 @@ def lu_solve(lu_and_piv: tuple[Operand, Operand], b: Operand, trans: int = 0, *h
     return columns if b.ndim > 1 else columns.reshaped(columns.shape[:-1])
 
 
+MAX_BANDED = 2_000
+"""Equations that a banded system may have: they are solved with a matrix of all elements."""
+
+
+def solve_banded(l_and_u: Any, ab: Any, b: Any, *how: Any, **options: Any) -> Any:
+    _require_how("solve_banded", options)
+    lower, upper = l_and_u
+    return _banded(
+        "solve_banded", ab, b, lower, upper, lambda *operands: _scipys("solve_banded")(l_and_u, *operands), systems.solve
+    )
+
+
+def solveh_banded(ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, lower: bool = False, *how: Any,
+                  **options: Any) -> Any:  # fmt: skip
+    """By the Cholesky factor of the matrix, of which one triangle is given."""
+    _require_how("solveh_banded", options)
+
+    def solved(triangle: Any, b: Any) -> Any:
+        strict = _numpys("tril", triangle, -1) if lower else _numpys("triu", triangle, 1)
+        return cho_solve(cho_factor(triangle + adjoint(strict), lower), b)
+
+    n = np.shape(ab)[0] - 1
+    constants = lambda *operands: _scipys("solveh_banded")(*operands, lower=lower)  # noqa: E731
+    return _banded("solveh_banded", ab, b, n * bool(lower), n * (not lower), constants, solved)
+
+
+def _scipys(name: str) -> Any:
+    import scipy.linalg  # type: ignore[import-untyped]
+
+    return getattr(scipy.linalg, name)
+
+
+def _banded(name: str, ab: Any, b: Any, lower: int, upper: int, constants: Any, solved: Any) -> Any:
+    """The solution for a matrix whose diagonals are the rows of ab. A matrix that is not traced is inverted now."""
+    like, shape = arrays_in([ab, b])[0], np.shape(ab)
+    if len(shape) != 2 or shape[0] != lower + upper + 1 or np.shape(b)[:1] != shape[1:]:
+        raise ValueError(
+            f"{name} takes {lower + upper + 1} diagonals and as many equations as they are long, got {shape} and {np.shape(b)}"
+        )
+    if shape[1] > MAX_BANDED:
+        raise UntraceableError(f"{name} is traced for {MAX_BANDED:,} equations at most; write the elimination as tidu.scan")
+    right = inexact(b, like, name)
+    if not arrays_in([ab]):
+        inverse = right.constant(constants(ab, np.eye(shape[1])))
+        return matmul(inverse, right)
+    row, column = np.indices((shape[1], shape[1]))
+    inside = (row - column <= lower) & (column - row <= upper)
+    diagonals = inexact(ab, like, name)
+    matrix = diagonals[np.where(inside, upper + row - column, 0), column]
+    return solved(np.where(inside, matrix, matrix.dtype.type(0)), right)
+
+
 def qr(
     a: Operand, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False, *how: Any, **options: Any
 ) -> tuple[Array, ...]:

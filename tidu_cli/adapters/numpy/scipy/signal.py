@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.arrays.operands import Operand, lifted_as_arrays
+from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lifted_as_arrays
 from tidu_cli.adapters.numpy.control_flow.scan import scan
 from tidu_cli.adapters.numpy.errors import BuildError, UntraceableError
 from tidu_cli.adapters.numpy.numpy.indexing import filled, indexed, normal_axes, normal_axis, part
-from tidu_cli.adapters.numpy.numpy.shaping import atleast_1d, flip, moveaxis, pad
+from tidu_cli.adapters.numpy.numpy.linear_algebra.products import tensordot
+from tidu_cli.adapters.numpy.numpy.shaping import atleast_1d, concatenate, flip, moveaxis, pad
 from tidu_cli.adapters.numpy.numpy.signal import Window, slid, transform, window_of
+from tidu_cli.adapters.numpy.scipy.filters import convolve1d
 
 
 def _pair(name: str, in1: Operand, in2: Operand, mode: str) -> tuple[Array, Array]:
@@ -155,3 +157,31 @@ def _recursive(rows: Array, b: Array, a: Array) -> Array:
 
     _, columns = scan(step, filled(rows, 0, (rows.shape[0], order)), moveaxis(rows, 0, 1))
     return moveaxis(columns, 0, 1)
+
+
+def savgol_filter(
+    x: Operand, window_length: int, polyorder: int, deriv: int = 0, delta: float = 1.0, axis: int = -1, mode: str = "interp",
+    cval: float = 0.0,
+) -> Array:  # fmt: skip
+    """A convolution with SciPy's weights; near the ends, with mode interp, the polynomials through the outermost windows."""
+    from scipy.signal import savgol_coeffs
+    from scipy.signal import savgol_filter as scipys
+
+    x = an_array(x)
+    if arrays_in([window_length, polyorder, deriv, delta]) or x.type.complex:
+        raise UntraceableError("savgol_filter is traced of real samples, with a constant window, order and delta")
+    if mode not in ("mirror", "constant", "nearest", "wrap", "interp"):
+        raise ValueError(f"mode is 'mirror', 'constant', 'nearest', 'wrap' or 'interp', not {mode!r}")
+    x = x if x.type.dtype in ("f32", "f64") else x.convert("f64")
+    k, weights = normal_axis(axis, x.ndim), savgol_coeffs(window_length, polyorder, deriv=deriv, delta=delta)
+    if mode != "interp":
+        filtered: Array = convolve1d(x, weights, k, mode=mode, cval=cval)
+        return filtered
+    n, half = x.shape[k], window_length // 2
+    if window_length > n:
+        raise ValueError(f"with mode 'interp' a window of {window_length} is for as many samples at least, got {x.type}")
+    lines, middle = moveaxis(x, k, 0), moveaxis(convolve1d(x, weights, k, mode="constant"), k, 0)
+    ends = scipys(np.eye(window_length), window_length, polyorder, deriv, delta, 0)
+    first = tensordot(ends[:half], lines[:window_length], 1).convert(x.dtype)
+    last = tensordot(ends[window_length - half :], lines[n - window_length :], 1).convert(x.dtype)
+    return moveaxis(concatenate([first, middle[half : n - half], last]), 0, k)

@@ -14,7 +14,8 @@ from tidu_cli.adapters.numpy.errors import BuildError, UnknownFunctionError
 from tidu_cli.adapters.numpy.numpy.elementwise.special import all_of
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, select
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import cholesky, solve_triangular
-from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE, PROBABILITIES, Distribution
+from tidu_cli.adapters.numpy.numpy.shaping import concatenate, squeeze
+from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE, PROBABILITIES, Distribution, special
 
 Method = Callable[..., Array]
 
@@ -144,7 +145,7 @@ def _mvn_logpdf(self: Any, x: Operand, mean: Operand = None, cov: Operand = 1, a
     like = arrays_in([x, mean, cov])[0]
     at, matrix = (lift(v, like).convert("f64") for v in (x, cov))
     centre = None if mean is None else lift(mean, like).convert("f64")
-    n = centre.size if centre is not None else matrix.shape[0] if matrix.ndim == 2 else 1
+    n = _dimension(centre, matrix)
     if at.ndim < 2:
         at = at.reshaped((at.size, 1) if n == 1 else (1, at.size))[0 if at.ndim == 0 or n > 1 else slice(None)]
     if at.shape[-1] != n:
@@ -153,10 +154,26 @@ def _mvn_logpdf(self: Any, x: Operand, mean: Operand = None, cov: Operand = 1, a
     factor, rows = _factor(matrix, n), centred.reshaped((math.prod(centred.shape[:-1]), n))
     solved = solve_triangular(factor, rows.permuted((1, 0)), lower=True)
     squares = solved.emit("square").emit("reduce_sum", axes=(0,)).reshaped(centred.shape[:-1])
-    diagonal = factor * like.recorder.constant(np.eye(n))
-    determinant = diagonal.emit("reduce_sum", axes=(1,)).emit("log").emit("reduce_sum", axes=(0,))
-    logarithm: Array = squares * -0.5 - (determinant + 0.5 * n * math.log(2 * math.pi))
+    logarithm: Array = squares * -0.5 - (_log_determinant(factor) + 0.5 * n * math.log(2 * math.pi))
     return logarithm
+
+
+def _dimension(mean: Array | None, cov: Array) -> int:
+    return mean.size if mean is not None else cov.shape[0] if cov.ndim == 2 else 1
+
+
+def _log_determinant(factor: Array) -> Array:
+    """Of a triangle, whose diagonal is positive."""
+    diagonal = factor * factor.recorder.constant(np.eye(len(factor)))
+    return diagonal.emit("reduce_sum", axes=(1,)).emit("log").emit("reduce_sum", axes=(0,))
+
+
+def _mvn_entropy(self: Any, mean: Operand = None, cov: Operand = 1) -> Array:
+    like = arrays_in([mean, cov])[0]
+    matrix = lift(cov, like).convert("f64")
+    n = _dimension(None if mean is None else lift(mean, like), matrix)
+    entropy: Array = _log_determinant(_factor(matrix, n)) + 0.5 * n * (math.log(2 * math.pi) + 1)
+    return entropy
 
 
 def _factor(cov: Array, n: int) -> Array:
@@ -170,17 +187,83 @@ def _mvn_pdf(self: Any, x: Operand, mean: Operand = None, cov: Operand = 1, allo
     return _mvn_logpdf(self, x, mean, cov, allow_singular).emit("exp")
 
 
+def _frozen_mvn(
+    self: Any, mean: Operand = None, cov: Operand = 1, allow_singular: bool = False, *args: Any, **options: Any
+) -> None:
+    """Keep what SciPy would take apart."""
+    if allow_singular:
+        raise BuildError("multivariate_normal with allow_singular=True cannot be traced; leave it out, or add to the diagonal")
+    self.traced = mean, cov
+
+
+def _mean_and_cov(self: Any) -> tuple[Operand, Operand]:
+    return getattr(self, "traced", None) or (self.mean, self.cov)
+
+
 def _frozen_logpdf(self: Any, x: Operand) -> Array:
-    return _mvn_logpdf(self, x, self.mean, self.cov)
+    return _mvn_logpdf(self, x, *_mean_and_cov(self))
 
 
 def _frozen_pdf(self: Any, x: Operand) -> Array:
     return _frozen_logpdf(self, x).emit("exp")
 
 
+def _frozen_dirichlet(self: Any, alpha: Operand, seed: Any = None) -> None:
+    """What SciPy's methods ask the distribution for, which is not frozen, with these parameters."""
+    from scipy.stats import dirichlet  # type: ignore[import-untyped]
+
+    self.alpha, self._dist = alpha, dirichlet
+
+
+def _log_beta(a: Array) -> Array:
+    return a.emit("lgamma").emit("reduce_sum", axes=(0,)) - a.emit("reduce_sum", axes=(0,)).emit("lgamma")
+
+
+def _dirichlet_logpdf(self: Any, x: Operand, alpha: Operand) -> Array:
+    """NaN for parameters and points that SciPy refuses. Of K - 1 numbers the last one is what is missing of 1."""
+    like = arrays_in([x, alpha])[0]
+    at, a = (lift(v, like).convert("f64") for v in (x, alpha))
+    if a.ndim != 1 or at.ndim not in (1, 2) or at.shape[0] not in (a.size - 1, a.size):
+        raise ValueError(
+            f"dirichlet takes a vector of K parameters, and K or K - 1 numbers (rows of them), got {a.type} and {at.type}"
+        )
+    if at.shape[0] != a.size:
+        at = concatenate([at, (1 - at.sum(axis=0))[None]])
+    order = a.reshaped((a.size, *(1,) * (at.ndim - 1))).broadcast(at.shape)
+    inside = all_of(order > 0, at >= 0, at <= 1, (at > 0).emit("or", order >= 1))
+    valid = inside.all(axis=0).emit("and", abs(at.sum(axis=0) - 1) <= 1e-9)
+    safe = select(inside, at, filled(at, 0.5))
+    terms = special("xlogy")(order - 1, safe).sum(axis=0)
+    value = terms - _log_beta(a).broadcast(terms.shape)
+    return squeeze(select(valid, value, filled(value, math.nan)))
+
+
+def _dirichlet_pdf(self: Any, x: Operand, alpha: Operand) -> Array:
+    return _dirichlet_logpdf(self, x, alpha).emit("exp")
+
+
+def _dirichlet_entropy(self: Any, alpha: Operand) -> Array:
+    a = lift(alpha, arrays_in([alpha])[0]).convert("f64")
+    total = a.sum()
+    entropy: Array = _log_beta(a) + (total - a.size) * total.emit("digamma") - ((a - 1) * a.emit("digamma")).sum()
+    return select((a > 0).all(), entropy, filled(entropy, math.nan))
+
+
+def _dirichlet_mean(self: Any, alpha: Operand) -> Array:
+    a = lift(alpha, arrays_in([alpha])[0]).convert("f64")
+    return a / a.sum()
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(self: Any, *args: Any, **options: Any) -> Any:
+        raise UnknownFunctionError(f"scipy.stats.multivariate_normal.{name} cannot be traced; logpdf, pdf and entropy can")
+
+    return refuse
+
+
 _QUANTITIES: Sequence[str] = ("cdf", "sf", "logcdf", "logsf")
 
-COMPOSED: Mapping[str, Method] = {
+COMPOSED: Mapping[str, Callable[..., Any]] = {
     "rv_continuous.logpdf": _continuous("logpdf", "log_density"),
     "rv_continuous.pdf": _continuous("pdf", "log_density", exponential=True),
     **{f"rv_continuous.{name}": _continuous(name, name) for name in _QUANTITIES},
@@ -190,7 +273,16 @@ COMPOSED: Mapping[str, Method] = {
     **{f"rv_discrete.{name}": _discrete(name, name) for name in _QUANTITIES},
     "multivariate_normal.logpdf": _mvn_logpdf,
     "multivariate_normal.pdf": _mvn_pdf,
+    "multivariate_normal.entropy": _mvn_entropy,
+    "dirichlet.logpdf": _dirichlet_logpdf,
+    "dirichlet.pdf": _dirichlet_pdf,
+    "dirichlet.entropy": _dirichlet_entropy,
+    "dirichlet.mean": _dirichlet_mean,
+    **{f"_multivariate.multivariate_normal_frozen.{name}": _refusing(name) for name in ("cdf", "logcdf", "rvs", "marginal")},
+    "_multivariate.dirichlet_frozen": _frozen_dirichlet,
+    "_multivariate.multivariate_normal_frozen": _frozen_mvn,
+    "_multivariate.multivariate_normal_frozen.entropy": lambda self: _mvn_entropy(self, *_mean_and_cov(self)),
     "_multivariate.multivariate_normal_frozen.logpdf": _frozen_logpdf,
     "_multivariate.multivariate_normal_frozen.pdf": _frozen_pdf,
 }
-"""Methods of SciPy's classes, and of the one multivariate distribution, by their names in `scipy.stats`."""
+"""Methods of SciPy's classes, and of multivariate distributions, by their names in `scipy.stats`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 
 from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.numpy.elementwise.complex_erf import complex_erf
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import Rule, as_op, logaddexp, x_times
 from tidu_cli.adapters.numpy.numpy.indexing import filled, select
 from tidu_cli.lax.names import ops_of
@@ -39,6 +40,21 @@ def gammasgn(x: Array) -> Array:
     turned = select(floor.emit("rem", filled(x, 2)).emit("eq", filled(x, 0)), filled(x, 1), filled(x, -1))
     sign = select(x < 0, select(floor.emit("eq", x), filled(x, math.nan), turned), filled(x, 1))
     return select(x.emit("eq", filled(x, 0)), (1 / x).emit("sign"), sign)
+
+
+def _rgamma(x: Array) -> Array:
+    """1 / Γ(x): by reflection below 1/2, so that it is smooth at the poles of Γ; above by ln Γ, whose slope never overflows."""
+    low, far = x < 0.5, x >= 200
+    up = safe(all_of(low.emit("not"), far.emit("not")), x, 1.0)
+    logarithm = up.emit("lgamma")
+    above = (1 / up.emit("gamma")).emit("stop_gradient") * (logarithm.emit("stop_gradient") - logarithm).emit("exp")
+    down = safe(low, x, 0.0)
+    whole = (down + 0.5).emit("floor")
+    sign = 1 - abs(whole.emit("rem", filled(x, 2))) * 2
+    below = sign * ((down - whole) * math.pi).emit("sin") * (1 - down).emit("gamma") * (1 / math.pi)
+    below = select(down.emit("eq", whole).emit("and", down < -150), filled(x, 0), below)
+    value = select(low, below, select(far, filled(x, 0), above))
+    return select(_known(x), value, x)
 
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
@@ -214,7 +230,9 @@ SPECIAL: Mapping[str, Rule] = {
     **_BESSEL,
     **_DISTRIBUTIONS,
     "loggamma": lambda x: _within(x >= 0, x.emit("lgamma")),
+    "erf": lambda x: complex_erf(x) if x.type.complex else x.emit("erf"),
     "gammasgn": gammasgn,
+    "rgamma": _rgamma,
     "beta": beta,
     "betaln": betaln,
     "logit": lambda x: x.emit("log") - (-x).emit("log1p"),
@@ -241,5 +259,5 @@ SPECIAL: Mapping[str, Rule] = {
 }
 """Ufuncs of scipy.special by name."""
 
-COMPLEX: frozenset[str] = frozenset({"expit", "log_expit", "xlogy", "xlog1py", "entr", "logit"})
+COMPLEX: frozenset[str] = frozenset({"erf", "expit", "log_expit", "xlogy", "xlog1py", "entr", "logit"})
 """Those that take complex numbers where SciPy does; the others are refused there."""

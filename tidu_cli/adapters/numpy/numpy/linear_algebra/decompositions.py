@@ -126,8 +126,11 @@ def _number(x: Any, name: str) -> float:
 
 
 def lstsq(a: Operand, b: Operand, rcond: Any = None) -> tuple[Array, Array, Array, Array]:
-    """Of one matrix. There are residuals where it has more rows than columns, also if its columns are linearly dependent."""
-    like = arrays_in([a, b])[0]
+    """Of one matrix. There are residuals where it has more rows than columns, also if its columns are linearly dependent.
+
+    A matrix that is not traced is inverted now, and its rank is known.
+    """
+    like, design = arrays_in([a, b])[0], None if arrays_in([a]) else a
     a, b = lifted_as_arrays(matrices(lift(a, like), "lstsq"), inexact(b, like, "lstsq"))
     m, n = a.shape[-2:]
     if a.ndim != 2 or b.ndim not in (1, 2) or b.shape[0] != m:
@@ -135,11 +138,15 @@ def lstsq(a: Operand, b: Operand, rcond: Any = None) -> tuple[Array, Array, Arra
     tolerance = _epsilon(a) if rcond is None else _number(rcond, "lstsq")
     if tolerance < 0:
         tolerance = float(np.finfo(a.dtype).eps)
-    x = matmul(_pseudoinverse(a, tolerance), b)
+    if design is None:
+        inverse, s, full = _pseudoinverse(a, tolerance), singular_values(a), True
+    else:
+        solution, _, rank, singular = np.linalg.lstsq(np.asarray(design, a.dtype), np.eye(m, dtype=a.dtype), tolerance)
+        inverse, s, full = a.constant(solution), a.constant(singular), rank == n
+    x = matmul(inverse, b)
     rest = b - matmul(a, x)
     columns = rest.reshaped((m, b.size // m if m else 1))
-    size = sum_((columns.conj() * columns).real, 0) if m > n else columns.real[:0, 0]
-    s = singular_values(a)
+    size = sum_((columns.conj() * columns).real, 0) if m > n and full else columns.real[:0, 0]
     return x, size, _rank(s, tolerance).convert("i32"), s
 
 

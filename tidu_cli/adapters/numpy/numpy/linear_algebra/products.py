@@ -12,7 +12,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, array_dtype, lifted_as_arrays, lifted_weak
-from tidu_cli.adapters.numpy.errors import BuildError, UntraceableError
+from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, indexed, normal_axes, places, product, select
 from tidu_cli.adapters.numpy.numpy.shaping import matrix_transpose, moveaxis, pad, ravel, squeeze, stack
 
@@ -140,15 +140,16 @@ def _trace(x: Array, offset: int, axis1: int, axis2: int, dtype: Any) -> Array:
     return diagonal(x, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
 
 
-def cross(x: Operand, y: Operand, axis: int = -1) -> Array:
-    """Of vectors of three elements."""
+def cross(x: Operand, y: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """Of vectors of three elements. `axis` stands for the three other options."""
+    axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     a, b = lifted_as_arrays(x, y)
-    a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise BuildError(f"cross takes vectors of 3 elements, got {a.type} and {b.type}")
     after, before = [1, 2, 0], [2, 0, 1]
     vectors = a.take(after, axis=-1) * b.take(before, axis=-1) - a.take(before, axis=-1) * b.take(after, axis=-1)
-    return moveaxis(vectors, -1, axis)
+    return moveaxis(vectors, -1, axisc)
 
 
 def kron(x: Operand, y: Operand) -> Array:
@@ -170,14 +171,17 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "linalg.outer": outer,
     "linalg.tensordot": lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes),
     "linalg.vecdot": lambda x1, x2, /, *, axis=-1: vecdot(x1, x2, axis),
-    "linalg.cross": lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis),
+    "linalg.cross": lambda x1, x2, /, *, axis=-1: cross(x1, x2, axis=axis),
 }
 
 
-def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: object = None, **options: Any) -> Array:
-    """With subscripts as text: pair by pair, from the left."""
+def einsum(subscripts: Operand, *operands: Operand, optimize: Any = False, out: object = None, **options: Any) -> Array:
+    """Pair by pair, from the left. Subscripts are text, or lists of integers, one after each operand and one for the result."""
     if not isinstance(subscripts, str):
-        raise UntraceableError("np.einsum is traced with subscripts as text, such as np.einsum('ij,j->i', a, x)")
+        given = (subscripts, *operands)
+        operands, lists = given[: len(given) & ~1 : 2], given[1::2]
+        result = f"->{_labels(given[-1])}" if len(given) % 2 and operands else ""
+        subscripts = ",".join(map(_labels, lists)) + result
     if not operands:
         raise ValueError("einsum takes at least one operand")
     arrays = lifted_as_arrays(*operands)
@@ -195,6 +199,19 @@ def einsum(subscripts: str, *operands: Operand, optimize: Any = False, out: obje
         current, labels = _pair(current, labels, other, others, later, result)
         current, labels = _single(current, labels, later, sizes)
     return current.permuted([labels.index(c) for c in result])
+
+
+def _labels(numbers: Any) -> str:
+    """Letters for the integers of a list, in their order."""
+    try:
+        return "".join("..." if k is Ellipsis else _LETTERS[operator.index(k)] for k in numbers)
+    except (TypeError, IndexError):
+        raise ValueError(
+            f"einsum takes text, or after each operand a list of integers below 52 and of ..., got {numbers!r}"
+        ) from None
+
+
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
 
 
 def _subscripts(text: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
