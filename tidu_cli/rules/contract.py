@@ -6,15 +6,16 @@ have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recordin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY
 from functools import cached_property
 from typing import Any, Protocol
 from typing import Literal as OneOf
 
 from tidu_cli.frozen import Frozen, field
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import ALL, Type
+from tidu_cli.graph.types import ALL, TensorType, Type
 from tidu_cli.rules.attrs.attrs import Attrs as Attrs
 from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.catalogue import Catalogue as Catalogue
@@ -81,6 +82,23 @@ class Batching(Frozen):
     size: int
 
 
+class Spreading(Frozen):
+    """What a sparsity rule sees of a linear node: one active operand, of type `operand`, and the result, of type `result`.
+
+    `types` are those of all operands, and `k` is the number of the active one.
+    """
+
+    attrs: Any
+    types: Types
+    k: int
+    result: TensorType
+
+    @property
+    def operand(self) -> TensorType:
+        """The type of the active operand."""
+        return self.types[self.k]
+
+
 class Narrowing(Frozen):
     """What a rule sees of a node of which not all results are needed: `needed` says which.
 
@@ -136,6 +154,52 @@ The array numbers the elements of operand 0 from 0 up; where the result is none 
 
 HiddenRule = Callable[[Any, Sequence["Type | None"], "ValueTypes | None"], Sequence["Type | None"]]
 """From (attrs, operand types, None where one is hidden, result types if they are stated) to operand types, as many as are known."""
+
+Places = OneOf["upto", "from"]
+
+Spread = tuple[int, int, "Sequence[tuple[int, int]] | Places | None"]
+"""An axis of the result, one of the operand, and which places on the first depend on which on the second: pairs of places, those up
+to the same one or from it on; None: the same one."""
+
+SpreadRule = Callable[[Spreading], Sequence[Spread]]
+"""From a linear node to how axes of the result depend on those of an active operand. On axes that it leaves out, all places depend
+on all."""
+
+Sparsity = OneOf["elements", "moved", "summed"] | SpreadRule
+"""`elements`: the elements of the result are those of the operands, in order, whatever is done to each. `moved`: each is an element
+of an operand, or none; which, the kernel tells. `summed`: each element of an operand is in one of the result; which, the transpose
+tells."""
+
+
+class Patterns(Protocol):
+    """What a rule of an operation that holds graphs has to say which elements depend on which.
+
+    A value is a pattern, that of a value which depends on tangents; an array, where it is known; or None, where neither is.
+    """
+
+    def through(self, graph: ClosedGraph, values: Sequence[Any]) -> list[Any]:
+        """The outputs of a graph for these values of its inputs."""
+        ...
+
+    def union(self, values: Sequence[Any]) -> Any:
+        """What may be any of these values."""
+        ...
+
+    def same(self, values: Sequence[Any], others: Sequence[Any]) -> bool:
+        """Whether these are the same values."""
+        ...
+
+    def steps(self, n: int, values: Sequence[Any]) -> Iterator[list[Any]]:
+        """The parts of values along their first axis, which has `n` places."""
+        ...
+
+    def stacked(self, parts: Sequence[Any]) -> Any:
+        """The value that has these along its first axis."""
+        ...
+
+
+PatternRule = Callable[["Patterns", Any, Sequence[Any]], Sequence[Any]]
+"""From (what there is to do it with, attrs, operands) to results, of a node that holds graphs or records."""
 
 KernelRule = Callable[[Any, Any, Types, Types], Kernel]
 """From (numpy, attrs, operand types, result types) to a function of the operands' arrays that gives the result's array."""
@@ -272,6 +336,12 @@ class Rules(Frozen, slots=False):
     """How a loop that stores values for a linear one stores fewer, of which that computes them anew."""
     inlined: Inlining | None = None
     """What an operation of a document stands for, in terms of others."""
+    sparsity: Sparsity | None = None
+    """Which elements of a result depend on which of an active operand, where it is linear; None: each on all."""
+    unplaced: Sparsity | None = None
+    """The same where an operand that says where or which is not known."""
+    pattern: PatternRule | None = None
+    """Which elements depend on which, where graphs in attrs compute them."""
     dependence: DependenceRule | None = None
     """How results depend on tangents where graphs in attrs compute them."""
     carried: Callable[[Any], range] = lambda attrs: range(0)

@@ -14,7 +14,15 @@ from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.ordered_times import ORDERED, ordered_dtype
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows, transposed
+from tidu_cli.lax.arrays.windows import (
+    Mode,
+    ScatterDimensionNumbers,
+    batched_numbers,
+    locator,
+    scatter_windows,
+    staying,
+    transposed,
+)
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
     JVP,
@@ -27,6 +35,8 @@ from tidu_cli.rules.contract import (
     Kernel,
     KernelRule,
     Primitive,
+    Spread,
+    Spreading,
     TransposeRule,
     Transposition,
     TypeRule,
@@ -263,6 +273,13 @@ def _primitive(
     )
 
 
+def _unplaced(node: Spreading) -> Sequence[Spread]:
+    """The operand stays where it is."""
+    if node.k == 0:
+        return [(axis, axis, None) for axis in range(node.operand.rank)]
+    return [(r, o, None) for o, r in staying(node.attrs.dimension_numbers, node.operand.shape, node.result.shape)]
+
+
 def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Adjoint) -> Primitive:
     return _primitive(
         name,
@@ -271,6 +288,8 @@ def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Ad
         lambda node: [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node),
         linear_transpose(lambda node, ct, type_: ct, None, to_updates),
         linear=TOGETHER,
+        sparsity="summed",
+        unplaced=_unplaced,
         formula=f"x[indices] {sign}= u",
         summary=f"updates {done} windows of an array",
         caption=(f"{{2}} {done} {{0}} at {{1}}", f"{done.partition(' ')[0]} at the indices {{1}}"),
@@ -302,6 +321,8 @@ PRIMITIVES = (
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
         linear=TOGETHER,
+        sparsity="moved",
+        unplaced=_unplaced,
         formula="x[indices] = u",
         summary="windows of an array replaced; of updates of one place the last stays",
         caption=("{2} put into {0} at {1}", "put in at the indices {1}"),
@@ -318,6 +339,7 @@ PRIMITIVES = (
         attrs=UniqueScatterAttrs,
         examples=_examples("T", unique_indices=True)[1:],
         linear=((0, 1),),
+        sparsity="elements",
         formula="x[indices] *= u",
         summary="windows of an array multiplied by updates; its derivative in the updates needs unique_indices",
         caption=("{0} times {2} at {1}", "multiplied at the indices {1}"),

@@ -16,7 +16,7 @@ from tidu_cli.lax.arrays.ordered_times import in_order, ordered_dtype
 from tidu_cli.lax.reductions.reduction import shifted
 from tidu_cli.rules.attrs.attrs import Axis
 from tidu_cli.rules.batching import itself, later
-from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Places, Primitive, Spread, Spreading, TypeRule, Types
 from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype
 from tidu_cli.rules.flops import accumulating, adding, multiplying
 from tidu_cli.rules.terms import Number, Term, op
@@ -165,6 +165,12 @@ def _extreme(name: str, of: str) -> Primitive:
     return _cumulative(f"cum{name}", of, REALS | TIMES, kernel, formula=f"{name} x", summary=summary, jvp=jvp, integers="exact")
 
 
+def _spreads(node: Spreading) -> Sequence[Spread]:
+    """Along the axis each place depends on those up to it."""
+    which: Places = "from" if node.attrs.reverse else "upto"
+    return [(k, k, which if k == node.attrs.axis else None) for k in range(node.operand.rank)]
+
+
 PRIMITIVES = (
     _cumulative(
         "cumsum",
@@ -173,6 +179,7 @@ PRIMITIVES = (
         _kernel("add"),
         formula="Σ x",
         adjoint=lambda node, ct, type_: cumsum(ct, axis=node.attrs.axis, reverse=not node.attrs.reverse),
+        sparsity=_spreads,
     ),
     _cumulative(
         "cumprod", "product", NUMERIC, _kernel("multiply"), formula="Π x", jvp=_cumprod_jvp, flops=accumulating(multiplying)

@@ -11,7 +11,19 @@ from tidu_cli.lax.arrays.slicing import require_one_per_axis, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, laid_out, most_places, slid, slidings
 from tidu_cli.rules.batching import AttrShift, itself, preceded
-from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, TypeRule, Types
+from tidu_cli.rules.contract import (
+    JVP,
+    Attrs,
+    Example,
+    Kernel,
+    KernelRule,
+    Primitive,
+    Spread,
+    Spreading,
+    Transposition,
+    TypeRule,
+    Types,
+)
 from tidu_cli.rules.families import primitive, require_dtype
 from tidu_cli.rules.flops import adding
 from tidu_cli.rules.terms import Term, op
@@ -122,6 +134,11 @@ def flops(attrs: Any, operands: Types, results: Types) -> int:
     return adding(operands[0]) * windows * (int(places) - 1)
 
 
+def spreads(node: Spreading) -> Sequence[Spread]:
+    """Each window depends on the elements in it."""
+    return [(k, k, along.pairs) for k, along in enumerate(windows_of(node.attrs, node.operand))]
+
+
 def window(dimensions: Sequence[int], **attrs: Any) -> dict[str, Any]:
     """Attrs of windows, one place apart and without padding or dilations but for what is told."""
     ones, rank = [1] * len(dimensions), len(dimensions)
@@ -174,6 +191,7 @@ PRIMITIVES = (
         _kernel("add", lambda np, dtype: 0, wide=True),
         "Σ x",
         adjoint=_sum_adjoint,
+        sparsity=spreads,
         summary="sum of each window that slides over the operand, with strides, padding and dilations",
     ),
     _extreme("max", "maximum", "maximum", lowest, "ge"),
