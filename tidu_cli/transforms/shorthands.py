@@ -72,7 +72,7 @@ def vjp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fals
 
 def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False, strong_zeros: bool = False) -> Pipeline:
     """The gradient x@-1 of one output, a real number; with `value` that output, too, before it."""
-    loss = _one_real_number(document, outputs, "a gradient")
+    loss = one_real_number(document, outputs, "a gradient")
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
     chosen = _with_values(document, outputs, run.document) if value else ()
     return run.then(materialize, outputs=chosen, fixed=seed(document, loss))
@@ -80,7 +80,7 @@ def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fal
 
 def hvp(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """Hessian-vector products of one output, a real number, forward over reverse: from tangents x@2 to tangents x@-1@2."""
-    loss = _one_real_number(document, outputs, "a Hessian")
+    loss = one_real_number(document, outputs, "a Hessian")
     run = (
         Pipeline(document)
         .then(linearize, wrt=wrt, outputs=outputs)
@@ -117,7 +117,7 @@ def jacobian(
 
 def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """The blocks y/x/z of the Hessian of one output y, a real number, with the axes of x and those of z: forward over reverse."""
-    loss = _one_real_number(document, outputs, "a Hessian")
+    loss = one_real_number(document, outputs, "a Hessian")
     run = (
         Pipeline(document)
         .then(linearize, wrt=wrt, outputs=outputs)
@@ -158,7 +158,8 @@ def _with_values(document: Document, outputs: Keys, derived: Document) -> tuple[
     return (*(o.key for _, o in select_outputs(document, outputs)), *(o.key for o in derived.head.outputs))
 
 
-def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
+def one_real_number(document: Document, outputs: Keys, what: str) -> Output:
+    """The one output that is differentiated, a real number, of which there is `what`. Raises TransformError."""
     chosen = [output for _, output in select_outputs(document, outputs)]
     if len(chosen) != 1:
         names = listed([str(o.key) for o in chosen])
