@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
+    from tidu_cli.api.sparsity import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError
     from tidu_cli.graph.graph import Document
@@ -58,6 +59,7 @@ __all__ = [
     "scan",
     "schema",
     "show",
+    "sparsity",
     "static",
     "step",
     "switch",

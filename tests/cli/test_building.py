@@ -18,6 +18,7 @@ FUNCTION = "def f(x, n=2):\n    return (x**n).sum()\n"
 OPTIONS = {
     "linearize": ["--wrt", "x"], "grad": ["--wrt", "x"], "jvp": ["--wrt", "x"], "vjp": ["--wrt", "x"], "hvp": ["--wrt", "x"],
     "jacobian": ["--wrt", "x"], "hessian": ["--wrt", "x"], "eval": ["--set", "x=[1,2]"], "step": ["--wrt", "x"],
+    "sparsity": ["--wrt", "x"],
 }  # fmt: skip
 """What commands need besides a document."""
 

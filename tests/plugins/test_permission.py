@@ -32,6 +32,7 @@ READING = {
     "hessian": ["--wrt", "x"],
     "derivative": ["--wrt", "x"],
     "step": ["--wrt", "x"],
+    "sparsity": ["--wrt", "x"],
     "dot": [],
     "view": ["-o", "/dev/null"],
     "check": ["--all"],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
+    from tidu_cli.api.sparsity import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError as TiduError
     from tidu_cli.graph.keys import Key as Key
@@ -44,6 +45,7 @@ FUNCTIONS = {
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
     **dict.fromkeys(("initial_state", "save_weights", "step"), "tidu_cli.api.training"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
+    "sparsity": "tidu_cli.api.sparsity",
     **dict.fromkeys(("diff", "info", "ops", "schema", "show"), "tidu_cli.api.checks"),
     "check": "tidu_cli.api.checks",
     "Document": "tidu_cli.graph.graph",

@@ -236,6 +236,11 @@ def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = ()
     from tidu_cli.transforms import shorthands
 
     outputs = parsed(output)
+    if options.pop("sparse", False):
+        from tidu_cli.sparse import derivatives
+
+        derived = getattr(derivatives, name)(document, wrt_inputs(document, wrt, outputs), outputs, **options)
+        return shorthands.Pipeline(derived)
     run: Pipeline = getattr(shorthands, name)(document, wrt_inputs(document, wrt, outputs), outputs, **options)
     return run
 
@@ -273,21 +278,27 @@ def jacobian(
     holomorphic: bool = False,
     forward: bool | None = None,
     strong_zeros: bool = False,
+    sparse: bool = False,
 ) -> Document:
-    """The Jacobian's blocks y/x; by rows if `reverse`, by columns if `forward`, by default as is cheaper. Raises as `linearize`."""
+    """The Jacobian's blocks y/x; by rows if `reverse`, by columns if `forward`, by default as is cheaper. Raises as `linearize`.
+
+    If `sparse`, its entries that may be other than 0, data[k] at row[k] and col[k] of an array of this shape. Rows go through the
+    outputs in order, element by element, and columns through the inputs; by default by the fewest directions, some rows by rows and
+    the rest by columns where that is best.
+    """
     if forward is not None and reverse is forward:
         raise ArgumentError("arguments 'reverse' and 'forward' exclude each other: the Jacobian is derived by rows, or by columns")
     reverse = reverse if forward is None else not forward
     if strong_zeros and reverse is False:
         raise ArgumentError("argument 'strong_zeros' is of reverse mode; leave out 'forward', or 'reverse=False'")
-    how = {"reverse": reverse, "holomorphic": holomorphic, "strong_zeros": strong_zeros}
+    how = {"reverse": reverse, "holomorphic": holomorphic, "strong_zeros": strong_zeros, "sparse": sparse}
     return pipeline("jacobian", document, wrt, output, **how).document
 
 
 @checked()
-def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False) -> Document:
-    """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`."""
-    return pipeline("hessian", document, wrt, output, strong_zeros=strong_zeros).document
+def hessian(document: Document, wrt: KeyTexts, output: KeyTexts = (), strong_zeros: bool = False, sparse: bool = False) -> Document:
+    """The Hessian's blocks y/x/z of one output, a real number; if `sparse`, its entries as `jacobian`'s. Raises as `linearize`."""
+    return pipeline("hessian", document, wrt, output, strong_zeros=strong_zeros, sparse=sparse).document
 
 
 @checked(wrt=one_key, order=whole)

@@ -77,7 +77,7 @@ TOGETHER = {
     "linking": ("resolve", "compose", "rename"),
     "shorthands": SHORTHANDS,
     "pictures": ("dot", "view"),
-    "looking": ("show", "info"),
+    "looking": ("show", "info", "sparsity"),
     "about": ("schema", "help", "completion"),
 }
 """The modules of `commands` that hold several subcommands, each by its name."""
@@ -92,6 +92,7 @@ COMMANDS = (
     "matrix",
     "eval",
     *SHORTHANDS,
+    "sparsity",
     "step",
     "dot",
     "view",

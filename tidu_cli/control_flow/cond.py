@@ -24,6 +24,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.narrowing import merged_conds, narrowed_cond
+from tidu_cli.control_flow.patterns import cond_pattern
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -32,7 +33,7 @@ from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tang
 from tidu_cli.rules.attrs.attrs import ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Patterns, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested
@@ -248,13 +249,6 @@ def _dependence(of_graph: DependenceOf, attrs: CondAttrs, operands: Dependences)
     return tuple([Dependence.OTHER if index.moves else reduce(Dependence.joined, some) for some in each])
 
 
-def _pattern(patterns: Patterns, attrs: CondAttrs, operands: Sequence[Any]) -> Sequence[Any]:
-    """Those of the branch that is taken, if it is known; else what may be any of them."""
-    index, *rest = operands
-    known = attrs.branches if index is None else [attrs.branches[max(0, min(int(index), len(attrs.branches) - 1))]]
-    return [patterns.union(some) for some in zip(*[patterns.through(branch, rest) for branch in known], strict=True)]
-
-
 def _flops(attrs: CondAttrs, operands: Any, results: Any) -> int:
     return max(map(flops, attrs.branches))
 
@@ -277,7 +271,7 @@ PRIMITIVES = (
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,
-        pattern=_pattern,
+        pattern=cond_pattern,
         narrowed=narrowed_cond,
         merged=merged_conds,
         flops=_flops,

@@ -20,7 +20,7 @@ from tidu_cli.graph.types import TensorType, Type, parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.catalogue import Caption, Part
-from tidu_cli.rules.contract import Patterns, Types
+from tidu_cli.rules.contract import Types
 from tidu_cli.rules.recording.trace import Trace, recorded, spliced
 from tidu_cli.rules.tangents.types import natural
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -76,15 +76,6 @@ def zeros(trace: Recorder, type_: Type) -> Term:
         return trace.full(0, type_)
     name, first = type_.fields[0]  # the others are structurally zero
     return trace.emit(trace.primitives.record, zeros(trace, first), type=type_, fields=(name,) if len(type_.fields) > 1 else None)
-
-
-def any_step(patterns: Patterns, carry: Sequence[Any], step: Callable[[Sequence[Any]], Sequence[Any]]) -> Sequence[Any]:
-    """What is carried over after any number of steps, none among them: it adds up until nothing is new."""
-    while True:
-        after = [patterns.union(two) for two in zip(carry, step(carry), strict=True)]
-        if patterns.same(carry, after):
-            return after
-        carry = after
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
     Terms,
-    any_step,
     as_batch,
     batched_outputs,
     fixed_point,
@@ -28,6 +27,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.narrowing import merged, narrowed
+from tidu_cli.control_flow.patterns import scan_pattern
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -35,7 +35,7 @@ from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import DependenceOf, Dependences, stable
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Patterns, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 from tidu_cli.transforms import nested
@@ -353,29 +353,6 @@ def _dependence(of_graph: DependenceOf, attrs: ScanAttrs, operands: Dependences)
     return (*carry, *of_graph(attrs.body, (*consts, *carry, *xs))[attrs.num_carry :])
 
 
-_FOLLOWED = 200_000
-"""The nodes of all steps together up to which each step of a loop is followed for the pattern of its derivative."""
-
-
-def _pattern(patterns: Patterns, attrs: ScanAttrs, operands: Sequence[Any]) -> Sequence[Any]:
-    """Step by step, as what is carried over comes to depend on more; of long loops, whatever it may be at some step, at all."""
-    consts, carry, xs = _split(attrs, operands)
-    steps, results = list(patterns.steps(attrs.length, xs)), []
-    if attrs.length * attrs.body.n_nodes > _FOLLOWED:
-        x = [patterns.union(some) for some in zip(*steps, strict=True)]
-        carry = list(
-            any_step(patterns, carry, lambda carry: patterns.through(attrs.body, [*consts, *carry, *x])[: attrs.num_carry])
-        )
-        ys = patterns.through(attrs.body, [*consts, *carry, *x])[attrs.num_carry :]
-        return [*carry, *[patterns.stacked([y] * attrs.length) for y in ys]]
-    for x in reversed(steps) if attrs.reverse else steps:
-        outputs = patterns.through(attrs.body, [*consts, *carry, *x])
-        carry, ys = outputs[: attrs.num_carry], outputs[attrs.num_carry :]
-        results.append(ys)
-    ordered = results[::-1] if attrs.reverse else results
-    return [*carry, *map(patterns.stacked, zip(*ordered, strict=True))]
-
-
 def _flops(attrs: ScanAttrs, operands: Any, results: Any) -> int:
     return attrs.length * flops(attrs.body)
 
@@ -397,7 +374,7 @@ PRIMITIVES = (
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,
-        pattern=_pattern,
+        pattern=scan_pattern,
         narrowed=narrowed,
         merged=merged,
         segmented=segmented,

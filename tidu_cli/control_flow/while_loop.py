@@ -16,7 +16,6 @@ from tidu_cli.control_flow.along import while_along, while_kernel, while_step
 from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
-    any_step,
     as_batch,
     batched_outputs,
     fixed_point,
@@ -26,6 +25,7 @@ from tidu_cli.control_flow.graphs import (
     require_types,
 )
 from tidu_cli.control_flow.narrowing import narrowed_while
+from tidu_cli.control_flow.patterns import while_pattern
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
@@ -33,7 +33,7 @@ from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences, Part, stable
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Patterns, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, ValueTypes
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 
@@ -223,11 +223,6 @@ def _dependence(of_graph: DependenceOf, attrs: WhileAttrs, operands: Dependences
     return (Dependence.OTHER,) * len(carry) if goes_on.moves else carry
 
 
-def _pattern(patterns: Patterns, attrs: WhileAttrs, operands: Sequence[Any]) -> Sequence[Any]:
-    _, consts, carry = attrs.split(operands)
-    return any_step(patterns, carry, lambda carry: patterns.through(attrs.body, [*consts, *carry]))
-
-
 def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
     return flops(attrs.condition) + flops(attrs.body)  # of one step: how many there are is not known
 
@@ -249,7 +244,7 @@ PRIMITIVES = (
         batch=_batch,
         irreversible=NO_REVERSE,
         dependence=_dependence,
-        pattern=_pattern,
+        pattern=while_pattern,
         narrowed=narrowed_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,

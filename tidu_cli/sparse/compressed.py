@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from tidu_cli.errors import TransformError
+from tidu_cli.formats.values.writing import SPARSE
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
@@ -26,9 +27,6 @@ from tidu_cli.transforms.stamp import Stamper
 broadcast_in_dim, concatenate, convert, eq, gather, reshape = map(
     op, ("broadcast_in_dim", "concatenate", "convert_element_type", "eq", "gather", "reshape")
 )
-
-ENTRIES = ("data", "row", "col", "shape")
-"""The outputs of a document of a sparse matrix: the entries, and where they are, as SciPy's COO has them."""
 
 
 class Compression(Frozen):
@@ -81,7 +79,7 @@ def _coordinates(pattern: Any) -> tuple[Any, Any]:
 
 
 def compressed(document: Document, parts: Sequence[tuple[Graph, Compression]]) -> Document:
-    """Replace the linear head by the graph of its sparse matrix, which has no input, and the outputs `ENTRIES`.
+    """Replace the linear head by the graph of its sparse matrix, which has no input, and the outputs `SPARSE`.
 
     Each part is a linear graph that could be the head, and how its entries are read; they are those of one matrix. Raises
     TransformError for records, and for complex numbers.
@@ -102,7 +100,7 @@ def compressed(document: Document, parts: Sequence[tuple[Graph, Compression]]) -
     row, col = [np.concatenate(some) for some in zip(*[(how.row, how.col) for _, how in parts], strict=True)]
     last = stamper.stamp(_joined(primitives, cases, [how.row.size for _, how in parts], dtype, row, col, parts[0][1].shape), data)
     types = [TensorType(dtype, (row.size,)), *[TensorType("i64", (row.size,))] * 2, TensorType("i64", (2,))]
-    ends = [Output(Key(name), value, type_) for name, value, type_ in zip(ENTRIES, last, types, strict=True)]
+    ends = [Output(Key(name), value, type_) for name, value, type_ in zip(SPARSE, last, types, strict=True)]
     rest = replace(document, graphs=document.graphs[:-1])
     graph = builder.build(fresh_name(rest, f"{document.head.name}.sparse"), ends)
     return with_used_passes(replace(document, graphs=(*rest.graphs, graph)), document.passes)
@@ -169,7 +167,7 @@ def _entries(
 def _joined(
     primitives: PrimitiveSet, cases: CaseTable, sizes: Sequence[int], dtype: str, row: Any, col: Any, shape: tuple[int, int]
 ) -> Template:
-    """A template from the entries of each part to `ENTRIES`."""
+    """A template from the entries of each part to `SPARSE`."""
     trace = Trace(primitives, cases)
     parts = [trace.source(TensorType(dtype, (size,)), linear=False) for size in sizes]
     data = concatenate(*parts, dimension=0) if len(parts) > 1 else parts[0]

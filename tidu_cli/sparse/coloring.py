@@ -92,8 +92,8 @@ class Coloring(Frozen):
 def of_jacobian(matrix: Any, mode: Mode | None = None, order: Order = "natural") -> Coloring:
     """The colouring with the fewest directions: by columns (`forward`), by rows (`reverse`), or `both`; None is any of these.
 
-    For both, the rows with the most entries, one, two, four, ..., are taken by rows, as long as that may gain something: a row costs
-    one direction by rows, and by columns one for each of its entries.
+    For both, the rows with the most entries, one, two, four, ..., are taken by rows, as long as that may gain something: a row
+    costs one direction by rows, and by columns one for each of its entries.
     """
     n_rows, n_columns = matrix.shape
     none, no_rows, no_columns = np.zeros(n_rows, bool), np.full(n_rows, -1), np.full(n_columns, -1)
