@@ -55,7 +55,11 @@ def test_every_example_of_every_primitive(name: str) -> None:
         if not all(isinstance(t, TensorType) and t.dtype in ("f64", "i32", "i64", "bool") for t in (*case.operands, *case.results)):
             continue
         document = one_node_document(case)
-        able = [k for k, t in enumerate(case.operands) if is_real(t) and not primitive.domain.is_index(k) and k not in primitive.rules.inert]
+        able = [
+            k
+            for k, t in enumerate(case.operands)
+            if is_real(t) and not primitive.domain.is_index(k) and k not in primitive.rules.inert
+        ]
         wrt = [document.head.inputs[k].key for k in able]
         if not wrt:
             continue
@@ -153,7 +157,10 @@ def test_what_is_dense_is_said() -> None:
 
 def test_more_entries_than_memory_is_allowed_for() -> None:
     document = td.trace(lambda x: np.cumsum(x), x="f64[2000]")
-    with limited(Limits(memory=1_000_000)), pytest.raises(LimitError, match=r"pattern of the derivative, at a node cumsum: 9\.54 MiB"):
+    with (
+        limited(Limits(memory=1_000_000)),
+        pytest.raises(LimitError, match=r"pattern of the derivative, at a node cumsum: 9\.54 MiB"),
+    ):
         td.sparsity(document, wrt="x")
 
 
