@@ -33,6 +33,12 @@ ENTRY_BYTES = 5
 """What an entry of a pattern takes: the number of its column, and a byte."""
 
 
+_FEW = 64
+"""As many columns a number may have to be a set of them."""
+
+_NUMBERS = frozenset({TensorType(dtype, ()) for dtype in ("f64", "f32", "f16", "bf16")})
+
+
 def identity(n: int, first: int, columns: int) -> csr_array:
     """The pattern of a tangent of n elements, whose columns are those from `first` on."""
     return _of_rows(np.arange(first, first + n), columns)
@@ -57,7 +63,6 @@ class Propagation:
     def __init__(self, primitives: PrimitiveSet, columns: int) -> None:
         self.primitives, self.columns = primitives, columns
         self.dense: dict[str, None] = {}
-        self._maps: dict[tuple[Case, int], Callable[[csr_array], csr_array]] = {}
         self._expanded: dict[Case, Graph] = {}
         self._kernels: dict[Case, Callable[..., Any]] = {}
 
@@ -72,15 +77,20 @@ class Propagation:
             for a in args:
                 if last[a] == node:
                     values[a] = None
-        return [empty(elements(o.type), self.columns) if o.value is None else values[o.value] for o in graph.outputs]
+        return [empty(elements(o.type), self.columns) if o.value is None else self._matrix(values[o.value]) for o in graph.outputs]
 
     def node(self, case: Case, operands: Sequence[Value]) -> Sequence[Value]:
         """The results of one node."""
         primitive = self.primitives[case.op]
-        active = [isinstance(x, csr_array) for x in operands]
+        active = [isinstance(x, csr_array | frozenset) for x in operands]
         if not any(active):
             return self._computed(primitive, case, operands)
         rules = primitive.rules
+        if rules.sparsity is not None and case.results[0] in _NUMBERS:
+            few = [x for x, a in zip(operands, active, strict=True) if a]
+            if all(isinstance(x, frozenset) for x in few) and not any(_is_zero(x) for x in operands):
+                return [self._number(frozenset().union(*few))]
+        operands = [self._matrix(x) for x in operands]
         if rules.inlined is not None:
             if case not in self._expanded:
                 self._expanded[case] = expanded(self.primitives, case)
@@ -89,13 +99,31 @@ class Propagation:
             return rules.pattern(self, case.attrs, operands)
         if primitive.evaluation.passes:
             return operands
+        if rules.sparsity == "moved" and self._is_placed(primitive, operands):
+            whole = _csr(sparse.vstack([x for x, a in zip(operands, active, strict=True) if a]))
+            moved = [_rows(whole, places) for places in self._moved(primitive, case, operands)]
+            return [self._small(x) for x in moved]
         results: list[csr_array | None] = [None] * len(case.results)
         for k in range(len(operands)):
             if active[k]:
                 for r, part in enumerate(self._spread(primitive, case, operands, k)):
                     results[r] = part if results[r] is None else _joined(results[r], part)
         self._require_room(case, results)
-        return results
+        return [self._small(x) for x in results]
+
+    # A number that depends on a few tangents is a set of columns: graphs of many numbers have a node for each.
+
+    def _small(self, x: csr_array) -> Value:
+        return frozenset(x.indices.tolist()) if x.shape[0] == 1 and x.nnz <= _FEW else x
+
+    def _number(self, columns: frozenset[int]) -> Value:
+        return columns if len(columns) <= _FEW else self._matrix(columns)
+
+    def _matrix(self, x: Value) -> Value:
+        """A value of which a pattern is a matrix."""
+        if not isinstance(x, frozenset):
+            return x
+        return csr_array((np.ones(len(x), bool), sorted(x), [0, len(x)]), shape=(1, self.columns))
 
     # What rules of operations that hold graphs use (`contract.Patterns`).
 
@@ -147,12 +175,9 @@ class Propagation:
         if any(isinstance(t, RecordType) for t in (*case.operands, *case.results)):
             return self._of_records(primitive, case, k, x)
         types, results = cast(Types, case.operands), cast(Types, case.results)
-        placed = all(operands[j] is not None for j in range(len(operands)) if primitive.domain.is_index(j))
-        sparsity = rules.sparsity if placed else rules.unplaced
+        sparsity = rules.sparsity if self._is_placed(primitive, operands) else rules.unplaced
         if sparsity == "elements" and types[k].size == results[0].size:
             return [_kept(x, self._coefficients(primitive, case, operands, k))]
-        if sparsity == "moved":
-            return [_rows(x, places) for places in self._moved(primitive, case, operands, k)]
         if sparsity == "summed":
             places = self._summed(case, operands, k)
             rows = np.flatnonzero(places >= 0)
@@ -194,16 +219,28 @@ class Propagation:
         given = [operands[j] if j in outside else ones[j] * (j == k) for j in range(len(ones))]
         return np.ravel(self._computed(primitive, case, given)[0]) != 0
 
-    def _moved(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> list[Any]:
-        """Of each element of each result the element of operand k that it is, or -1: what the kernel does to their numbers."""
-        types, index = [_numbered(t) for t in case.operands], primitive.domain.is_index
-        given = [
-            operands[j] if index(j) else np.arange(1.0, t.size + 1).reshape(t.shape) if j == k else np.zeros(t.shape)
-            for j, t in enumerate(types)
-        ]
-        kept = [cast(TensorType, case.operands[j]) if index(j) else t for j, t in enumerate(types)]
+    def _is_placed(self, primitive: Primitive, operands: Sequence[Value]) -> bool:
+        """Whether operands that say where or which are known."""
+        first, end = primitive.domain.indices
+        return not any(x is None for x in operands[first:end])
+
+    def _moved(self, primitive: Primitive, case: Case, operands: Sequence[Value]) -> list[Any]:
+        """Of each element of each result which one of the active operands it is, or -1: what the kernel does to their numbers.
+
+        Elements are numbered through, from one operand to the next.
+        """
+        types, given, start = [], [], 1.0
+        for j, type_ in enumerate(map(_numbered, case.operands)):
+            if primitive.domain.is_index(j):
+                types.append(cast(TensorType, case.operands[j]))
+                given.append(operands[j])
+                continue
+            types.append(type_)
+            active = isinstance(operands[j], csr_array)
+            given.append(np.arange(start, start + type_.size).reshape(type_.shape) if active else np.zeros(type_.shape))
+            start += type_.size * active
         results = tuple(map(_numbered, case.results))
-        moved = primitive.evaluation.kernel(np, case.attrs, tuple(kept), results)(*given)
+        moved = primitive.evaluation.kernel(np, case.attrs, tuple(types), results)(*given)
         return [_places(part) for part in ([moved] if len(results) == 1 else moved)]
 
     def _summed(self, case: Case, operands: Sequence[Value], k: int) -> Any:
@@ -227,6 +264,10 @@ class Propagation:
         for pattern in results:
             if pattern is not None:
                 require("memory", ENTRY_BYTES * pattern.nnz, f"the pattern of the derivative, at a node {case.op}")
+
+
+def _is_zero(x: Value) -> bool:
+    return isinstance(x, np.ndarray | np.generic) and np.ndim(x) == 0 and not x
 
 
 def _numbered(type_: Type | None) -> TensorType:
