@@ -67,6 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "transforms",
         "watching",
     },
+    "sparse": {"errors", "formats", "frozen", "graph", "lax", "limits", "notes", "rules", "transforms"},
     "arguments": {"errors", "graph", "installed", "limits"},
     "options": {"arguments", "errors", "graph", "installed", "limits", "port_data"},
     "adapters": {
@@ -106,6 +107,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "render",
         "rules",
         "runtime",
+        "sparse",
         "transforms",
         "watching",
     },
@@ -126,6 +128,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "render",
         "rules",
         "runtime",
+        "sparse",
         "streams",
         "transforms",
         "watching",

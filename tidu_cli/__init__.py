@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.fitting import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
+    from tidu_cli.api.sparsity import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError
     from tidu_cli.graph.graph import Document
@@ -66,6 +67,7 @@ __all__ = [
     "scan",
     "schema",
     "show",
+    "sparsity",
     "static",
     "step",
     "stop_gradient",

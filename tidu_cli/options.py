@@ -194,6 +194,8 @@ OPTIONS: Mapping[str, Option] = {
             "N",
         ),
         _option("order", "The order, from 1 on. [default: 1]", arguments.count, "N"),
+        _flag("sparse", "Only the entries that may be other than 0, as outputs data, row, col and shape: SciPy's COO."),
+        _flag("second", "The pattern of second derivatives, of one output that is a real number: of its Hessian."),
         _flag("value", "Give the values of the outputs, too, before the derivative."),
         _option(
             "optimizer",

@@ -19,6 +19,7 @@ OPTIONS = {
     "linearize": ["--wrt", "x"], "grad": ["--wrt", "x"], "jvp": ["--wrt", "x"], "vjp": ["--wrt", "x"], "hvp": ["--wrt", "x"],
     "jacobian": ["--wrt", "x"], "hessian": ["--wrt", "x"], "eval": ["--set", "x=[1,2]"], "step": ["--wrt", "x"],
     "minimize": ["--wrt", "x", "--set", "x=[1,2]", "--quiet"],
+    "sparsity": ["--wrt", "x"],
 }  # fmt: skip
 """What commands need besides a document."""
 

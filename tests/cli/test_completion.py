@@ -132,7 +132,7 @@ def words(line, at=None):
         ("convert f.", ["f.json", "f.msgpack"]),
         ("convert no", ["notes.txt"]),
         ("help gr", ["grad"]),
-        ("eval f.json --format ", ["json", "csv", "npy", "npz", "zarr", "msgpack", "table"]),
+        ("eval f.json --format ", ["json", "csv", "npy", "npz", "mtx", "zarr", "msgpack", "table"]),
         ("build x*sin(y)+pi -i ", ["x:", "y:"]),
         ("build model.py:loss -i w:f64[] -i ", ["b:", "c:"]),
         ("build model.py:", ["model.py:loss", "model.py:other"]),

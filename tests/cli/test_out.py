@@ -109,7 +109,7 @@ def test_a_suffix_of_another_command_s_format_names_that_command(tmp_path, comma
 @pytest.mark.parametrize("command", ["view", "dot", "convert", "eval", "grad"])
 def test_the_help_says_what_the_suffix_makes(command):
     said = " ".join(succeed(command, "--help").decode().split())
-    suffixes = {"view": ".html", "dot": ".svg, .png or .pdf", "eval": ".npz or .zarr"}.get(command, ".mlirbc")
+    suffixes = {"view": ".html", "dot": ".svg, .png or .pdf", "eval": ".mtx or .zarr"}.get(command, ".mlirbc")
     assert suffixes in said.partition("Write to this file, whole or not at all:")[2].partition("[default")[0]
 
 

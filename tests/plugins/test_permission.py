@@ -33,6 +33,7 @@ READING = {
     "derivative": ["--wrt", "x"],
     "step": ["--wrt", "x"],
     "minimize": ["--wrt", "x", "--set", "x=1"],
+    "sparsity": ["--wrt", "x"],
     "dot": [],
     "view": ["-o", "/dev/null"],
     "check": ["--all"],

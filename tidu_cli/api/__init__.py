@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.fitting import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
+    from tidu_cli.api.sparsity import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError as TiduError
     from tidu_cli.graph.keys import Key as Key
@@ -35,6 +36,7 @@ FUNCTIONS = {
     **dict.fromkeys(("initial_state", "save_weights", "step"), "tidu_cli.api.training"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
     **dict.fromkeys(("diff", "info", "kinks", "ops", "schema", "show"), "tidu_cli.api.checks"),
+    "sparsity": "tidu_cli.api.sparsity",
     "check": "tidu_cli.api.checks",
     "Document": "tidu_cli.graph.graph",
     "Key": "tidu_cli.graph.keys",

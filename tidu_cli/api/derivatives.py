@@ -33,6 +33,11 @@ def pipeline(
     outputs = parsed(output)
     inputs = wrt_inputs(document, wrt, outputs)
     before = _summed(document, outputs) if sum else shorthands.Pipeline(document)
+    if options.pop("sparse", False):
+        from tidu_cli.sparse import derivatives
+
+        derived = getattr(derivatives, name)(before.document, inputs, () if sum else outputs, **options)
+        return shorthands.Pipeline(derived).after(before, inputs)
     run: Pipeline = getattr(shorthands, name)(before.document, inputs, () if sum else outputs, **options)
     return run.after(before, inputs)
 
@@ -207,8 +212,13 @@ def jacobian(
     holomorphic: bool = False,
     forward: bool | None = None,
     strong_zeros: bool = False,
+    sparse: bool = False,
 ) -> Document:
     """The Jacobian's blocks y/x; by rows if `reverse`, by columns if `forward`, by default as is cheaper. Raises as `linearize`.
+
+    If `sparse`, its entries that may be other than 0, data[k] at row[k] and col[k] of an array of this shape. Rows go through the
+    outputs in order, element by element, and columns through the inputs; by default by the fewest directions, some rows by rows and
+    the rest by columns where that is best.
 
     jacobian(f) of a function of NumPy arrays is a function of the same arguments; `wrt` is as in `grad`.
 
@@ -220,6 +230,7 @@ def jacobian(
         "reverse": _by_rows(forward, reverse, strong_zeros),
         "holomorphic": holomorphic,
         "strong_zeros": strong_zeros,
+        "sparse": sparse,
     }
     return pipeline("jacobian", document, wrt, output, **how).document
 
@@ -236,9 +247,14 @@ def _by_rows(forward: bool | None, reverse: bool | None, strong_zeros: bool) -> 
 @_or_function("strong_zeros")
 @checked(wrt=_WRT, sum=flag)
 def hessian(
-    document: Document, wrt: KeyTexts | None = None, output: KeyTexts = (), strong_zeros: bool = False, sum: bool = False
+    document: Document,
+    wrt: KeyTexts | None = None,
+    output: KeyTexts = (),
+    strong_zeros: bool = False,
+    sum: bool = False,
+    sparse: bool = False,
 ) -> Document:
-    """The Hessian's blocks y/x/z of one output, a real number. Raises as `linearize`.
+    """The Hessian's blocks y/x/z of one output, a real number; if `sparse`, its entries as `jacobian`'s. Raises as `linearize`.
 
     hessian(f) of a function of NumPy arrays is a function of the same arguments; `wrt` is as in `grad`.
 
@@ -246,7 +262,7 @@ def hessian(
     array([[4., 2.],
            [2., 0.]])
     """
-    return pipeline("hessian", document, wrt, output, sum, strong_zeros=strong_zeros).document
+    return pipeline("hessian", document, wrt, output, sum, strong_zeros=strong_zeros, sparse=sparse).document
 
 
 @checked(wrt=one_key, order=whole)

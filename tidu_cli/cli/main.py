@@ -78,7 +78,7 @@ TOGETHER = {
     "shorthands": SHORTHANDS,
     "training": ("step", "minimize"),
     "pictures": ("dot", "view"),
-    "looking": ("show", "info"),
+    "looking": ("show", "info", "sparsity"),
     "about": ("schema", "help", "completion"),
 }
 """The modules of `commands` that hold several subcommands, each by its name."""
@@ -93,6 +93,7 @@ COMMANDS = (
     "matrix",
     "eval",
     *SHORTHANDS,
+    "sparsity",
     "step",
     "minimize",
     "dot",

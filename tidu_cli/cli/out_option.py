@@ -106,7 +106,7 @@ def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_forma
 _ELSEWHERE = {
     "html": "pages are what tidu view makes",
     **dict.fromkeys(("dot", "svg", "png", "pdf"), "pictures are what tidu dot draws"),
-    **dict.fromkeys(("csv", "npy", "npz", "zarr"), "values are what tidu eval writes"),
+    **dict.fromkeys(("csv", "npy", "npz", "mtx", "zarr"), "values are what tidu eval writes"),
     **dict.fromkeys(DOCUMENTS, "documents are what tidu convert writes"),
 }
 """Who writes a format."""

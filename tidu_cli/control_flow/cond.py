@@ -24,6 +24,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.narrowing import merged_conds, narrowed_cond
+from tidu_cli.control_flow.patterns import cond_pattern
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -275,6 +276,7 @@ PRIMITIVES = (
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,
+        pattern=cond_pattern,
         narrowed=narrowed_cond,
         merged=merged_conds,
         flops=_flops,

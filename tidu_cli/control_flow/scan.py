@@ -27,6 +27,7 @@ from tidu_cli.control_flow.graphs import (
     zeros,
 )
 from tidu_cli.control_flow.narrowing import merged, narrowed
+from tidu_cli.control_flow.patterns import scan_pattern
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -374,6 +375,7 @@ PRIMITIVES = (
         transpose=_transpose,
         batch=_batch,
         dependence=_dependence,
+        pattern=scan_pattern,
         narrowed=narrowed,
         merged=merged,
         segmented=segmented,

@@ -27,6 +27,7 @@ from tidu_cli.control_flow.graphs import (
     require_types,
 )
 from tidu_cli.control_flow.narrowing import narrowed_while
+from tidu_cli.control_flow.patterns import while_pattern
 from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
@@ -260,6 +261,7 @@ PRIMITIVES = (
         batch=_batch,
         irreversible=NO_REVERSE,
         dependence=_dependence,
+        pattern=while_pattern,
         narrowed=narrowed_while,
         bounded=bounded_while,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),

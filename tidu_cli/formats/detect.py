@@ -30,6 +30,7 @@ _BEGINNINGS = {
     b"<": "svg",
     b"\x89PNG": "png",
     b"%PDF": "pdf",
+    b"%%Matrix": "mtx",
 }
 
 _TABLE = re.compile(rb"\S[^\n]*?  (?:bool|bf16|[cfiu][0-9]+|datetime|duration)\[[\w,\[\]]*\] ")

@@ -296,6 +296,7 @@ FORMATS = {
     ".txt": "table",
     ".npy": "npy",
     ".npz": "npz",
+    ".mtx": "mtx",
     ".zarr": "zarr",
     ".dot": "dot",
     ".gv": "dot",

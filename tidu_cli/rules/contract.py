@@ -22,6 +22,7 @@ from tidu_cli.rules.catalogue import DependenceRule
 from tidu_cli.rules.catalogue import Example as Example
 from tidu_cli.rules.flops import ONE_EACH, FlopsRule, WorkRule
 from tidu_cli.rules.flops import Types as Types
+from tidu_cli.rules.sparsity import PatternRule, Sparsity
 from tidu_cli.rules.terms import Term
 
 ValueTypes = tuple[Type, ...]
@@ -292,6 +293,12 @@ class Rules(Frozen, slots=False):
     """How a loop that stores values for a linear one stores fewer, of which that computes them anew."""
     inlined: Inlining | None = None
     """What an operation of a document stands for, in terms of others."""
+    sparsity: Sparsity | None = None
+    """Which elements of a result depend on which of an active operand, where it is linear; None: each on all."""
+    unplaced: Sparsity | None = None
+    """The same where an operand that says where or which is not known."""
+    pattern: PatternRule | None = None
+    """Which elements depend on which, where graphs in attrs compute them."""
     dependence: DependenceRule | None = None
     """How results depend on tangents where graphs in attrs compute them."""
     carried: Callable[[Any], range] = lambda attrs: range(0)

@@ -260,6 +260,7 @@ def elementwise(
         batch=batch or itself(name),
         dtypes=dtypes,
         one_type=True,
+        sparsity="elements",
         examples=(*elementwise_examples(arity, within), *more),
         **rest,
     )
@@ -310,7 +311,7 @@ def linear(
 
     Its JVP is itself, and its transpose, of one operand, the `adjoint`. A batch of it is itself, too, with these `shifts` of attrs.
     """
-    told = {"dtypes": ANY, "flops": free, "linear": TOGETHER, "batch": itself(name, **shifts)}
+    told = {"dtypes": ANY, "flops": free, "linear": TOGETHER, "batch": itself(name, **shifts), "sparsity": "moved"}
     told |= {"jvp": linear_jvp(name, rest.get("indices", (0, 0)))}
     return primitive(name, arity, types, kernel, adjoint=adjoint, **(told | rest))
 

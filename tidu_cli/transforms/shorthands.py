@@ -86,7 +86,7 @@ def vjp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fals
 
 def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False, strong_zeros: bool = False) -> Pipeline:
     """The gradient x@-1 of one output, a real number; with `value` that output, too, before it."""
-    loss = _one_real_number(document, outputs, "a gradient")
+    loss = one_real_number(document, outputs, "a gradient")
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
     chosen = _with_values(document, outputs, run.document) if value else ()
     return run.then(materialize, outputs=chosen, fixed=seed(document, loss))
@@ -94,7 +94,7 @@ def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fal
 
 def hvp(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """Hessian-vector products of one output, a real number, forward over reverse: from tangents x@2 to tangents x@-1@2."""
-    loss = _one_real_number(document, outputs, "a Hessian")
+    loss = one_real_number(document, outputs, "a Hessian")
     run = (
         Pipeline(document)
         .then(linearize, wrt=wrt, outputs=outputs)
@@ -131,7 +131,7 @@ def jacobian(
 
 def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """The blocks y/x/z of the Hessian of one output y, a real number, with the axes of x and those of z: forward over reverse."""
-    loss = _one_real_number(document, outputs, "a Hessian")
+    loss = one_real_number(document, outputs, "a Hessian")
     run = (
         Pipeline(document)
         .then(linearize, wrt=wrt, outputs=outputs)
@@ -182,7 +182,8 @@ def one_output(document: Document, outputs: Keys, what: str) -> Output:
     return chosen[0]
 
 
-def _one_real_number(document: Document, outputs: Keys, what: str) -> Output:
+def one_real_number(document: Document, outputs: Keys, what: str) -> Output:
+    """The one output that is differentiated, a real number, which `what` is of. Raises TransformError, UnknownNameError."""
     output = one_output(document, outputs, what)
     type_ = output.type
     if isinstance(type_, RecordType):

@@ -35,7 +35,7 @@ from tidu_cli.cli.value_options import (
 from tidu_cli.formats.files import is_chunked
 from tidu_cli.graph.keys import Key
 
-_FORMATS = ("json", "csv", "npy", "npz", "zarr", "msgpack", "table")
+_FORMATS = ("json", "csv", "npy", "npz", "mtx", "zarr", "msgpack", "table")
 
 
 @click.command(cls=Command, epilog=example("tidu eval samples/f.json --set x=3"))

@@ -2,6 +2,7 @@
 
 tidu show: a document as text that one can read.
 tidu info: summarise a document.
+tidu sparsity: where a derivative can be other than zero.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ import click
 
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import coloured
-from tidu_cli.cli.options import emit_json, emit_lines, example, file_argument, load, option
+from tidu_cli.cli.options import (
+    chosen_format,
+    emit_bytes,
+    emit_json,
+    emit_lines,
+    example,
+    file_argument,
+    load,
+    option,
+    require_printable,
+)
+from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import counted, printable
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.select import listed
@@ -244,3 +256,24 @@ def _typed(ports: dict[str, str]) -> str:
     from tidu_cli.render.folding import short
 
     return listed([f"{key}: {short(type_, _TYPE)}" for key, type_ in ports.items()])
+
+
+@click.command(cls=Command, epilog=example("tidu sparsity samples/vector.json --wrt x"))
+@file_argument
+@option("wrt")
+@option("output")
+@option("second")
+@result_options("text", "json", "npz", "mtx", "svg", "png", default="text")
+def sparsity(file: str, out: str | None, format_: str | None, **given: Any) -> None:
+    """Say which outputs depend on which inputs, element by element.
+
+    That is the pattern of the Jacobian, where it may be other than 0, whatever the inputs are. Rows go through the outputs in
+    order, and columns through the --wrt inputs. As text it is counts and a picture; npz is what scipy.sparse.load_npz reads, mtx
+    is Matrix Market. tidu jacobian --sparse and tidu hessian --sparse derive just these entries.
+    """
+    from tidu_cli.api.sparsity import sparsity as pattern_of
+    from tidu_cli.sparse.showing import written
+
+    chosen = chosen_format(out, format_, "text")
+    require_printable(out, chosen)
+    emit_bytes(written(pattern_of(load(file).document, **given), chosen), out)

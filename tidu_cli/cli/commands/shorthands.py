@@ -77,6 +77,10 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             if (batches := given.pop("batches", ())) and (spread or not (settings or files)):
                 raise click.UsageError("--batch is for values; give them with --set or --inputs, and leave out --scheduler")
             spread.require_out()
+            if given.get("sparse") and (tell or spread):
+                other = "--pipeline" if tell else "--scheduler, --chunk and --resume"
+                why = "its directions are of no pipeline, and of no chunks"
+                raise click.UsageError(f"{other} and --sparse exclude each other: {why}")
             require_stdin_once(file, *files)
             evaluates, chosen = bool(settings or files), chosen_format(out, format_, "json")
             if not evaluates and chosen in _OF_VALUES:
@@ -172,7 +176,7 @@ def _of_readers(given: dict[str, Any]) -> dict[str, Any]:
     return options_read({option.name: given.pop(option.name) for option in known})
 
 
-_OF_VALUES = ("csv", "npy", "npz", "table")
+_OF_VALUES = ("csv", "npy", "npz", "mtx", "table")
 
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     file_argument,
@@ -253,6 +257,7 @@ def hvp(**given: Any) -> dict[str, Any]:
     _WRT,
     click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
+    option("sparse"),
     option("holomorphic"),
     option("strong_zeros"),
     batch_option,
@@ -262,6 +267,8 @@ def hvp(**given: Any) -> dict[str, Any]:
 )
 def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     """Derive the Jacobian, in one pass.
+
+    With --sparse it has as many directions as columns, or rows, have to be told apart (`tidu sparsity` shows why).
 
     It gives a block y/x for each output y and each --wrt input x, with the axes of y and then those of x, and is short for
 
@@ -283,6 +290,7 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     "tidu hessian samples/rosenbrock.json --wrt x --wrt y --set x=1 --set y=2",
     _WRT,
     option("sum"),
+    option("sparse"),
     option("strong_zeros"),
     batch_option,
     option("scheduler"),

@@ -40,6 +40,8 @@ def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Typ
         return npz_bytes(values, types)
     if format == "npy":
         return npy_bytes(values, types)
+    if format == "mtx":
+        return _matrix_market(values)
     if format in ("csv", "table"):
         from tidu_cli.formats.values.text import csv_text, table_text
 
@@ -107,6 +109,7 @@ def npz_bytes(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> bytes:
     """An npz file of these values. Raises DocumentError where two of its members had one name."""
     from zipfile import ZipFile, ZipInfo
 
+    import numpy as np
     from numpy.lib import format as npy
 
     out = io.BytesIO()
@@ -117,6 +120,31 @@ def npz_bytes(values: Mapping[Key, Any], types: Mapping[Key, Type]) -> bytes:
             array = _named(member)
             with archive.open(info, "w", force_zip64=array.nbytes > 2**30) as file:
                 npy.write_array(file, array, allow_pickle=False)
+        if _is_sparse(values):  # what scipy.sparse.load_npz asks for besides
+            info = ZipInfo("format.npy", (1980, 1, 1, 0, 0, 0))
+            with archive.open(info, "w") as file:
+                npy.write_array(file, np.array(b"coo"), allow_pickle=False)
+    return out.getvalue()
+
+
+SPARSE = ("data", "row", "col", "shape")
+"""The keys of the values that are a sparse matrix: its entries, where they are, and its shape."""
+
+
+def _is_sparse(values: Mapping[Key, Any]) -> bool:
+    return [str(key) for key in values] == list(SPARSE)
+
+
+def _matrix_market(values: Mapping[Key, Any]) -> bytes:
+    """A sparse matrix in the format of Matrix Market. Raises DocumentError for other values."""
+    if not _is_sparse(values):
+        raise DocumentError(f"mtx holds one sparse matrix, of outputs {', '.join(SPARSE)}, as jacobian --sparse gives them")
+    from scipy import io as scipy_io  # type: ignore[import-untyped]
+    from scipy import sparse
+
+    data, row, col, shape = values.values()
+    out = io.BytesIO()
+    scipy_io.mmwrite(out, sparse.coo_array((data, (row, col)), shape=tuple(int(n) for n in shape)), symmetry="general")
     return out.getvalue()
 
 

@@ -12,11 +12,21 @@ from tidu_cli.graph.text import NOT_A_TIME
 from tidu_cli.graph.types import DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
 from tidu_cli.lax.arrays.slicing import zeros
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
-from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, Mode, Windows, batched_numbers, gather_windows, locator, transposed
+from tidu_cli.lax.arrays.windows import (
+    GatherDimensionNumbers,
+    Mode,
+    Windows,
+    batched_numbers,
+    gather_windows,
+    locator,
+    staying,
+    transposed,
+)
 from tidu_cli.rules.attrs.attrs import Shape
 from tidu_cli.rules.attrs.fields import After, Bounded
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 gather, scatter_add = op("gather"), op("scatter-add")
@@ -154,6 +164,10 @@ def _batch(node: Batching) -> Sequence[Term]:
     return [gather(x, indices, **(dict(attrs) | {"dimension_numbers": numbers, "slice_sizes": sizes}))]
 
 
+def _unplaced(node: Spreading) -> Sequence[Spread]:
+    return [(r, o, None) for r, o in staying(node.attrs.dimension_numbers, node.result.shape, node.operand.shape)]
+
+
 _ROWS = {"offset_dims": [1], "collapsed_slice_dims": [0], "start_index_map": [0]}
 _BLOCKS = {
     "offset_dims": [0, 2],
@@ -192,6 +206,7 @@ PRIMITIVES = (
             ),
         ),
         reads=_reads,
+        unplaced=_unplaced,
         fresh=True,
         formula="x[indices]",
         summary="windows of an array, at places that the last axis of the integers in input 1 says",

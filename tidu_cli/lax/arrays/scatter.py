@@ -14,7 +14,15 @@ from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.ordered_times import ORDERED, ordered_dtype
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.arrays.windows import Mode, ScatterDimensionNumbers, batched_numbers, locator, scatter_windows, transposed
+from tidu_cli.lax.arrays.windows import (
+    Mode,
+    ScatterDimensionNumbers,
+    batched_numbers,
+    locator,
+    scatter_windows,
+    staying,
+    transposed,
+)
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.contract import (
     JVP,
@@ -34,6 +42,7 @@ from tidu_cli.rules.contract import (
 )
 from tidu_cli.rules.families import Adjoint, by_counts, conj, linear_jvp, linear_transpose, primitive, require_dtype, summed
 from tidu_cli.rules.flops import adding, free, multiplying, updating
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
@@ -263,6 +272,13 @@ def _primitive(
     )
 
 
+def _unplaced(node: Spreading) -> Sequence[Spread]:
+    """The operand stays where it is."""
+    if node.k == 0:
+        return [(axis, axis, None) for axis in range(node.operand.rank)]
+    return [(r, o, None) for o, r in staying(node.attrs.dimension_numbers, node.operand.shape, node.result.shape)]
+
+
 def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Adjoint) -> Primitive:
     return _primitive(
         name,
@@ -271,6 +287,8 @@ def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Ad
         lambda node: [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node),
         linear_transpose(lambda node, ct, type_: ct, None, to_updates),
         linear=TOGETHER,
+        sparsity="summed",
+        unplaced=_unplaced,
         formula=f"x[indices] {sign}= u",
         summary=f"updates {done} windows of an array",
         caption=(f"{{2}} {done} {{0}} at {{1}}", f"{done.partition(' ')[0]} at the indices {{1}}"),
@@ -302,6 +320,8 @@ PRIMITIVES = (
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
         linear=TOGETHER,
+        sparsity="moved",
+        unplaced=_unplaced,
         formula="x[indices] = u",
         summary="windows of an array replaced; of updates of one place the last stays",
         caption=("{2} put into {0} at {1}", "put in at the indices {1}"),
@@ -318,6 +338,7 @@ PRIMITIVES = (
         attrs=UniqueScatterAttrs,
         examples=_examples("T", unique_indices=True)[1:],
         linear=((0, 1),),
+        sparsity="elements",
         formula="x[indices] *= u",
         summary="windows of an array multiplied by updates; its derivative in the updates needs unique_indices",
         caption=("{0} times {2} at {1}", "multiplied at the indices {1}"),

@@ -18,6 +18,7 @@ from tidu_cli.rules.batching import later, preceded, sized, stacked
 from tidu_cli.rules.catalogue import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, require_axis
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter, slice_ = map(
@@ -255,6 +256,11 @@ def _split_transpose(node: Transposition) -> Sequence[Term | None]:
     return [concatenate(*parts, dimension=node.attrs.axis) if len(parts) > 1 else some]
 
 
+def whole_axes(node: Spreading) -> Sequence[Spread]:
+    """Along axes that a slice has all of, its elements can only stay where they are."""
+    return [(axis, axis, None) for axis, n in enumerate(node.operand.shape) if n == node.result.shape[axis]]
+
+
 PRIMITIVES = (
     linear(
         "slice",
@@ -283,6 +289,7 @@ PRIMITIVES = (
         indices=(1, None),
         attrs=DynamicSliceAttrs,
         examples=(Example(("T[3,5]", "i32[]", "i32[]"), {"slice_sizes": [2, 3]}, ((-2.0, 2.0), (0, 4))),),
+        unplaced=whole_axes,
         reads=lambda attrs, positions, indices: dynamic_slice(positions, *indices, **dict(attrs)),
         fresh=True,
         formula="x[i : i + size] on each axis",
@@ -299,6 +306,7 @@ PRIMITIVES = (
             lambda node, ct, type_: dynamic_slice(ct, *node.operands[2:], slice_sizes=type_.shape),
         ),
         batch=_update_batch,
+        unplaced=whole_axes,
         indices=(2, None),
         examples=(Example(("T[3,5]", "T[2,3]", "i32[]", "i32[]"), {}, ((-2.0, 2.0), (-2.0, 2.0), (0, 4))),),
         fresh=True,

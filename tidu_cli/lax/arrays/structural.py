@@ -299,6 +299,7 @@ PRIMITIVES = (
         jvp=_convert_jvp,
         transpose=linear_transpose(_convert_transpose),
         batch=itself("convert_element_type"),
+        sparsity="elements",
         attrs=ConvertAttrs,
         dtypes=ANY,
         integers="exact",

@@ -58,6 +58,18 @@ def transposed(numbers: Numbers) -> Numbers:
     return _numbers(other, vars(numbers).values())
 
 
+def staying(numbers: Numbers, windowed: Sequence[int], operand: Sequence[int]) -> list[tuple[int, int]]:
+    """Axes of an array of windows, and of the operand, along which elements stay where they are, wherever windows begin.
+
+    They are those of which windows have all, and batches that indices run in step with.
+    """
+    window, left_out, _, batches, in_indices = vars(numbers).values()
+    inside = [d for d in range(len(operand)) if d not in (*left_out, *batches)]
+    outside = [axis for axis in range(len(windowed)) if axis not in window]
+    whole = [(axis, d) for axis, d in zip(window, inside, strict=True) if windowed[axis] == operand[d]]
+    return [*whole, *((outside[i], d) for i, d in zip(in_indices, batches, strict=True))]
+
+
 def taking(shape: Sequence[int], n: int, axis: int) -> dict[str, Any]:
     """The attrs of the gather x[..., places[..., i], ...] along an axis, for x of this shape and places of n axes.
 

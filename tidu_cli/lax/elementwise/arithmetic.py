@@ -260,6 +260,7 @@ PRIMITIVES = (
         dtypes=INEXACT,
         one_type=True,
         fresh=True,
+        sparsity="elements",
         examples=elementwise_examples(2),
         flops=per_element(multiplying),
         formula="x y; 0 where y is 0",

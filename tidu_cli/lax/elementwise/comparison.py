@@ -217,6 +217,7 @@ PRIMITIVES = (
         transpose=_select_transpose,
         batch=itself_with_scalars("select_n"),
         indices=(0, 1),
+        unplaced="elements",
         examples=(
             Example(("bool[]", "T[2,3]", "T[2,3]")),
             Example(("bool[2,3]", "T[2,3]", "T[2,3]")),

@@ -17,6 +17,7 @@ from tidu_cli.rules.catalogue import Caption, arrays, listed
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj, require_dtype
 from tidu_cli.rules.flops import products
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 Pair = tuple[Axes, Axes]
@@ -215,6 +216,14 @@ def _turned(type_: TensorType | None, contracted: Sequence[int], batch: Sequence
     return "" if contracted[0] == type_.rank + due else "ᵀ"
 
 
+def _spreads(node: Spreading) -> Sequence[Spread]:
+    """Batch axes and those that are not summed over stay; the others' are new axes."""
+    contract, batch = (pair[node.k] for pair in node.attrs.dimension_numbers)
+    kept = _kept(node.operand, contract, batch)
+    first = len(batch) if node.k == 0 else node.result.rank - len(kept)
+    return [*((axis, b, None) for axis, b in enumerate(batch)), *((first + i, axis, None) for i, axis in enumerate(kept))]
+
+
 PRIMITIVES = (
     bilinear(
         "dot_general",
@@ -223,6 +232,7 @@ PRIMITIVES = (
         _adjoint,
         attrs_of_tangent=attrs_of_tangent,
         batch=_batch,
+        sparsity=_spreads,
         attrs=DotGeneralAttrs,
         dtypes=NUMERIC,
         examples=(

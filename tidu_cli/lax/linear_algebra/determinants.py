@@ -17,7 +17,16 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.linear_algebra.factorizations import lu_kernel
 from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
-from tidu_cli.lax.linear_algebra.matrices import DTYPES, diagonal, product, require_square, solved, turned, with_diagonal
+from tidu_cli.lax.linear_algebra.matrices import (
+    DTYPES,
+    diagonal,
+    of_each_matrix,
+    product,
+    require_square,
+    solved,
+    turned,
+    with_diagonal,
+)
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Transposition, Types
@@ -234,6 +243,7 @@ PRIMITIVES = (
         jvp=_cofactors_jvp,
         transpose=_cofactors_transpose,
         batch=itself("cofactors"),
+        sparsity=of_each_matrix,
         dtypes=DTYPES,
         one_type=True,
         examples=(Example(("T[3,3]",)), Example(("T[3,3]", "T[3,3]")), Example(("T[2,4,4]",) * 3)),

@@ -33,6 +33,7 @@ from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import conj, no_tangent, primitive, require_dtype, summed
 from tidu_cli.rules.flops import cholesky_factor, free, lu_factors, triangular_systems
+from tidu_cli.rules.sparsity import Places, Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 reshape, transpose, triangular_solve = map(op, ("reshape", "transpose", "triangular_solve"))
@@ -163,6 +164,14 @@ def _solve_batch(node: Batching) -> Sequence[Term]:
     return [_permuted(apart, tuple(map(order.index, range(k + 3))))]
 
 
+def _solve_spreads(node: Spreading) -> Sequence[Spread]:
+    """Systems are on their own, and an unknown depends on those that are solved for before it."""
+    a, rank = node.attrs, node.operand.rank
+    along, aside = (rank - 2, rank - 1) if a.left_side else (rank - 1, rank - 2)
+    which: Places = "upto" if (a.lower != a.transpose_a) == a.left_side else "from"
+    return [*((k, k, None) for k in (*range(rank - 2), aside)), (along, along, which)]
+
+
 def _permuted(x: Term, order: tuple[int, ...]) -> Term:
     return x if order == tuple(range(len(order))) else transpose(x, permutation=order)
 
@@ -285,6 +294,7 @@ PRIMITIVES = (
         jvp=_solve_jvp,
         transpose=_solve_transpose,
         batch=_solve_batch,
+        sparsity=_solve_spreads,
         attrs=TriangularSolveAttrs,
         dtypes=DTYPES,
         examples=(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.rules.families import conj, require_dtype
 from tidu_cli.rules.flops import Types
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 DTYPES = frozenset({"f32", "f64", "c64", "c128"})
@@ -35,6 +38,11 @@ def require_square(types: Types) -> Types:
     if x.rank < 2 or x.shape[-1] != x.shape[-2]:
         raise TypeRuleError(f"takes square matrices, got {x}")
     return types
+
+
+def of_each_matrix(node: Spreading) -> Sequence[Spread]:
+    """The sparsity of an operation on each matrix of a batch: all of its result depends on all of it."""
+    return [(k, k, None) for k in range(node.operand.rank - 2)]
 
 
 def batch_axes(x: Term) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     beside,
     broadcast_in_dim,
     gt,
+    of_each_matrix,
     part,
     product,
     require_matrices,
@@ -156,6 +157,7 @@ def _with_derivative(
             jvp=_derivative_jvp(frechet),
             transpose=_derivative_transpose(frechet),
             batch=itself(f"{name}_frechet"),
+            sparsity=of_each_matrix,
             dtypes=DTYPES,
             one_type=True,
             examples=(examples[1],),
@@ -351,6 +353,7 @@ PRIMITIVES = (
         jvp=_sylvester_jvp,
         transpose=_sylvester_transpose,
         batch=itself("solve_sylvester"),
+        sparsity=of_each_matrix,
         dtypes=DTYPES,
         examples=(
             Example(("T[2,2]", "T[3,3]", "T[2,3]"), diagonals=(4.0, 4.0, 0.0)),

@@ -352,6 +352,7 @@ MUL = bilinear(
     one_type=True,
     fresh=True,
     records=True,
+    sparsity="elements",
     examples=(
         *elementwise_examples(2),
         Example(("f64[2]", "duration[h][2]")),

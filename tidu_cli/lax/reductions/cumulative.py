@@ -19,6 +19,7 @@ from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype
 from tidu_cli.rules.flops import accumulating, adding, multiplying
+from tidu_cli.rules.sparsity import Places, Spread, Spreading
 from tidu_cli.rules.terms import Number, Term, op
 
 convert, cumsum, eq, exp, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "real", "select_n"))
@@ -170,6 +171,12 @@ def _extreme_kinks(k: Any) -> Sequence[Any]:
     return [k.Kink(k.attained_again, "elements tie", "equal shares", "halves by pairs", "the last of them", "")]
 
 
+def _spreads(node: Spreading) -> Sequence[Spread]:
+    """Along the axis each place depends on those up to it."""
+    which: Places = "from" if node.attrs.reverse else "upto"
+    return [(k, k, which if k == node.attrs.axis else None) for k in range(node.operand.rank)]
+
+
 PRIMITIVES = (
     _cumulative(
         "cumsum",
@@ -178,6 +185,7 @@ PRIMITIVES = (
         _kernel("add"),
         formula="Σ x",
         adjoint=lambda node, ct, type_: cumsum(ct, axis=node.attrs.axis, reverse=not node.attrs.reverse),
+        sparsity=_spreads,
     ),
     _cumulative(
         "cumprod", "product", NUMERIC, _kernel("multiply"), formula="Π x", jvp=_cumprod_jvp, flops=accumulating(multiplying)

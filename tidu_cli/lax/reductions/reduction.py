@@ -204,6 +204,7 @@ PRIMITIVES = (
         ("sum", "summed"),
         formula="Σ x",
         adjoint=lambda node, ct, type_: _spread(ct, node.attrs.axes, type_),
+        sparsity="summed",
     ),
     _reduction(
         "prod",

@@ -23,6 +23,7 @@ from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj, require_dtype
 from tidu_cli.rules.flops import adding, multiplying
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 convert, conv, reshape, rev, transpose = map(op, ("convert_element_type", "conv_general_dilated", "reshape", "rev", "transpose"))
@@ -267,6 +268,21 @@ def _batch(node: Batching) -> Sequence[Term]:
     return [_batch_out_of(conv(x, w, **(dict(a) | changed)), place, size, groups)]
 
 
+def _spreads(node: Spreading) -> Sequence[Spread]:
+    """Along windows places depend on the elements in them; features, and batches in groups, on those of their group."""
+    a, (lhs, rhs), numbers = node.attrs, node.types, node.attrs.dimension_numbers
+    sizes = _taken(lhs, numbers.lhs_spec), _taken(rhs, numbers.rhs_spec)
+    spec, out = (numbers.lhs_spec, numbers.rhs_spec)[node.k], numbers.out_spec
+    (n_out, n_in, *_), axes = sizes[1], _axes(a, *sizes)
+    where: list[Spread] = [(out[2 + k], spec[2 + k], along.met if node.k else along.pairs) for k, along in enumerate(axes)]
+    if node.k:  # each output feature has a kernel of its own
+        return [*where, (out[1], spec[0], None)]
+    per_group = n_out // a.feature_group_count
+    grouped = [(o, o // per_group * n_in + i) for o in range(n_out) for i in range(n_in)] if a.feature_group_count > 1 else None
+    where += [(out[0], spec[0], None)] * (a.batch_group_count == 1)
+    return [*where, (out[1], spec[1], grouped)] if grouped else where
+
+
 def _flops(attrs: ConvAttrs, operands: Types, results: Types) -> int:
     """A product and a sum for each element in each window, and each pair of features; those with padding are not counted."""
     (lhs, rhs), (result,), numbers = operands, results, attrs.dimension_numbers
@@ -311,6 +327,7 @@ PRIMITIVES = (
         _adjoint,
         attrs_of_tangent=attrs_of_tangent,
         batch=_batch,
+        sparsity=_spreads,
         attrs=ConvAttrs,
         dtypes=NUMERIC,
         examples=(

@@ -112,6 +112,7 @@ PRIMITIVES = (
         _kernel,
         _adjoint,
         attrs=FftAttrs,
+        sparsity=lambda node: [(k, k, None) for k in range(node.operand.rank - len(node.attrs.fft_lengths))],
         dtypes=_REAL | COMPLEXES,
         examples=(
             Example(("c128[2,5]",), {"fft_type": "FFT", "fft_lengths": [5]}),

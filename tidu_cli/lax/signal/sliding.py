@@ -130,6 +130,17 @@ class Sliding(Frozen):
                 yield Phase(outputs, taps, (place + first * self.dilation) // self.base, *steps, *counts)
 
     @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Each window, and each element of the operand in it."""
+        return [(w, (w * self.stride + t * self.dilation - self.low) // self.base) for w, t in self.met]
+
+    @property
+    def met(self) -> list[tuple[int, int]]:
+        """Each window, and each place in it where there is an element."""
+        places = ((w, t, w * self.stride + t * self.dilation - self.low) for w in range(self.count) for t in range(self.window))
+        return [(w, t) for w, t, place in places if 0 <= place < spread(self.n, self.base) and not place % self.base]
+
+    @property
     def n_pairs(self) -> int:
         """How many pairs there are of a window and an element of the operand in it."""
         if self.n_phases <= self.window:

@@ -14,6 +14,7 @@ from tidu_cli.rules.batching import AttrShift, itself, preceded
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, TypeRule, Types
 from tidu_cli.rules.families import primitive, require_dtype
 from tidu_cli.rules.flops import adding
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 pad, reduce_window_sum, select_and_gather_add = map(op, ("pad", "reduce_window_sum", "select_and_gather_add"))
@@ -122,6 +123,11 @@ def flops(attrs: Any, operands: Types, results: Types) -> int:
     return adding(operands[0]) * windows * (int(places) - 1)
 
 
+def spreads(node: Spreading) -> Sequence[Spread]:
+    """Each window depends on the elements in it."""
+    return [(k, k, along.pairs) for k, along in enumerate(windows_of(node.attrs, node.operand))]
+
+
 def window(dimensions: Sequence[int], **attrs: Any) -> dict[str, Any]:
     """Attrs of windows, one place apart and without padding or dilations but for what is told."""
     ones, rank = [1] * len(dimensions), len(dimensions)
@@ -174,6 +180,7 @@ PRIMITIVES = (
         _kernel("add", lambda np, dtype: 0, wide=True),
         "Σ x",
         adjoint=_sum_adjoint,
+        sparsity=spreads,
         summary="sum of each window that slides over the operand, with strides, padding and dilations",
     ),
     _extreme("max", "maximum", "maximum", lowest, "ge"),

@@ -16,9 +16,20 @@ from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.signal.sliding import Counts, Padding, Parts, Sliding, laid_out, most_places, slid, spread
-from tidu_cli.lax.signal.window_reduction import COMPARED, EXAMPLES, SHIFTS, WindowAttrs, flops, highest, lowest, windows_of
+from tidu_cli.lax.signal.window_reduction import (
+    COMPARED,
+    EXAMPLES,
+    SHIFTS,
+    WindowAttrs,
+    flops,
+    highest,
+    lowest,
+    spreads,
+    windows_of,
+)
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, require_dtype
+from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 select_and_gather_add, select_and_scatter_add = op("select_and_gather_add"), op("select_and_scatter_add")
@@ -162,6 +173,11 @@ def _of_source(node: Transposition, ct: Term, type_: TensorType) -> Term:
     return select_and_gather_add(ct, node.operands[1], **(attrs | plain))
 
 
+def _back(node: Spreading) -> Sequence[Spread]:
+    """Each element may be the extremum of each window that it is in."""
+    return [(k, k, [(i, w) for w, i in along.pairs]) for k, along in enumerate(windows_of(node.attrs, node.types[1]))]
+
+
 _selection = partial(linear, arity=2, shifts=SHIFTS, indices=(1, 2), dtypes=NUMERIC, fresh=True, flops=flops, work=_work)
 _WITHIN = ((-2.0, 2.0), (-30.0, 30.0))
 
@@ -171,6 +187,7 @@ PRIMITIVES = (
         _gather_types,
         _gather_kernel,
         transpose=linear_transpose(_of_values),
+        unplaced=spreads,
         attrs=GatherSelectedAttrs,
         examples=tuple(
             Example((f"{dtype}{shape}", f"f64{shape}"), {**attrs, "select_prim": select}, _WITHIN)
@@ -185,6 +202,8 @@ PRIMITIVES = (
         _scatter_types,
         _scatter_kernel,
         transpose=linear_transpose(_of_source),
+        sparsity="summed",
+        unplaced=_back,
         attrs=ScatterSelectedAttrs,
         examples=(
             Example(

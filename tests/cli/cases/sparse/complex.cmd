@@ -1,0 +1,2 @@
+# Complex numbers.
+tidu jacobian samples/complex.json --wrt z --sparse

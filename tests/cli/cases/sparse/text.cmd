@@ -1,0 +1,2 @@
+# The pattern of a Jacobian as text.
+tidu sparsity samples/vector.json --wrt x

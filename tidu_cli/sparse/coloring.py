@@ -1,0 +1,130 @@
+"""Colouring: which columns of a sparse matrix may share one direction, so that their entries do not meet.
+
+Columns of one colour have no row in common: one product with the sum of their unit vectors holds the entries of all (Curtis, Powell
+and Reid 1974). Of a symmetric matrix it is enough that each entry can be read from one of its two places: a star colouring, where
+neighbours differ and each path of four columns has three colours (Gebremedhin, Manne and Pothen 2005).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse  # type: ignore[import-untyped]
+
+from tidu_cli.frozen import Frozen
+
+Order = Literal["natural", "largest_first"]
+Mode = Literal["forward", "reverse", "both"]
+
+
+def columns(matrix: Any, order: Order = "natural") -> Any:
+    """A colour for each column of a pattern, such that columns of one colour share no row; -1 for columns without an entry.
+
+    Greedy, each column taking the least colour that its rows do not have yet: of each row the colours in it are bits of a number,
+    so that a column takes time in proportion to its entries.
+    """
+    by_column = matrix.tocsc()
+    start, rows = by_column.indptr.tolist(), by_column.indices.tolist()
+    taken = [0] * matrix.shape[0]
+    colors = [-1] * matrix.shape[1]
+    for j in _ordered(np.diff(by_column.indptr), order):
+        own = rows[start[j] : start[j + 1]]
+        used = 0
+        for i in own:
+            used |= taken[i]
+        bit = ~used & (used + 1)
+        for i in own:
+            taken[i] |= bit
+        colors[j] = bit.bit_length() - 1
+    return np.array(colors, dtype=np.int64)
+
+
+def star(matrix: Any, order: Order = "natural") -> Any:
+    """A star colouring of a symmetric pattern, whose diagonal counts as full: a colour for each column, -1 without an entry.
+
+    Greedy: a column avoids the colours of its neighbours, and of what lies two steps away where a path of four columns would have
+    two colours. It takes time in proportion to the pairs of entries of each row.
+    """
+    by_row = matrix.tocsr()
+    start, indices = by_row.indptr.tolist(), by_row.indices.tolist()
+    neighbours = [indices[a:b] for a, b in pairwise(start)]
+    colors = [-1] * matrix.shape[0]
+    beside: list[dict[int, int]] = [{} for _ in colors]  # of each column how many of its neighbours have which colour
+    for v in _ordered(np.diff(by_row.indptr), order):
+        forbidden = set()
+        for w in neighbours[v]:
+            if w == v:
+                continue
+            own = colors[w]
+            if own < 0:
+                forbidden.update(beside[w])
+                continue
+            forbidden.add(own)
+            forbidden.update([colors[x] for x in neighbours[w] if x not in (v, w) and colors[x] >= 0 and beside[x][own] > 1])
+        color = next(c for c in range(len(forbidden) + 1) if c not in forbidden)
+        colors[v] = color
+        for w in neighbours[v]:
+            beside[w][color] = beside[w].get(color, 0) + (w != v)
+    return np.array(colors, dtype=np.int64)
+
+
+class Coloring(Frozen):
+    """Directions for a matrix: `by_rows` says which rows are taken by rows, `of_rows` the colours of these, and `of_columns` those
+    of the columns, for all other rows.
+    """
+
+    by_rows: Any
+    of_rows: Any
+    of_columns: Any
+
+    @property
+    def n_directions(self) -> int:
+        """How many directions there are."""
+        return sum(int(colors.max(initial=-1)) + 1 for colors in (self.of_rows, self.of_columns))
+
+    def parts(self, matrix: Any) -> tuple[Any, Any]:
+        """What is taken by columns, and what by rows."""
+        return _only(matrix, ~self.by_rows), _only(matrix, self.by_rows)
+
+
+def of_jacobian(matrix: Any, mode: Mode | None = None, order: Order = "natural") -> Coloring:
+    """The colouring with the fewest directions: by columns (`forward`), by rows (`reverse`), or `both`; None is any of these.
+
+    For both, the rows with the most entries, one, two, four, ..., are taken by rows, as long as that may gain something: a row
+    costs one direction by rows, and by columns one for each of its entries.
+    """
+    n_rows, n_columns = matrix.shape
+    none, no_rows, no_columns = np.zeros(n_rows, bool), np.full(n_rows, -1), np.full(n_columns, -1)
+    if mode == "reverse":
+        return Coloring(~none, columns(matrix.T, order), no_columns)
+    best = Coloring(none, no_rows, columns(matrix, order))
+    if mode == "forward":
+        return best
+    degrees = np.diff(matrix.tocsr().indptr)
+    most, n = np.argsort(-degrees, kind="stable"), 1
+    while n < n_rows and n + degrees[most[n]] < best.n_directions:
+        rows = none.copy()
+        rows[most[:n]] = True
+        tried = Coloring(rows, columns(_only(matrix, rows).T, order), columns(_only(matrix, ~rows), order))
+        best = min(best, tried, key=lambda coloring: coloring.n_directions)
+        n *= 2
+    if np.diff(matrix.tocsc().indptr).max(initial=0) >= best.n_directions:  # as many directions at least, by rows
+        return best
+    return min(best, Coloring(~none, columns(matrix.T, order), no_columns), key=lambda coloring: coloring.n_directions)
+
+
+def _only(matrix: Any, rows: Any) -> Any:
+    """The matrix with these rows only, and no entry in others."""
+    coo = matrix.tocoo()
+    there = rows[coo.row]
+    return sparse.csr_array((coo.data[there], (coo.row[there], coo.col[there])), shape=matrix.shape)
+
+
+def _ordered(degrees: Any, order: Order) -> list[int]:
+    """The columns that have entries, in the order in which they are coloured."""
+    numbers = np.flatnonzero(degrees)
+    if order == "largest_first":
+        numbers = numbers[np.argsort(-degrees[numbers], kind="stable")]
+    return [int(j) for j in numbers]

@@ -1,0 +1,357 @@
+"""Which elements depend on which: patterns, propagated through a graph that is linear in its tangents.
+
+The pattern of a value has a row for each of its elements, and a column for each element of the tangents: a sparse matrix of truth
+values. Rows are moved, joined and added up as each primitive says (`Rules.sparsity`), whole arrays at a time. Values that depend on
+no input are computed on the way, since it is they that say where a gather reads, and which coefficients are zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse  # type: ignore[import-untyped]
+from scipy.sparse import csr_array  # type: ignore[import-untyped]
+
+from tidu_cli.graph.closed import ClosedGraph, forwards
+from tidu_cli.graph.graph import Case, CaseTable, Graph, Input
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
+from tidu_cli.limits import require
+from tidu_cli.rules.contract import Primitive, Transposition, Types
+from tidu_cli.rules.recording.functions import kernel
+from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
+from tidu_cli.rules.sparsity import Spread, Spreading
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+Value = Any
+"""The `csr_array` of a value that depends on tangents, an array where a value is known, or None."""
+
+ENTRY_BYTES = 5
+"""What an entry of a pattern takes: the number of its column, and a byte."""
+
+
+_FEW = 64
+"""As many columns a number may have to be a set of them."""
+
+_NUMBERS = frozenset({TensorType(dtype, ()) for dtype in ("f64", "f32", "f16", "bf16")})
+
+
+def identity(n: int, first: int, columns: int) -> csr_array:
+    """The pattern of a tangent of n elements, whose columns are those from `first` on."""
+    return _of_rows(np.arange(first, first + n), columns)
+
+
+def empty(n: int, columns: int) -> csr_array:
+    """The pattern of n zeros."""
+    return csr_array((n, columns), dtype=bool)
+
+
+def elements(type_: Type) -> int:
+    """How many elements a value of a type has; those of a record are those of its arrays, depth first."""
+    return sum(leaf.size for _, leaf in leaves(type_))
+
+
+class Propagation:
+    """Patterns of `columns` columns, by the rules of a set of primitives.
+
+    `dense` names the ops of which nothing better was known than that each element of the result depends on all of an operand.
+    """
+
+    def __init__(self, primitives: PrimitiveSet, columns: int) -> None:
+        self.primitives, self.columns = primitives, columns
+        self.dense: dict[str, None] = {}
+        self._expanded: dict[Case, Graph] = {}
+        self._kernels: dict[Case, Callable[..., Any]] = {}
+
+    def graph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a self-contained graph for these values of its inputs. Raises LimitError for too many entries."""
+        values: list[Value] = list(inputs)
+        last = {a: node for node, (_, args, _, _) in enumerate(forwards(graph, graph.args)) for a in args}
+        last |= {o.value: graph.n_nodes for o in graph.outputs if o.value is not None}
+        for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
+            wanted = any(value in last for value in range(first, end))
+            values += self.node(graph.cases[code], [values[a] for a in args]) if wanted else [None] * (end - first)
+            for a in args:
+                if last[a] == node:
+                    values[a] = None
+        return [empty(elements(o.type), self.columns) if o.value is None else self._matrix(values[o.value]) for o in graph.outputs]
+
+    def node(self, case: Case, operands: Sequence[Value]) -> Sequence[Value]:
+        """The results of one node."""
+        primitive = self.primitives[case.op]
+        active = [isinstance(x, csr_array | frozenset) for x in operands]
+        if not any(active):
+            return self._computed(primitive, case, operands)
+        rules = primitive.rules
+        if rules.sparsity is not None and case.results[0] in _NUMBERS:
+            few = [x for x, a in zip(operands, active, strict=True) if a]
+            if all(isinstance(x, frozenset) for x in few) and not any(_is_zero(x) for x in operands):
+                return [self._number(frozenset().union(*few))]
+        operands = [self._matrix(x) for x in operands]
+        if rules.inlined is not None:
+            if case not in self._expanded:
+                self._expanded[case] = expanded(self.primitives, case)
+            return self.graph(self._expanded[case], operands)
+        if rules.pattern is not None:
+            return rules.pattern(self, case.attrs, operands)
+        if primitive.evaluation.passes:
+            return operands
+        if rules.sparsity == "moved" and self._is_placed(primitive, operands):
+            whole = _csr(sparse.vstack([x for x, a in zip(operands, active, strict=True) if a]))
+            moved = [_rows(whole, places) for places in self._moved(primitive, case, operands)]
+            return [self._small(x) for x in moved]
+        results: list[csr_array | None] = [None] * len(case.results)
+        for k in range(len(operands)):
+            if active[k]:
+                for r, part in enumerate(self._spread(primitive, case, operands, k)):
+                    results[r] = part if results[r] is None else _joined(results[r], part)
+        self._require_room(case, results)
+        return [self._small(x) for x in results]
+
+    # A number that depends on a few tangents is a set of columns: graphs of many numbers have a node for each.
+
+    def _small(self, x: csr_array) -> Value:
+        return frozenset(x.indices.tolist()) if x.shape[0] == 1 and x.nnz <= _FEW else x
+
+    def _number(self, columns: frozenset[int]) -> Value:
+        return columns if len(columns) <= _FEW else self._matrix(columns)
+
+    def _matrix(self, x: Value) -> Value:
+        """A value of which a pattern is a matrix."""
+        if not isinstance(x, frozenset):
+            return x
+        return csr_array((np.ones(len(x), bool), sorted(x), [0, len(x)]), shape=(1, self.columns))
+
+    # What rules of operations that hold graphs use (`contract.Patterns`).
+
+    def through(self, graph: ClosedGraph, values: Sequence[Value]) -> list[Value]:
+        """The outputs of a closed graph."""
+        return self.graph(graph.graph, values)
+
+    def union(self, values: Sequence[Value]) -> Value:
+        """What may be any of these values: all that one of them depends on; what is known only where all are the same."""
+        patterns = [x for x in values if isinstance(x, csr_array)]
+        if patterns:
+            return reduce(_joined, patterns)
+        known = all(isinstance(x, np.ndarray | np.generic) and np.array_equal(x, values[0]) for x in values)
+        return values[0] if known else None
+
+    def same(self, values: Sequence[Value], others: Sequence[Value]) -> bool:
+        """Whether these are the same values."""
+        pairs = zip(values, others, strict=True)
+        return all(type(a) is type(b) and (a.nnz == b.nnz if isinstance(a, csr_array) else np.array_equal(a, b)) for a, b in pairs)
+
+    def steps(self, n: int, values: Sequence[Value]) -> Iterator[list[Value]]:
+        """The parts of values along their first axis, of n places. Of records nothing is known, and all parts are as one."""
+        for k in range(n):
+            yield [_part(x, k, n) for x in values]
+
+    def stacked(self, parts: Sequence[Value]) -> Value:
+        """The value that has these along its first axis."""
+        if any(isinstance(x, csr_array) for x in parts):
+            size = next(x.shape[0] for x in parts if isinstance(x, csr_array))
+            return _csr(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
+        return np.stack(parts) if all(isinstance(x, np.ndarray | np.generic) for x in parts) and parts else None
+
+    # What one operand of a linear node contributes.
+
+    def _computed(self, primitive: Primitive, case: Case, operands: Sequence[Value]) -> Sequence[Value]:
+        """The results of a node that depends on no tangent: known if its operands are."""
+        if any(x is None for x in operands):
+            return [None] * len(case.results)
+        if case not in self._kernels:
+            made = primitive.evaluation.kernel(np, case.attrs, cast(Types, case.operands), cast(Types, case.results))
+            self._kernels[case] = made
+        with np.errstate(all="ignore"):
+            results = self._kernels[case](*operands)
+        return [results] if len(case.results) == 1 else list(results)
+
+    def _spread(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> Sequence[csr_array]:
+        """What operand k contributes to each result."""
+        rules, x = primitive.rules, operands[k]
+        if any(isinstance(t, RecordType) for t in (*case.operands, *case.results)):
+            return self._of_records(primitive, case, k, x)
+        types, results = cast(Types, case.operands), cast(Types, case.results)
+        sparsity = rules.sparsity if self._is_placed(primitive, operands) else rules.unplaced
+        if sparsity == "elements" and types[k].size == results[0].size:
+            return [_kept(x, self._coefficients(primitive, case, operands, k))]
+        if sparsity == "summed":
+            places = self._summed(case, operands, k)
+            rows = np.flatnonzero(places >= 0)
+            into = _csr(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), shape=(results[0].size, types[k].size)))
+            return [_csr(into @ x)]
+        if callable(sparsity):
+            node = Spreading(case.attrs, types, k, results[0])
+            return [_along(x, types[k].shape, results[0].shape, sparsity(node))]
+        if max(types[k].size, results[0].size) > 1:
+            self.dense[case.op] = None
+        return [_along(x, types[k].shape, t.shape, ()) for t in results]
+
+    def _of_records(self, primitive: Primitive, case: Case, k: int, x: csr_array) -> Sequence[csr_array]:
+        """Of nodes that put records together, take fields of them, or go through them array by array."""
+        operand, result = cast(Type, case.operands[k]), case.results[0]
+        makes, takes = primitive.domain.makes, primitive.domain.takes
+        parts = []
+        for path, leaf in leaves(result):
+            if makes is not None:
+                names = makes(case.attrs)
+                source = path[1:] if path[0] in names and names.index(path[0]) == k else None
+            else:
+                source = (takes(case.attrs), *path) if takes is not None else path
+            span = None if source is None else _span(operand, source)
+            size = elements(operand)
+            if span is None and makes is None and size == 1:  # a number that scales a record
+                parts.append(_rows(x, np.zeros(leaf.size, int)))
+            else:
+                parts.append(empty(leaf.size, self.columns) if span is None else x[span[0] : span[1]])
+        return [_csr(sparse.vstack(parts))] if parts else [empty(0, self.columns)]
+
+    def _coefficients(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> Any:
+        """Where a known coefficient of operand k is not zero, element by element; None where none is known."""
+        beside = primitive.others([j == k for j in range(len(operands))])
+        outside = [j for j in range(len(operands)) if j != k and j not in (beside or ()) and not primitive.domain.is_index(j)]
+        if beside is None or not outside or any(not isinstance(operands[j], np.ndarray | np.generic) for j in outside):
+            return None
+        ones = [np.ones_like(operands[outside[0]], shape=cast(TensorType, t).shape) for t in case.operands]
+        given = [operands[j] if j in outside else ones[j] * (j == k) for j in range(len(ones))]
+        return np.ravel(self._computed(primitive, case, given)[0]) != 0
+
+    def _is_placed(self, primitive: Primitive, operands: Sequence[Value]) -> bool:
+        """Whether operands that say where or which are known."""
+        first, end = primitive.domain.indices
+        return not any(x is None for x in operands[first:end])
+
+    def _moved(self, primitive: Primitive, case: Case, operands: Sequence[Value]) -> list[Any]:
+        """Of each element of each result which one of the active operands it is, or -1: what the kernel does to their numbers.
+
+        Elements are numbered through, from one operand to the next.
+        """
+        types, given, start = [], [], 1.0
+        for j, type_ in enumerate(map(_numbered, case.operands)):
+            if primitive.domain.is_index(j):
+                types.append(cast(TensorType, case.operands[j]))
+                given.append(operands[j])
+                continue
+            types.append(type_)
+            active = isinstance(operands[j], csr_array)
+            given.append(np.arange(start, start + type_.size).reshape(type_.shape) if active else np.zeros(type_.shape))
+            start += type_.size * active
+        results = tuple(map(_numbered, case.results))
+        moved = primitive.evaluation.kernel(np, case.attrs, tuple(types), results)(*given)
+        return [_places(part) for part in ([moved] if len(results) == 1 else moved)]
+
+    def _summed(self, case: Case, operands: Sequence[Value], k: int) -> Any:
+        """Of each element of operand k the element of the result that it is in, or -1: what the transpose does to their numbers."""
+        index = self.primitives[case.op].domain.is_index
+        types = tuple([cast(TensorType, t) if index(j) else _numbered(t) for j, t in enumerate(case.operands)])
+        result, mask = _numbered(case.results[0]), tuple([j == k for j in range(len(types))])
+        trace = Trace(self.primitives, CaseTable(self.primitives))
+        sources = [trace.source(t, linear=False) for t in types]
+        cotangent = trace.source(result, linear=False)
+        hidden = [None if j == k else t for j, t in enumerate(sources)]
+        rule = self.primitives.transpose_rule(case.op)
+        back = rule(Transposition(case.attrs, hidden, types, mask, [cotangent]))[k]
+        assert back is not None
+        inputs = [Input(Key(f"x{j}"), t) for j, t in enumerate((*types, result))]
+        run = kernel(np, recorded(trace, case.op, inputs, [as_output("x", back)]), self.primitives)
+        given = [operands[j] if index(j) else np.zeros(t.shape) for j, t in enumerate(types)]
+        return _places(np.abs(run(*given, np.arange(1.0, result.size + 1).reshape(result.shape))))
+
+    def _require_room(self, case: Case, results: Sequence[Any]) -> None:
+        for pattern in results:
+            if pattern is not None:
+                require("memory", ENTRY_BYTES * pattern.nnz, f"the pattern of the derivative, at a node {case.op}")
+
+
+def _is_zero(x: Value) -> bool:
+    return isinstance(x, np.ndarray | np.generic) and np.ndim(x) == 0 and not x
+
+
+def _numbered(type_: Type | None) -> TensorType:
+    """A type with f64 for its dtype, which numbers elements exactly."""
+    assert isinstance(type_, TensorType)
+    return type_.with_dtype("f64")
+
+
+def _places(numbered: Any) -> Any:
+    """Element numbers from 0 up, of numbers from 1 up; -1 of what is 0 or NaN."""
+    return np.where(numbered > 0, np.nan_to_num(numbered), 0).astype(np.int64).ravel() - 1
+
+
+def _csr(matrix: Any) -> csr_array:
+    return csr_array(matrix)
+
+
+def _of_rows(places: Any, columns: int) -> csr_array:
+    """A pattern with one entry in each row, at these columns; none where -1."""
+    there = places >= 0
+    start = np.concatenate([[0], np.cumsum(there)])
+    return csr_array((np.ones(start[-1], bool), places[there], start), shape=(places.size, columns))
+
+
+def _rows(x: csr_array, places: Any) -> csr_array:
+    """The pattern whose rows are these of x; none where -1."""
+    if places.size == x.shape[0] and np.array_equal(places, np.arange(places.size)):
+        return x
+    return _csr(_of_rows(places, x.shape[0]) @ x)
+
+
+def _joined(x: csr_array, y: csr_array) -> csr_array:
+    return x if x is y else _csr(x + y)
+
+
+def _kept(x: csr_array, where: Any) -> csr_array:
+    """The pattern with the rows only where it is true."""
+    return x if where is None or where.all() else _rows(x, np.where(where, np.arange(where.size), -1))
+
+
+def _part(x: Value, k: int, n: int) -> Value:
+    if isinstance(x, csr_array):
+        size = x.shape[0] // n
+        return x[k * size : (k + 1) * size]
+    return x[k] if isinstance(x, np.ndarray) else None
+
+
+def _span(type_: Type, path: Sequence[str]) -> tuple[int, int] | None:
+    """The elements of the array at a path in a record, or of all arrays there."""
+    start = 0
+    for at, leaf in leaves(type_):
+        if tuple(at) == tuple(path):
+            return start, start + leaf.size
+        start += leaf.size
+    return None
+
+
+def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Sequence[Spread]) -> csr_array:
+    """A pattern whose axes depend on those of x as `spreads` says: what is summed over goes first, what is new comes last."""
+    sizes = [shape[o] for _, o, _ in spreads]
+    rest = [axis for axis in range(len(shape)) if axis not in [o for _, o, _ in spreads]]
+    order = np.transpose(np.arange(prod(shape)).reshape(shape), [*[o for _, o, _ in spreads], *rest]).ravel()
+    x = _rows(x, order)
+    n_rest = prod(shape[axis] for axis in rest)
+    if n_rest != 1:
+        x = _csr(sparse.kron(sparse.eye_array(prod(sizes), dtype=bool), np.ones((1, n_rest), bool), format="csr") @ x)
+    for at, (r, _, which) in enumerate(spreads):
+        if which is not None:
+            step = _relation(which, result[r], sizes[at])
+            before, after = (sparse.eye_array(prod(some), dtype=bool) for some in (sizes[:at], sizes[at + 1 :]))
+            x = _csr(sparse.kron(sparse.kron(before, step), after, format="csr").astype(bool) @ x)
+        sizes[at] = result[r]
+    middle = np.arange(prod(sizes)).reshape([sizes[i] for i in range(len(sizes))])
+    axes = [r for r, _, _ in spreads]
+    middle = np.transpose(middle, np.argsort(axes))
+    aligned = [n if axis in axes else 1 for axis, n in enumerate(result)]
+    return _rows(x, np.broadcast_to(middle.reshape(aligned), result).ravel())
+
+
+def _relation(which: Any, n: int, m: int) -> Any:
+    """Which of n places depend on which of m."""
+    if which in ("upto", "from"):
+        everything = np.ones((n, m), bool)
+        return csr_array(np.tril(everything) if which == "upto" else np.triu(everything))
+    pairs = np.array(which, dtype=np.int64).reshape(-1, 2)
+    return csr_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, m))
