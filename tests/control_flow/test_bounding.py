@@ -12,7 +12,7 @@ from tests.control_flow.laws import assert_alike, hold, longer, run, tolerance_o
 from tests.control_flow.strategies import CONDITIONED, looping
 from tests.graphs.interpret import random_inputs
 from tests.graphs.strategies import seeds
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import MissingRuleError, TransformError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.closed import cases_within
@@ -80,3 +80,16 @@ def test_what_is_left_alone() -> None:
     assert api.bound_loops(once, 2).head.n_nodes == once.head.n_nodes
     with pytest.raises(TransformError, match="materialize"):
         api.bound_loops(api.linearize(doc, "x"), 2)
+
+
+def test_a_jacobian_goes_forward_where_reverse_cannot() -> None:
+    """Of fewer outputs than inputs it would go by rows."""
+
+    def doubled(x: Any) -> Any:
+        return api.while_loop(lambda s: s[0] < 100, lambda s: (2 * s[0] + s[1].sum() ** 2, s[1]), (x[0] ** 2 + 1, x))[0]
+
+    document = api.trace(doubled, x="f64[3]")
+    (values,) = api.evaluate(api.jacobian(document, wrt="x"), {"x": [1.0, 2.0, 3.0]}).values()
+    assert values.tolist() == [8 * 1 + 36, 36, 36]  # two steps: 4 (x0² + 1) + 3 (sum x)²
+    with pytest.raises(MissingRuleError, match="has no transpose"):
+        api.jacobian(document, wrt="x", reverse=True)

@@ -9,7 +9,6 @@ from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
-from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.notes import detail
 from tidu_cli.sparse import coloring
 from tidu_cli.sparse.coloring import Mode
@@ -18,7 +17,7 @@ from tidu_cli.sparse.patterns import Sparsity, pattern
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.rename import bind_constants
 from tidu_cli.transforms.materialize import materialize
-from tidu_cli.transforms.shorthands import one_real_number, seed
+from tidu_cli.transforms.shorthands import is_irreversible, one_real_number, seed
 from tidu_cli.transforms.transpose import transpose
 
 Keys = Sequence[Key]
@@ -55,7 +54,7 @@ def jacobian(
     mode: Mode | None = "reverse" if reverse or strong_zeros else None if reverse is None else "forward"
     linear = linearize(document, wrt=wrt, outputs=outputs)
     matrix = _of_head(linear).matrix
-    if mode is None and vocabulary(linear.cases).is_irreversible(linear.cases.cases):
+    if mode is None and is_irreversible(linear.head):
         mode = "forward"
     chosen = coloring.of_jacobian(matrix, mode)
     detail(f"{matrix.nnz:,} entries of {matrix.shape[0]:,} x {matrix.shape[1]:,} in {chosen.n_directions} directions")

@@ -14,11 +14,12 @@ from typing import Any
 
 from tidu_cli.errors import Remedy, TransformError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.graph import Document, Output
+from tidu_cli.graph.graph import Document, Graph, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import RecordType, TensorType, leaves
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import compose as _compose
 from tidu_cli.transforms.linking.rename import bind_constants
@@ -115,7 +116,8 @@ def jacobian(
 ) -> Pipeline:
     """The blocks y/x of the Jacobian, with the axes of y and then those of x; of records a block for each array, y/p.x.
 
-    By rows if `reverse`, by columns if not, and by default by what there is less of, or by rows for `strong_zeros`.
+    By rows if `reverse`, by columns if not, and by default by what there is less of, where there is a reverse mode; or by rows for
+    `strong_zeros`.
     """
     require_inputs(document, wrt)
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs)
@@ -123,10 +125,17 @@ def jacobian(
     if reverse is None:
         ours, theirs = [i.type for i in head.inputs], [o.type for o in head.outputs]
         real = holomorphic or not any(t.complex for type_ in (*ours, *theirs) for _, t in leaves(type_))
-        reverse = strong_zeros or (real and sum(t.size for t in theirs) < sum(t.size for t in ours))
+        fewer = real and sum(t.size for t in theirs) < sum(t.size for t in ours)
+        reverse = strong_zeros or (fewer and not is_irreversible(head))
     if reverse:
         run.then(transpose, strong_zeros=strong_zeros)
     return run.then(matrix, holomorphic=holomorphic).then(materialize)
+
+
+def is_irreversible(head: Graph) -> bool:
+    """Whether a linear graph has a node that can have no transpose, such as a `while`."""
+    cases = [case for code in set(head.code) if any((case := head.cases[code]).mask or ())]
+    return vocabulary(head.cases).is_irreversible(cases)
 
 
 def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
