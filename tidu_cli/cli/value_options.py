@@ -109,9 +109,7 @@ def given_values(
             nested |= parts
         else:
             whole.append(setting)
-    by_key = assigned(document, whole, types, "--set", "set", in_parts)
-    require_once("--set", by_key, nested)
-    return file_values(files, types, in_parts) | nested | by_key
+    return file_values(files, types, in_parts) | nested | assigned(document, whole, types, "--set", "set", in_parts)
 
 
 def name_directories(settings: tuple[str, ...], files: tuple[str, ...]) -> bool:

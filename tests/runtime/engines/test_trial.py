@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import tidu
 from tests.programs import needs
 from tests.tiers import examples
+from tests.waiting import LIMIT
 from tidu_cli import installed
 from tidu_cli.api.evaluation import values_of
 from tidu_cli.errors import EvaluationError
@@ -225,14 +226,14 @@ def test_threads_do_not_wait_for_a_trial(world, monkeypatch):
 
     def wait(*_):
         trying.set()
-        assert over.wait(120)
+        assert over.wait(LIMIT)
         raise EvaluationError("enough")
 
     monkeypatch.setattr(quick, "program", wait)
     compiled = tidu.compile(SQUARE, engine="auto")
     one = threading.Thread(target=called, args=(compiled, 40))
     one.start()
-    assert trying.wait(120)
+    assert trying.wait(LIMIT)
     assert called(compiled, 40) == [9.0] * 40
     over.set()
     one.join(120)
