@@ -164,6 +164,7 @@ def test_the_pattern_as_files(tmp_path: Any) -> None:
     assert json.loads(succeed("sparsity", *F, "--wrt", "x", "--format", "json")) == {
         "shape": [2, 3], "entries": 4, "dense": [], "row": [0, 0, 1, 1], "col": [0, 1, 1, 2]
     }  # fmt: skip
+    assert succeed("sparsity", *F) == b"2 x 3, 4 entries (66.67%), at most 2 a row\n**.\n.**\n"  # by all inputs
     assert (tmp_path / "p.svg").read_text().count("h1v1h-1z") == 4
     picture = pytest.importorskip("PIL.Image", reason="pip install pillow").open(io.BytesIO((tmp_path / "p.png").read_bytes()))
     assert np.asarray(picture).astype(int)[::4, ::4].tolist() == [[0, 0, 1], [1, 0, 0]]

@@ -276,4 +276,4 @@ def sparsity(file: str, out: str | None, format_: str | None, **given: Any) -> N
 
     chosen = chosen_format(out, format_, "text")
     require_printable(out, chosen)
-    emit_bytes(written(pattern_of(load(file).document, **given), chosen), out)
+    emit_bytes(written(pattern_of(load(file).document, **{**given, "wrt": given["wrt"] or None}), chosen), out)
