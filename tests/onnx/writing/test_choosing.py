@@ -1,6 +1,8 @@
-"""Choices by comparisons of floats, in other operators than Where: the same values, and the same document when they are read."""
+"""Nodes in other operators for what is beside or before them: the same values, and the same document when they are read."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,6 +13,7 @@ from tests.onnx.operators.node_tests import imported
 from tests.onnx.operators.one_node import One
 from tests.onnx.writing.written import by_reference, by_runtime, checked_model, require_round_trip
 from tidu_cli import api, formula
+from tidu_cli.adapters.onnx.writing.arrays import MANY_ROWS, SHORT
 from tidu_cli.adapters.onnx.writing.choosing import LEAST
 
 ODD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1, -1, 3e38, -3e38], "f4")
@@ -95,3 +98,127 @@ def test_comparisons_that_are_read_before_relu_stay_where_they_are() -> None:
     model = checked_model(document)
     require_round_trip(document, model)
     assert [node.op_type for node in model.graph.node] == ["Sub", "LessOrEqual", "Where", "Relu"]
+
+
+def written(nodes: list[dict[str, Any]], inputs: dict[str, str], outputs: dict[int, str]) -> tuple[Any, list[str], Any]:
+    """A document of these nodes; the operators that its model is written with, which has its values; and the model."""
+    document = read(
+        {
+            "tidu": 1,
+            "graphs": [
+                {
+                    "name": "f",
+                    "inputs": [{"key": key, "type": kind} for key, kind in inputs.items()],
+                    "nodes": nodes,
+                    "outputs": [{"key": f"y{v}", "type": kind, "value": v} for v, kind in outputs.items()],
+                }
+            ],
+        }
+    )
+    model, rng = checked_model(document), np.random.default_rng(6)
+    values = {
+        str(i.key): rng.integers(-1, 5, i.type.shape)
+        if i.type.dtype == "i64"
+        else (rng.standard_normal(i.type.shape) * 40).astype("f4")
+        for i in document.free_inputs
+    }
+    due = api.evaluate(document, values)
+    for output, y in zip(model.graph.output, by_runtime(model, values), strict=True):
+        np.testing.assert_allclose(y, due[output.name], rtol=1e-5, atol=1e-4)
+    require_round_trip(document, model)
+    nodes_of = {f.name: [n.op_type for n in f.node if n.op_type != "Constant"] for f in model.functions}
+    return document, [op for n in model.graph.node for op in nodes_of.get(n.op_type, [n.op_type])], model
+
+
+ZEROS = [
+    {"op": "constant", "inputs": [], "attrs": {"value": {"type": "f32[]", "data": [0.0]}}},
+    {"op": "broadcast_in_dim", "attrs": {"shape": [4, 3], "broadcast_dimensions": []}},
+]
+
+
+def scattered(zeros: int, places: int, updates: int) -> dict[str, Any]:
+    numbers = {
+        "update_window_dims": [1],
+        "inserted_window_dims": [0],
+        "scatter_dims_to_operand_dims": [0],
+        "operand_batching_dims": [],
+        "scatter_indices_batching_dims": [],
+    }
+    attrs = {"dimension_numbers": numbers, "mode": "clip"}
+    return {"op": "scatter-add", "inputs": [zeros, places, updates], "attrs": attrs}
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_is_scattered_is_added_to_other_scattered_values_in_place(swapped: bool) -> None:
+    kinds = {"i": "i64[5,1]", "j": "i64[5,1]", "k": "i64[5,1]", "u": "f32[5,3]", "v": "f32[5,3]", "x": "f32[4,3]"}
+    zeros = [ZEROS[0], ZEROS[1] | {"inputs": [6]}]
+    first = [*zeros, scattered(7, 0, 3), scattered(7, 1, 4), {"op": "add", "inputs": [9, 8] if swapped else [8, 9]}]
+    more = [scattered(7, 2, 3), {"op": "add", "inputs": [11, 10] if swapped else [10, 11]}, {"op": "add", "inputs": [12, 5]}]
+    _, ops, _ = written([*first, *more], kinds, {13: "f32[4,3]"})
+    assert ops.count("ScatterND") == 3
+    assert ops.count("Add") == 1  # x, which nothing scatters
+    for outputs, n_sums in (({10: "f32[4,3]"}, 0), ({9: "f32[4,3]", 10: "f32[4,3]"}, 1)):  # what else is read stays itself
+        assert written(first, kinds, outputs)[1].count("Add") == n_sums
+
+
+def test_what_is_scattered_to_other_than_zeros_is_added() -> None:
+    kinds = {"i": "i64[5,1]", "u": "f32[5,3]", "x": "f32[4,3]"}
+    _, ops, _ = written([scattered(2, 0, 1), {"op": "add", "inputs": [2, 3]}], kinds, {4: "f32[4,3]"})
+    assert "Add" in ops
+
+
+@pytest.mark.parametrize(("low", "high", "n_compared"), [(-9.0, 2.0**30, 0), (-9.0, 2.0**33, 2), (-(2.0**33), 9.0, 2)])
+def test_floats_that_bounds_make_fit_become_integers_without_comparisons(low: float, high: float, n_compared: int) -> None:
+    bounds = [{"op": "constant", "inputs": [], "attrs": {"value": {"type": "f32[]", "data": [x]}}} for x in (low, high)]
+    wide = [{"op": "broadcast_in_dim", "inputs": [k], "attrs": {"shape": [9], "broadcast_dimensions": []}} for k in (1, 2)]
+    clipped = [{"op": "max", "inputs": [0, 3]}, {"op": "min", "inputs": [5, 4]}]
+    converted = {"op": "convert_element_type", "inputs": [6], "attrs": {"new_dtype": "i32"}}
+    document, ops, model = written([*bounds, *wide, *clipped, converted], {"x": "f32[9]"}, {7: "i32[9]"})
+    assert ops.count("Less") == n_compared
+    np.testing.assert_array_equal(by_runtime(model, {"x": ODD})[0], api.evaluate(document, {"x": ODD})["y7"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "wide"),
+    [([MANY_ROWS, 4], True), ([2, MANY_ROWS // 2, SHORT], True), ([MANY_ROWS, SHORT + 1], False), ([9, 4], False)],
+)
+def test_short_rows_of_equal_elements_are_columns_turned(shape: list[int], wide: bool) -> None:
+    axes = [*range(len(shape) - 1)]
+    nodes = [
+        {"op": "broadcast_in_dim", "inputs": [0], "attrs": {"shape": shape, "broadcast_dimensions": axes}},
+        {"op": "mul", "inputs": [1, 2]},
+    ]
+    kinds = {"w": f"f32{shape[:-1]}".replace(" ", ""), "x": f"f32{shape}".replace(" ", "")}
+    _, ops, _ = written(nodes, kinds, {3: kinds["x"]})
+    assert ("Transpose" in ops, "Expand" in ops) == (wide, wide)
+
+
+def test_broadcasts_that_have_all_of_the_shape_together_are_left_to_operators() -> None:
+    nodes = [
+        {"op": "broadcast_in_dim", "inputs": [0], "attrs": {"shape": [3, 4], "broadcast_dimensions": [0]}},
+        {"op": "broadcast_in_dim", "inputs": [1], "attrs": {"shape": [3, 4], "broadcast_dimensions": [1]}},
+        {"op": "mul", "inputs": [2, 3]},
+    ]
+    kinds = {"x": "f32[3]", "y": "f32[4]"}
+    assert "Expand" not in written(nodes, kinds, {4: "f32[3,4]"})[1]
+    both = [nodes[0], nodes[0], nodes[2]]
+    both[1] = both[1] | {"inputs": [1]}
+    assert "Expand" in written(both, {"x": "f32[3]", "y": "f32[3]"}, {4: "f32[3,4]"})[1]
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_places_of_samples_are_clipped_once(mode: str, padding: str) -> None:
+    rng = np.random.default_rng(8)
+    x, grid = rng.standard_normal((2, 3, 4, 5)).astype("f4"), (rng.standard_normal((2, 3, 4, 2)) * 1.5).astype("f4")
+    document = imported(One("GridSample", [x, grid], {"mode": mode, "padding_mode": padding}, 20).model, {}).document
+    gradient = api.vjp(document, ["x0"], ["y0"])
+    model = checked_model(gradient)
+    reads = [f for f in model.functions if {"Gather", "ScatterND"} & {n.op_type for n in f.node}]
+    assert not {"Clip", "Max", "Min"} & {n.op_type for f in reads for n in f.node}
+    grid[0, 0, :, 0] = [np.nan, np.inf, -np.inf, 1e30]
+    given = {"x0": x, "x1": grid, "y0@-1": rng.standard_normal((2, 3, 3, 4)).astype("f4")}
+    given = {i.name: given[i.name] for i in model.graph.input}
+    due = api.evaluate(gradient, given)
+    for output, y in zip(model.graph.output, by_runtime(model, given), strict=True):
+        np.testing.assert_allclose(y, due[output.name], rtol=1e-5, atol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -18,6 +19,7 @@ from tidu_cli import api
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
+from tidu_cli.formats.write import format_document
 
 
 def scan(nodes: list[tuple[str, list[int]]], carried: list[int], rows: list[int], *, reverse: bool = False) -> Any:
@@ -37,6 +39,19 @@ def scan(nodes: list[tuple[str, list[int]]], carried: list[int], rows: list[int]
     outputs = [{"key": f"y{k}", "type": kind, "value": len(kinds) + k} for k, kind in enumerate(types)]
     node = {"op": "scan", "attrs": attrs, "inputs": list(range(len(kinds)))}
     return read({"tidu": 1, "graphs": [{"name": "f", "inputs": inputs, "nodes": [node], "outputs": outputs}]})
+
+
+def small_slices(document: Any, small: list[bool]) -> Any:
+    """A scan, of whose slices those that are `small` are made so before it."""
+    data = json.loads(format_document(document, "json"))
+    graph = data["graphs"][0]
+    node, n = graph["nodes"][0], len(graph["inputs"])
+    made = [k for k, one in zip((n - 2, n - 1), small, strict=True) if one]
+    node["inputs"] = [n + made.index(k) if k in made else k for k in node["inputs"]]
+    graph["nodes"] = [*[{"op": "logistic", "inputs": [k]} for k in made], node]
+    for output in graph["outputs"]:
+        output["value"] += len(made)
+    return read(data)
 
 
 def loops(model: Any) -> list[Counter[str]]:
@@ -81,6 +96,36 @@ def test_stages_of_any_scan_give_its_results(document: Any) -> None:
     require_same(document)
 
 
+@settings(max_examples=examples(100, check=25), deadline=None)
+@given(document=scans(), small=st.lists(st.booleans(), min_size=2, max_size=2))
+def test_products_by_small_slices_give_their_results(document: Any, small: list[bool]) -> None:
+    require_same(small_slices(document, small))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("small", "n_products"), [([True, False], 1), ([True, True], 1), ([False, False], 2)])
+def test_products_by_small_slices_are_one(small: list[bool], n_products: int, reverse: bool) -> None:
+    """In another order others may overflow."""
+    step = [("mul", [1, 2]), ("mul", [3, 4]), ("add", [5, 0])]
+    model = require_same(small_slices(scan(step, [6], [], reverse=reverse), small))
+    assert loops(model)[0]["Mul"] == n_products
+
+
+def test_products_that_are_read_elsewhere_too_stay() -> None:
+    model = require_same(small_slices(scan([("mul", [1, 2]), ("mul", [3, 4]), ("add", [5, 4])], [6], []), [True, True]))
+    assert loops(model)[0]["Mul"] == 2
+
+
+def test_slices_far_beyond_one_are_multiplied_by_one_after_the_other() -> None:
+    """The product of the first two slices is infinite, and not what they make of 2e-38."""
+    document = scan([("mul", [1, 2]), ("mul", [4, 3])], [5], [])
+    values = {"x0": np.zeros(3, "f4"), "x1": np.full(3, 2e-38, "f4"), "x2": np.ones((4, 3), "f4"), "x3": np.ones((4, 3), "f4")}
+    values["x2"][:2], values["x3"][0] = [[1e30], [1e-30]], 1e30
+    due = api.evaluate(document, values)["y0"]
+    np.testing.assert_array_equal(by_runtime(checked_model(document), values)[0], due)
+    assert np.isfinite(due).all()
+
+
 def test_results_of_what_is_stored_are_computed_behind_the_loop() -> None:
     step = [("mul", [0, 1]), ("add", [4, 2]), ("sin", [5]), ("mul", [6, 6]), ("sub", [7, 0])]
     model = require_same(scan(step, [5], [6, 8, 5]))  # sin(carry) is no result that the carry needs, nor what is made of it
@@ -114,7 +159,8 @@ def test_gradients_of_recurrent_networks_store_what_slopes_are_made_of(op: str, 
     weights = {f"x{k}": x for k, x in enumerate(operands) if k}
     document = import_model(loaded(one.model.SerializeToString()), Choices(values=weights)).document
     model = require_same(api.vjp(document, ["x0"], ["y0"]))
-    forward, *_ = loops(model)
+    forward, *_, back = loops(model)
+    assert (back["Mul"], back["Concat"]) == {"LSTM": (3, 1), "GRU": (7, 1), "RNN": (1, 0)}[op]
     assert forward["Sub"] == (op == "GRU")  # 1 - z in its state; those of slopes are behind the loop
     assert forward["Add"] == {"LSTM": 2, "GRU": 3, "RNN": 1}[op]  # biases are added before it
 

@@ -8,10 +8,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.graph.graph import Case
 from tidu_cli.lax.arrays.structural import literal_array
 
 LARGEST_IOTA = 4096
 """Countings of more elements are computed, not stored."""
+
+
+SHORT, MANY_ROWS = 16, 2048
+"""A last axis so short, in so many rows, is not left to operators that broadcast: these would take three times as long."""
 
 
 def aligned_shape(shape: Sequence[int], axes: Sequence[int], operand: Sequence[int]) -> list[int]:
@@ -22,9 +27,29 @@ def aligned_shape(shape: Sequence[int], axes: Sequence[int], operand: Sequence[i
     return sizes
 
 
+def aligned_of(case: Case) -> list[int]:
+    """Likewise, of a case of broadcast_in_dim."""
+    return aligned_shape(case.results[0].shape, case.attrs.broadcast_dimensions, case.operands[0].shape)  # type: ignore[union-attr, attr-defined]
+
+
+def is_wide(shape: Sequence[int], due: Sequence[int]) -> bool:
+    """Whether a broadcast repeats many elements along a short last axis, and does nothing else."""
+    return bool(shape) and 1 < shape[-1] <= SHORT and math.prod(shape[:-1]) >= MANY_ROWS and [*due] == [*shape[:-1], 1]
+
+
+def _wide(low: Lowering, x: str) -> str:
+    """Such a broadcast as the transpose of whole rows: runtimes copy these at once, and broadcast a short axis row by row."""
+    *rows, n = low.result.shape
+    size = math.prod(rows)
+    turned = low.emit("Transpose", low.emit("Expand", low.reshape(x, [1, size]), low.ints([n, size])), perm=[1, 0])
+    return low.reshape(turned, [*rows, n]) if len(rows) > 1 else turned
+
+
 def _broadcast(low: Lowering, x: str) -> str:
     shape, operand = low.result.shape, low.operand.shape
-    due = aligned_shape(shape, low.attrs.broadcast_dimensions, operand)
+    due = aligned_of(low.case)
+    if is_wide(shape, due):
+        return _wide(low, x)
     stripped = due[len(due) - len(operand) :] if len(due) >= len(operand) else due
     if math.prod(shape) == math.prod(operand) and list(shape) == due:
         return low.reshape(x, shape)
@@ -35,7 +60,7 @@ def _broadcast(low: Lowering, x: str) -> str:
 
 def aligned(low: Lowering, x: str) -> str:
     """A broadcast of which only the axes are put in place: those who read it broadcast themselves."""
-    due = aligned_shape(low.result.shape, low.attrs.broadcast_dimensions, low.operand.shape)
+    due = aligned_of(low.case)
     if due[len(due) - low.operand.rank :] == list(low.operand.shape):
         return low.emit("Identity", x)
     return low.reshape(x, due)

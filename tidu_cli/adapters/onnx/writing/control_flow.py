@@ -44,20 +44,22 @@ def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGrap
     return body.emit_all("If", [is_later], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
 
 
-def _scan(low: Lowering, *operands: str) -> list[str]:
+def scan(low: Lowering, *operands: str, bounded: Iterable[int] = ()) -> list[str]:
+    """A scan, `bounded` operands of which have small elements."""
     attrs = low.attrs
     n_consts, n_carry, length = attrs.num_consts, attrs.num_carry, attrs.length
     init = operands[n_consts : n_consts + n_carry]
     if not length:
         return _without_steps(low, init)
-    stages, names = Stages(attrs), dict(enumerate(operands))
+    stages, names = Stages(attrs, bounded), dict(enumerate(operands))
 
     def put(body: Body, nodes: Iterable[Node], names: dict[int, str]) -> None:
         for case, args, results in nodes:
             names.update(zip(results, low.of(body, case).written([names[a] for a in args]), strict=True))
 
     put(low.body, stages.before, names)
-    given = stages.scanned or [*stages.slices[:1]]
+    put(low.body, stages.products(length), names)
+    given = stages.scanned or [*stages.slices][:1]
     rows = [names[v] for v in given]
     types = [stages.types[v] for v in (*range(n_consts, n_consts + n_carry), *given)]
     if not rows:  # Scan counts its steps by what it takes slices of
@@ -111,4 +113,4 @@ def _while(low: Lowering, *operands: str) -> list[str]:
     return low.emit_all("Loop", ["", begins, *init], len(carried), body=graph)
 
 
-LOWERINGS: Mapping[str, Rule] = {"cond": _cond, "scan": _scan, "while": _while}
+LOWERINGS: Mapping[str, Rule] = {"cond": _cond, "scan": scan, "while": _while}

@@ -124,6 +124,12 @@ def _convert(low: Lowering, x: str) -> str:
     return low.where(inside, low.emit("Cast", within, to=CODES[target]), most, target)
 
 
+def converted_within(low: Lowering, x: str) -> str:
+    """Likewise, of floats that are within the range of the integers, or NaN."""
+    known = low.emit("Where", low.emit("IsNaN", x), low.number(0), x)
+    return low.emit("Cast", known, to=CODES[low.result.dtype])
+
+
 def _is_negative(low: Lowering, x: str) -> str:
     """Whether the sign is negative, of zeros, too."""
     zero = low.number(0)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.onnx.loading import package
+from tidu_cli.adapters.onnx.writing.arrays import aligned_of, is_wide
 from tidu_cli.adapters.onnx.writing.elementwise import BROADCASTING
 from tidu_cli.adapters.onnx.writing.lowering import Body, NoMeaningError, tensor, tensor_type, value_info
-from tidu_cli.adapters.onnx.writing.templates import DOMAIN, Template, Templates
+from tidu_cli.adapters.onnx.writing.templates import DOMAIN, ONE_READ, Template, Templates
 from tidu_cli.errors import TypeTextError
 from tidu_cli.formats.nodes.listed import GraphWriter
 from tidu_cli.formats.write import bindings, heading
@@ -140,7 +141,7 @@ class ModelWriter:
         for name, output in zip(outputs, graph.outputs, strict=True):
             if output.value is not None and output.value >= len(graph.inputs):
                 due.setdefault(output.value, name)
-        forms, behind = _forms(self.document, number)
+        forms, behind, onto = _forms(self.document, number)
         constants: dict[str, str] = {}
         waiting: dict[int, Callable[[str], None]] = {}
         for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
@@ -151,7 +152,7 @@ class ModelWriter:
                     values.append(constants[str(node)])
                     continue
                 template = self.templates.of(code, case, forms.get(node, ""))
-                operands = [self._name(graph, number, a) for a in args]
+                operands = [self._name(graph, number, a) for a in (args if node not in onto else [onto[node], *args[1:]])]
             except NoMeaningError as error:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
@@ -165,8 +166,10 @@ class ModelWriter:
                 for k, a in enumerate(args)
                 if a < 0 and ((place := graph.place(number, a)) != self.places[operands[k]] or operands[k] in given)
             }
-            if forms.get(node) == "relu":  # which reads one operand, and whoever reads the model has the others by their numbers
-                elsewhere.update({k: args[int(k)] for k in ("0", "2") if k not in elsewhere})
+            if (read := ONE_READ.get(forms.get(node, ""))) is not None:
+                elsewhere.update({str(k): a for k, a in enumerate(args) if k != read and str(k) not in elsewhere})
+            if node in onto:
+                elsewhere["0"] = args[0]
             claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
             proto.metadata_props.add(key=MARK, value=claim)
             if node in waiting:
@@ -283,23 +286,32 @@ def _text(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int, int]]:
-    """The nodes of a graph that are written in a form that their neighbours allow, and those that are written behind another."""
-    forms, graph = dict.fromkeys(_aligned(document, number), "aligned"), document.graphs[number]
-    if any(graph.cases[code].op == "select_n" for code in range(len(graph.cases))):
-        from tidu_cli.adapters.onnx.writing.choosing import choices
+def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int, int], Mapping[int, int]]:
+    """The nodes of a graph that are written in a form that their neighbours allow, those that are written behind another, and those
+    that add to another value than zeros."""
+    graph = document.graphs[number]
+    forms = {node: _broadcast_form(graph.cases[graph.code[node]]) for node in _aligned(document, number)}
+    if {case.op for case in graph.cases.cases}.isdisjoint(("convert_element_type", "scan", "scatter-add", "select_n")):
+        return forms, {}, {}
+    from tidu_cli.adapters.onnx.writing.choosing import additions, by_bounds, choices
 
-        chosen, behind = choices(graph)
-        return {**forms, **chosen}, behind
-    return forms, {}
+    (chosen, behind), (sums, onto) = choices(graph), additions(graph, _kept(document, number))
+    return {**forms, **chosen, **sums, **by_bounds(graph)}, behind, onto
+
+
+def _broadcast_form(case: Case) -> str:
+    """How a broadcast is written that operators would do themselves."""
+    shape = case.results[0].shape  # type: ignore[union-attr]
+    return "" if is_wide(shape, aligned_of(case)) else "aligned"
 
 
 def _aligned(document: Document, number: int) -> set[int]:
-    """The broadcasts that need not be written, as all who read them broadcast, beside a value of the full shape."""
+    """The broadcasts that need not be written, as all who read them broadcast operands that have all of the shape together."""
     graph = document.graphs[number]
     made: dict[int, int] = {}
     reads: list[tuple[Case, Sequence[int]]] = []
     lazy: set[int] = set()
+    case_of = [graph.cases[code] for code in graph.code]
     for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
         reads.append((case, args))
@@ -308,16 +320,31 @@ def _aligned(document: Document, number: int) -> set[int]:
             lazy.add(node)
     for case, operands in reads:
         at = [made[a] for a in operands if a in made]
-        whole = any(a not in made for a in (operands[1:] if case.op == "select_n" else operands))
-        if at and not (case.op in BROADCASTING and whole and _is_one_operator(case)):
+        if at and not (
+            case.op in BROADCASTING
+            and _is_one_operator(case)
+            and _is_whole(case, [case_of[made[a]] if a in made else None for a in operands])
+        ):
             lazy.difference_update(at)
-    elsewhere = {v for other in document.graphs for g, v in other.external if g == number}
-    kept = (
-        elsewhere
+    return lazy - {made[v] for v in _kept(document, number) if v in made}
+
+
+def _kept(document: Document, number: int) -> set[int]:
+    """The values of a graph that others read: other graphs, and whoever reads outputs."""
+    graph = document.graphs[number]
+    return (
+        {v for other in document.graphs for g, v in other.external if g == number}
         | {o.value for o in graph.outputs if o.value is not None}
         | {b.value for b in document.bindings if b.graph == number}
     )
-    return lazy - {made[v] for v in kept if v in made}
+
+
+def _is_whole(case: Case, makers: Sequence[Case | None]) -> bool:
+    """Whether operands, some of which broadcasts make, have the shape of the result together without these."""
+    types: Any = zip(case.operands, makers, strict=True)
+    due = [[*t.shape] if made is None else aligned_of(made) for t, made in types][case.op == "select_n" :]
+    whole: Any = case.results[0]
+    return [max(sizes) for sizes in zip(*due, strict=True)] == [*whole.shape]
 
 
 def _is_one_operator(case: Case) -> bool:

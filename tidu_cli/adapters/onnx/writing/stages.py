@@ -1,11 +1,13 @@
-"""The nodes of a scan's body by when they are computed: once before the loop, in each step, or behind it for all steps at once.
+"""The nodes of a scan's body by when they are computed: once before the loop, in each step, or for all steps at once.
 
-A derivative's scan stores much that is elementwise in what it stores besides. One operation on the stacked arrays takes less
-than one in each step.
+A derivative's scan stores much that is elementwise in what it stores besides: that is computed behind the loop. And its transpose
+multiplies by one slice after the other: these products are computed before. One operation on the stacked arrays takes less than
+one in each step.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,11 +21,15 @@ Node = tuple[Case, Sequence[int], Sequence[int]]
 """Its case, the values that it reads and those that it gives."""
 
 
-class Stages:
-    """The three kinds of nodes, and what reaches the last of them. Values have the numbers of the body's graph."""
+LARGE = 2**14
+"""Of more elements one operation takes long enough for it not to matter how many there are."""
 
-    def __init__(self, attrs: Any) -> None:
-        """`attrs` are a scan's."""
+
+class Stages:
+    """The kinds of nodes, and what reaches the last of them. Values have the numbers of the body's graph; products have others."""
+
+    def __init__(self, attrs: Any, bounded: Iterable[int] = ()) -> None:
+        """`attrs` are a scan's, and `bounded` the inputs of its body of whose elements each is small: products do not overflow."""
         graph, self.types = attrs.body.graph, list(attrs.body.input_types)
         self.nodes: list[Node] = []
         for code, operands, first, end in forwards(graph, graph.args):
@@ -31,12 +37,16 @@ class Stages:
             self.types += graph.cases[code].results
         outputs = [o.value for o in graph.outputs]
         self.carried, self.rows = outputs[: attrs.num_carry], outputs[attrs.num_carry :]
-        self.slices = range(attrs.num_consts + attrs.num_carry, len(graph.inputs))
+        self.slices = dict.fromkeys(range(attrs.num_consts + attrs.num_carry, len(graph.inputs)))
         self.fixed = set(range(attrs.num_consts))
         """The values that are the same in all steps."""
         for _, args, results in self.nodes:
             if self.fixed.issuperset(args):
                 self.fixed.update(results)
+        self._products: list[Node] = []
+        """What is computed of slices before the loop."""
+        self._multiply({*bounded})
+        self._join()
         self.behind: set[int] = set()
         """The nodes that are computed behind the loop."""
         self.stacked: dict[int, None] = {}
@@ -56,6 +66,60 @@ class Stages:
     def before(self) -> Iterator[Node]:
         """The nodes that are computed before the loop."""
         return (node for node in self.nodes if self.fixed.issuperset(node[2]))
+
+    def _multiply(self, bounded: set[int]) -> None:
+        """Make (x a) b, of slices a and b, one of which is bounded, x (a b)."""
+        uses, maker = self._uses(), dict[int, int]()
+        gone: set[int] = set()
+        for k, (case, args, results) in enumerate(self.nodes):
+            maker[results[0]] = k
+            x, b = self._by_slice(case, args)
+            if x in maker and uses[x] == 1:
+                inner = maker[x]
+                y, a = self._by_slice(*self.nodes[inner][:2])
+                if not bounded.isdisjoint((a, b)) and y >= 0:
+                    product = len(self.types)
+                    self.types.append(case.results[0])
+                    self.slices[product] = None
+                    self._products.append((case, (a, b), (product,)))
+                    if bounded.issuperset((a, b)):
+                        bounded.add(product)
+                    self.nodes[k] = case, (y, product), results
+                    gone.add(inner)
+        self.nodes = [node for k, node in enumerate(self.nodes) if k not in gone]
+
+    def _join(self) -> None:
+        """Multiply what is joined at once, where all of it are products by slices: by these, joined."""
+        uses, maker = self._uses(), {node[2][0]: node for node in self.nodes}
+        joined, gone = list[Node](), set[int]()
+        for node in self.nodes:
+            case, args, results = node
+            joined.append(node)
+            parts = [self._by_slice(*maker[v][:2]) if v in maker and uses[v] == 1 else (-1, -1) for v in args]
+            type_: Any = case.results[0]
+            if case.op != "concatenate" or len(parts) < 2 or (-1, -1) in parts or type_.size > LARGE:
+                continue
+            product = maker[args[0]][0]
+            whole, slices = len(self.types), len(self.types) + 1
+            self.types += [type_, type_]
+            self.slices[slices] = None
+            self._products.append((case, [a for _, a in parts], (slices,)))
+            product = replace(product, operands=(type_, type_), results=(type_,))
+            joined[-1:] = [(case, [x for x, _ in parts], (whole,)), (product, (whole, slices), results)]
+            gone.update(args)
+        self.nodes = [node for node in joined if gone.isdisjoint(node[2])]
+
+    def _uses(self) -> Counter[int]:
+        return Counter([*self.carried, *self.rows, *[v for _, args, _ in self.nodes for v in args]])
+
+    def _by_slice(self, case: Case, args: Sequence[int]) -> tuple[int, int]:
+        """What a product of floats multiplies by a slice, and that slice; -1 where there are none."""
+        types = {*case.operands, *case.results}
+        if case.op == "mul" and len(types) == 1 and getattr(case.results[0], "dtype", "") in ("f32", "f64"):
+            for x, a in (args, args[::-1]):
+                if a in self.slices and x not in self.slices and x not in self.fixed:
+                    return x, a
+        return -1, -1
 
     def _divide(self) -> None:
         """Results go behind the loop if what they are computed of takes no more memory than they do."""
@@ -102,12 +166,21 @@ class Stages:
             return False
         return len({t.shape if isinstance(t, TensorType) else None for t in (*case.operands, *case.results)}) == 1
 
+    def products(self, length: int) -> Iterator[Node]:
+        """The products of slices, for arrays of all steps."""
+        return self._of_all_steps(self._products, length)
+
     def of_all_steps(self, length: int) -> Iterator[Node]:
         """The nodes behind the loop, in order, for arrays of all steps."""
-        for k in sorted(self.behind):
-            case, args, results = self.nodes[k]
+        return self._of_all_steps([self.nodes[k] for k in sorted(self.behind)], length)
+
+    def _of_all_steps(self, nodes: Sequence[Node], length: int) -> Iterator[Node]:
+        for case, args, results in nodes:
             operands = [t if v in self.fixed else _stacked(t, length) for t, v in zip(case.operands, args, strict=True)]
             wide = replace(case, operands=tuple(operands), results=tuple(_stacked(t, length) for t in case.results))
+            if case.op == "concatenate":
+                attrs: Any = case.attrs
+                wide = replace(wide, attrs=type(attrs)(dimension=attrs.dimension + 1))
             yield wide, args, results
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.writing.arrays import aligned
-from tidu_cli.adapters.onnx.writing.elementwise import chosen_by_products
+from tidu_cli.adapters.onnx.writing.control_flow import scan
+from tidu_cli.adapters.onnx.writing.elementwise import chosen_by_products, converted_within
 from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, constant_nodes
 from tidu_cli.frozen import Frozen
@@ -23,12 +24,18 @@ DOMAIN = "tidu"
 
 FORMS: Mapping[str, Rule] = {
     "aligned": aligned,
+    "fits": converted_within,
     "by products": chosen_by_products,
     "kept": partial(chosen_by_products, zero=0),
     "others kept": partial(chosen_by_products, zero=1),
+    "first": lambda low, x, y: low.emit("Identity", x),
+    "second": lambda low, x, y: low.emit("Identity", y),
     "relu": lambda low, which, x, zero: low.emit("Relu", x),
 }
-"""How a node may be written because of its neighbours: a broadcast of which only the axes are put in place, and choices."""
+"""How a node may be written because of its neighbours: a broadcast of which only the axes are put in place, choices, and sums."""
+
+ONE_READ: Mapping[str, int] = {"relu": 1, "first": 0, "second": 1}
+"""Forms that read one operand, by its place: whoever reads the model has the others by their numbers."""
 
 
 class Template(Frozen, slots=False):
@@ -68,7 +75,10 @@ class Templates:
         self._numbers: Counter[str] = Counter()
 
     def of(self, number: int, case: Case, form: str = "") -> Template:
-        """The template of a case, by its number, in one of FORMS or as its lowering has it. Raises NoMeaningError."""
+        """The template of a case, by its number, in one of FORMS or as its lowering has it. Raises NoMeaningError.
+
+        The form of a scan is a list of its operands that are small.
+        """
         key = number, form
         if key not in self._made:
             self._made[key] = self._template(case, form)
@@ -77,10 +87,14 @@ class Templates:
     def _template(self, case: Case, form: str) -> Template:
         body, inputs = Body(self.opset, "t"), [f"i{k}" for k in range(len(case.operands))]
         low = Lowering(body, case, LOWERINGS, self.primitives)
-        results = [str(FORMS[form](low, *inputs))] if form else low.written(inputs)
+        if case.op == "scan" and form:
+            results = scan(low, *inputs, bounded=map(int, form.split()))
+        else:
+            results = [str(FORMS[form](low, *inputs))] if form else low.written(inputs)
         made = {name for node in body.nodes for name in node.output}
-        if form == "relu":
-            return Template(body.nodes[0], ("", inputs[1], ""), {})
+        if form in ONE_READ:
+            read = ONE_READ[form]
+            return Template(body.nodes[0], tuple(name if k == read else "" for k, name in enumerate(inputs)), {})
         if len(body.nodes) == 1 and _stands_alone(body.nodes[0], inputs, results):
             return Template(body.nodes[0], tuple(inputs), body.constants)
         results = [

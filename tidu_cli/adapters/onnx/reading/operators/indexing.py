@@ -28,11 +28,14 @@ def wrapped(indices: Value, sizes: int | Sequence[int]) -> Value:
     return np.where(at < 0, at + n, at)
 
 
-def gathered(node: Node, x: Value, vectors: Value, shape: Sequence[int], attrs: Mapping[str, Any]) -> Value:
-    """The primitive `gather`, whose result has this shape; traced places that are out of range are clipped."""
+def gathered(
+    node: Node, x: Value, vectors: Value, shape: Sequence[int], attrs: Mapping[str, Any], *, within: bool = False
+) -> Value:
+    """The primitive `gather`, whose result has this shape; traced places that are out of range are clipped, if some may be."""
     if not math.prod(shape):
         return np.zeros(shape, x.dtype)
-    return computed(node, "gather", x, vectors, **{**attrs, "mode": "clip" if isinstance(vectors, Array) else "promise_in_bounds"})
+    mode = "clip" if isinstance(vectors, Array) and not within else "promise_in_bounds"
+    return computed(node, "gather", x, vectors, **{**attrs, "mode": mode})
 
 
 def _gather(node: Node, x: Value, indices: Value) -> Value:

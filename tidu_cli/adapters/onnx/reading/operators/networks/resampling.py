@@ -234,7 +234,13 @@ Reading = Callable[[Sequence[Value]], Value]
 
 def linear_taps(read: Reading, places: Sequence[Value], sizes: Sequence[int]) -> Value:
     """The linear interpolation of an array between its elements, which is 0 outside of it. Channels are the last axis."""
-    return _interpolated(read, places, sizes, lambda at, n: (np.clip(at, 0, n - 1), (at >= 0) & (at < n)), _linear)
+    return _interpolated(read, places, sizes, _inside, _linear)
+
+
+def _inside(at: Value, n: int) -> tuple[Value, Value]:
+    """Indices moved into an axis of n elements, and where that moves none."""
+    index = np.clip(at, 0, n - 1)
+    return index, index == at
 
 
 Fixing = Callable[[Value, int], tuple[Value, Value]]
@@ -262,8 +268,8 @@ def _sampled_cubic(rest: Value) -> list[tuple[int, Value]]:
 
 
 def _index(place: Value) -> Value:
-    """Whole numbers as integers, those far outside of any array cut off."""
-    return np.clip(place, -(2.0**30), 2.0**30).astype(np.int64)
+    """Whole numbers as integers, those far outside of any array cut off. Runtimes take half as long for short ones."""
+    return np.clip(place, -(2.0**30), 2.0**30).astype(np.int32)
 
 
 def _interpolated(read: Reading, places: Sequence[Value], sizes: Sequence[int], fix: Fixing, weigh: Weighing) -> Value:
@@ -271,7 +277,7 @@ def _interpolated(read: Reading, places: Sequence[Value], sizes: Sequence[int], 
     for place, n in zip(places, sizes, strict=True):
         whole = np.floor(place)
         index = _index(whole)
-        axes.append([(*fix(index + k, n), weight) for k, weight in weigh(place - whole)])
+        axes.append([(*fix(index + k if k else index, n), weight) for k, weight in weigh(place - whole)])
     total = None
     for taps in product(*axes):
         weight: Value = None
@@ -303,9 +309,8 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
         raise RefusedError(f"has mode '{mode}' and padding_mode '{padding}'")
     if 0 in sizes or (mode != "nearest" and np.dtype(x.dtype).kind not in "fV"):
         raise RefusedError(f"samples an array of {x.dtype} of shape {list(x.shape)} in mode '{mode}'")
-    places, at_places = [], widened(grid)
-    for axis, n in enumerate(sizes):
-        g = at_places[..., len(sizes) - 1 - axis]
+    places, at_places = [], np.moveaxis(widened(grid), -1, 0)[::-1]  # so that what one axis takes lies together
+    for g, n in zip(at_places, sizes, strict=True):
         place = (g + 1) / 2 * (n - 1) if corners else ((g + 1) * n - 1) / 2
         if mode == "nearest":
             place = np.round(place)
@@ -318,23 +323,24 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
 
     def fix(index: Value, n: int) -> tuple[Value, Value]:
         if padding == "zeros":
-            return np.clip(index, 0, n - 1), (index >= 0) & (index < n)
+            return _inside(index, n)
         if padding == "border":
             return np.clip(index, 0, n - 1), None
         low, high = (0, n - 1) if corners else (-0.5, n - 0.5)
         return np.clip(_reflected(index.astype(np.float64), low, high).astype(np.int64), 0, n - 1), None
 
     rows = np.reshape(np.moveaxis(x, 1, -1), (x.shape[0] * math.prod(sizes), x.shape[1]))
-    batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
+    few = np.int32 if rows.shape[0] < 2**31 else np.int64
+    batch = np.arange(x.shape[0], dtype=few).reshape(-1, *[1] * (grid.ndim - 2))
 
     def read(index: Sequence[Value]) -> Value:
         """The channels at places, by the numbers of their rows: one index a place, and an operator that copies rows."""
         flat = batch
         for place, n in zip(index, sizes, strict=True):
-            flat = flat * np.int64(n) + place
+            flat = flat * flat.dtype.type(n) + place
         numbers = GatherDimensionNumbers(offset_dims=(flat.ndim,), collapsed_slice_dims=(0,), start_index_map=(0,))
         attrs = {"dimension_numbers": numbers, "slice_sizes": (1, x.shape[1])}
-        return gathered(node, rows, np.expand_dims(flat, -1), (*flat.shape, x.shape[1]), attrs)
+        return gathered(node, rows, np.expand_dims(flat, -1), (*flat.shape, x.shape[1]), attrs, within=True)
 
     if mode == "nearest":
         taps = [fix(_index(place), n) for place, n in zip(places, sizes, strict=True)]
