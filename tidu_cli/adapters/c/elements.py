@@ -130,6 +130,8 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) 
         return "{0}"
     if op == "select_n":
         return _selected(dtypes)
+    if op == "add_cotangents" and len({*dtypes, result}) == 1:  # of different ones they are of different types
+        op = "add"
     if op in ("max", "min"):
         return f"{use(op, one)}({{0}}, {{1}})"
     if op == "clamp":

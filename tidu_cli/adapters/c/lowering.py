@@ -135,7 +135,7 @@ class Unit:
 
     def kernel(self, case: Case, reads: list[View]) -> list[View]:
         """The results of a kernel."""
-        children = self.module.children(case, self)
+        children = self.module.children(case)
         if case.op in WHOLE or children:
             reads = [self.dense(v) for v in reads]
         at = len(self.items)
@@ -173,13 +173,15 @@ class Unit:
             if how is None:
                 case = graph.cases[number]
                 try:
-                    how = known[number] = module.how(case, self)
+                    how = known[number] = module.how(case)
                 except UnwrittenError as error:
                     node = steps.node[step]
                     raise UnwrittenError(f"node {node} ({case.op}): {error}") from None
             reads = [values[v] for v in args[start[step] : start[step + 1]]]
             if isinstance(how, tuple):
-                template, shape, dtype = how
+                template, shape, dtype, ignored = how
+                for n in ignored:
+                    reads[n] = zeros(reads[n].dtype, reads[n].shape)
                 if len(reads) > 1:
                     reads = [v if v.shape == shape else v.broadcast(shape, ()) for v in reads]
                 values.append(self.element(template, reads, shape, dtype))
@@ -298,7 +300,7 @@ class Unit:
     ) -> Iterator[str]:
         for root, template, reads in item.statements:
             operands = [
-                f"v{v.root}" if v.root in own else v.text if v.root == CONSTANT else self.at(refs[v] if refs else v, ix)
+                f"v{v.root}" if v.root in own else v.text if v.root == CONSTANT else self.at(refs[v], ix) if refs else self.at(v, ["0"] * len(v.shape))
                 for v in reads
             ]
             ctype = CTYPES[self.dtypes[root]]

@@ -70,7 +70,7 @@ class Module:
         """The template of an operation on two numbers of a dtype."""
         return str(template(op, None, (dtype, dtype), dtype, self.use))
 
-    def how(self, case: Case, unit: Unit) -> Any:
+    def how(self, case: Case) -> Any:
         """How a case is written: a template with the shape and dtype of its result, or a function of views.
 
         Raises UnwrittenError.
@@ -87,12 +87,15 @@ class Module:
             if text := template(case.op, case.attrs, dtypes, self.dtype(result), self.use):
                 if case.op == "bitcast_convert_type" and self.reals:
                     raise UnwrittenError("its bits are those of the types in the document; leave out --real")
-                return text, result.shape, self.dtype(result)
-        if has_kernel(case) or self.children(case, unit):
+                ignored = [n for n in range(len(dtypes)) if f"{{{n}}}" not in text]
+                return text, result.shape, self.dtype(result), ignored
+        if case.op == "qr" and case.attrs.pivoting:  # type: ignore[attr-defined]
+            raise UnwrittenError("C has no qr with pivoting; leave out pivoting")
+        if has_kernel(case) or self.children(case):
             return Unit.kernel
         raise UnwrittenError(self._reason(case))
 
-    def children(self, case: Case, unit: Unit) -> list[Unit]:
+    def children(self, case: Case) -> list[Unit]:
         """The functions of the graphs that a case holds, or of what it is defined as."""
         case = replace(case, mask=None)
         if case in self._children:
