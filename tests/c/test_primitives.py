@@ -59,10 +59,13 @@ def examples(name):
     rng = np.random.default_rng(len(name))
     for example, case in example_cases(BUILTIN, BUILTIN[name]):
         if is_written(case):
-            yield case, [
-                with_diagonal(drawn(rng, t, of_operand(example.within, k)), of_operand(example.diagonals, k))
-                for k, t in enumerate(case.operands)
-            ]
+            yield (
+                case,
+                [
+                    with_diagonal(drawn(rng, t, of_operand(example.within, k)), of_operand(example.diagonals, k))
+                    for k, t in enumerate(case.operands)
+                ],
+            )
 
 
 @needs("cc")

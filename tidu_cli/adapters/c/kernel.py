@@ -17,7 +17,14 @@ class Kernel:
     """A step that is a kernel: its operands and results, scratch memory, and functions of graphs that it holds."""
 
     def __init__(
-        self, unit: Any, case: Case, reads: Sequence[View], results: Sequence[View], scratch: Sequence[View], children: Any, pools: Any
+        self,
+        unit: Any,
+        case: Case,
+        reads: Sequence[View],
+        results: Sequence[View],
+        scratch: Sequence[View],
+        children: Any,
+        pools: Any,
     ) -> None:
         self.unit, self.case, self.reads, self.results = unit, case, reads, results
         self.scratch, self.children, self.pools = scratch, children, pools
@@ -82,6 +89,8 @@ REDUCED = {
 def folding(k: Kernel, dtype: str) -> tuple[Callable[..., str], str]:
     """How a reduction combines two numbers, and what it begins with."""
     op = REDUCED[k.case.op]
+    if not k.reads[0].size:
+        return lambda a, b: a, _first(op, dtype)
     if op == "logaddexp":
         called = k.unit.module.use(op, dtype)
         return lambda a, b: f"{called}({a}, {b})", _first(op, dtype)

@@ -14,6 +14,7 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import SIGNED
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
 
+
 def _reduce(k: Kernel) -> Lines:
     (x,), (r,), axes = k.reads, k.results, k.attrs.axes
     fold, first = folding(k, x.dtype)
@@ -39,7 +40,9 @@ def _position(k: Kernel) -> Lines:
     sign = ">" if k.case.op == "argmax" else "<"
     nan = " || (x != x && a == a)" if x.dtype in FLOATS else ""
     ctype = CTYPES[x.dtype]
-    search = loops([("j", x.shape[axis])], [f"const {ctype} x = {k.at(0, ix)};", f"if (j == 0 || x {sign} a{nan}) {{ a = x; p = j; }}"])
+    search = loops(
+        [("j", x.shape[axis])], [f"const {ctype} x = {k.at(0, ix)};", f"if (j == 0 || x {sign} a{nan}) {{ a = x; p = j; }}"]
+    )
     body = ["long p = 0;", f"{ctype} a = 0;", *search, f"{k.to(0, [ix[a] for a in kept])} = ({CTYPES[r.dtype]})p;"]
     return loops(along(ix, x.shape, kept), body)
 
@@ -51,7 +54,11 @@ def _cumulative(k: Kernel) -> Lines:
     others = along(ix, x.shape, [a for a in range(len(ix)) if a != axis])
     n = x.shape[axis]
     ix[axis] = "p"
-    step = [f"const long p = {f'{n - 1} - j' if k.attrs.reverse else 'j'};", f"a = {fold('a', k.at(0, ix))};", f"{k.to(0, ix)} = a;"]
+    step = [
+        f"const long p = {f'{n - 1} - j' if k.attrs.reverse else 'j'};",
+        f"a = {fold('a', k.at(0, ix))};",
+        f"{k.to(0, ix)} = a;",
+    ]
     return loops(others, [f"{CTYPES[x.dtype]} a = {first};", *loops([("j", n)], step)])
 
 
@@ -211,7 +218,9 @@ def _sorted(k: Kernel) -> Lines:
         for m in reversed(range(1 if top else k.attrs.num_keys)):
             less = k.unit.module.use("less", k.reads[m].dtype)
             one, other = key(m, a), key(m, b)
-            ahead, behind = (f"{less}({p}, {q})" for p, q in (((other, one), (one, other)) if top else ((one, other), (other, one))))
+            ahead, behind = (
+                f"{less}({p}, {q})" for p, q in (((other, one), (one, other)) if top else ((one, other), (other, one)))
+            )
             test = f"({ahead} || (!{behind} && {test}))" if test else ahead
         return test
 
@@ -289,7 +298,7 @@ def _scan(k: Kernel) -> Lines:
     inputs = [*_rows(k, k.reads[:n]), *now, *slices(k.reads[end:])]
     step = _called(k, k.children[0], inputs, [*new, *slices(k.results[a.num_carry :])])
     count = f"for (long t = {a.length - 1}; t >= 0; --t)" if a.reverse else f"for (long t = 0; t < {a.length}; ++t)"
-    return [*lines, f"{count} {{", *(f"    {line}" for line in (step, *moved)), "}"] if a.length else lines
+    return [*lines, f"{count} {{", *(f"    {line}" for line in (step, *moved)), "}"]
 
 
 def _while(k: Kernel) -> Lines:

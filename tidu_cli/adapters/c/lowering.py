@@ -300,7 +300,13 @@ class Unit:
     ) -> Iterator[str]:
         for root, template, reads in item.statements:
             operands = [
-                f"v{v.root}" if v.root in own else v.text if v.root == CONSTANT else self.at(refs[v], ix) if refs else self.at(v, ["0"] * len(v.shape))
+                f"v{v.root}"
+                if v.root in own
+                else v.text
+                if v.root == CONSTANT
+                else self.at(refs[v], ix)
+                if refs
+                else self.at(v, ["0"] * len(v.shape))
                 for v in reads
             ]
             ctype = CTYPES[self.dtypes[root]]
@@ -390,6 +396,13 @@ def _transpose(unit: Unit, case: Case, reads: list[View]) -> list[View]:
 def _broadcast(unit: Unit, case: Case, reads: list[View]) -> list[View]:
     a: Any = case.attrs
     return [reads[0].broadcast(a.shape, a.broadcast_dimensions)]
+
+
+def nothing(unit: Unit, case: Case, reads: list[View]) -> list[View]:
+    """Results without elements, and what a loop without steps carries."""
+    a: Any = case.attrs
+    carried = reads[a.num_consts : a.num_consts + a.num_carry] if case.op == "scan" else []
+    return [*carried, *(zeros(unit.module.dtype(t), t.shape) for t in case.results[len(carried) :])]  # type: ignore[union-attr]
 
 
 def _itself(unit: Unit, case: Case, reads: list[View]) -> list[View]:

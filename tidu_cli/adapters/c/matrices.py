@@ -160,8 +160,7 @@ def _qr(k: Kernel) -> Lines:
             f"for (long j = {min(m, n) - 1}; j >= 0; --j) {{",
             *reflect(lambda i: at("r0", i, "l"), "0", columns),
             "}",
-            f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j) "
-            f"{at('r1', 'i', 'j')} = i <= j ? a[i * {n} + j] : 0;",
+            f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j) {at('r1', 'i', 'j')} = i <= j ? a[i * {n} + j] : 0;",
         ]
 
     return _each(k, lines)

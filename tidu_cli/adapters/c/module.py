@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
-from tidu_cli.adapters.c.lowering import VIEWS, Unit, UnwrittenError, graphs_in, has_kernel, require_plain
+from tidu_cli.adapters.c.lowering import VIEWS, Unit, UnwrittenError, graphs_in, has_kernel, nothing, require_plain
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.views import CTYPES, bits
 from tidu_cli.checking.numeric.sampling import one_node_document
@@ -81,14 +81,15 @@ class Module:
         if case.op in VIEWS:
             return VIEWS[case.op]
         require_plain(case.operands)
-        result: Any = case.results[0] if case.results else None
+        if all(not t.size for t in case.results) or (case.op == "scan" and not case.attrs.length):  # type: ignore
+            return nothing
+        result: Any = case.results[0]
         dtypes = [self.dtype(t) for t in case.operands]
-        if result is not None:
-            if text := template(case.op, case.attrs, dtypes, self.dtype(result), self.use):
-                if case.op == "bitcast_convert_type" and self.reals:
-                    raise UnwrittenError("its bits are those of the types in the document; leave out --real")
-                ignored = [n for n in range(len(dtypes)) if f"{{{n}}}" not in text]
-                return text, result.shape, self.dtype(result), ignored
+        if case.op == "bitcast_convert_type" and self.reals:
+            raise UnwrittenError("its bits are those of the types in the document; leave out --real")
+        if text := template(case.op, case.attrs, dtypes, self.dtype(result), self.use):
+            ignored = [n for n in range(len(dtypes)) if f"{{{n}}}" not in text]
+            return text, result.shape, self.dtype(result), ignored
         if case.op == "qr" and case.attrs.pivoting:  # type: ignore[attr-defined]
             raise UnwrittenError("C has no qr with pivoting; leave out pivoting")
         if has_kernel(case) or self.children(case):
@@ -151,7 +152,9 @@ class Module:
         for text in (*self.helpers.values(), *self.functions):
             yield text + "\n\n"
         yield _block(opening, body) + "\n\n"
-        yield _block(f"const char *{self.name}_describe(void)", [f"static const char text[] = {_quoted(self._described())};", "return text;"])
+        yield _block(
+            f"const char *{self.name}_describe(void)", [f"static const char text[] = {_quoted(self._described())};", "return text;"]
+        )
         yield "\n"
 
     def header(self, name: str) -> str:
