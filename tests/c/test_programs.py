@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from pathlib import Path
 
-from tests.c.compiled import STRICT, alike, compiled
+from tests.c.compiled import alike, compiled
 from tests.control_flow.strategies import looping
 from tests.docs.blocks import ROOT
-from tests.graphs.strategies import ANY, REAL, documents, seeds
+from tests.graphs.strategies import REAL, documents, seeds
 from tests.lax.sampling.samples import by_op
 from tests.programs import needs
 from tests.tiers import examples, few
@@ -163,11 +163,12 @@ def test_many_numbers_are_functions_of_bounded_length(tmp_path):
 @pytest.mark.parametrize("flags", [("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")], ids=["sanitized"])
 def test_nothing_is_undefined(flags, tmp_path):
     """A program that calls a function of many operations, and would end where C does not say what happens."""
-    from tests.c.test_primitives import documented, examples as examples_of
+    from tests.c.test_primitives import documented
+    from tests.c.test_primitives import examples as examples_of
 
-    names = ("add", "mul", "neg", "integer_pow", "div", "rem", "abs", "convert_element_type", "shift_left", "gather", "scatter", "sort",
-             "pad", "reduce_window_max", "conv_general_dilated", "scan", "while", "dynamic_update_slice", "qr", "digamma")  # fmt: skip
-    cases, operands = zip(*[one for name in names for one in few(list(examples_of(name)), 6)], strict=True)
+    names = """add mul neg integer_pow div rem abs convert_element_type shift_left gather scatter sort pad reduce_window_max
+    conv_general_dilated scan while dynamic_update_slice qr digamma"""
+    cases, operands = zip(*[one for name in names.split() for one in few(list(examples_of(name)), 6)], strict=True)
     path = tmp_path / "f.c"
     write_document(documented(cases), str(path), "c")
     name = identifier("all_cases")
@@ -222,8 +223,7 @@ def test_names_never_become_code(tmp_path):
         assert [i["key"] for i in run.described["inputs"]] == [str(Key(name)) for name in HOSTILE]
         text = run.source.read_text()
         code = re.sub(r'"(\\.|[^"\\])*"|text\[\] = \{[^}]*\}', "", text)
-        assert "evil" not in re.sub(r"evil_?", "", code) or "evil()" not in code
-        assert "system" not in re.sub(r"(in|out)_x_system_rm", "", code)
+        assert not re.search(r"\b(system|rm)\b|evil *\(\)", code)
         assert text.isascii()
 
 
@@ -235,7 +235,6 @@ def test_identifiers_mean_nothing_else():
 
 
 def test_text_is_the_same_in_every_process():
-    command = [sys.executable, "-m", "tidu_cli", "grad", "samples/mlp.json", "--wrt", "w1", "--output", "loss", "--format", "c"]
     path = ROOT / "samples" / "mlp.json"
     document = parse_document(path.read_bytes(), "mlp")[0]
     wrt = str(document.head.inputs[0].key)

@@ -22,11 +22,9 @@ FLOATS = ("f32", "f64")
 Use = Callable[..., str]
 """From the name of a function and dtypes to what it is called; notes that the file needs it."""
 
-_SAME_NAME = (
-    "exp exp2 expm1 log log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc lgamma floor "
-    "ceil nextafter"
-).split()
-_CALLS = {**{name: name for name in _SAME_NAME}, "abs": "fabs", "gamma": "tgamma", "rem": "fmod"}
+_SAME_NAME = """exp exp2 expm1 log log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc lgamma
+floor ceil nextafter"""
+_CALLS = {**{name: name for name in _SAME_NAME.split()}, "abs": "fabs", "gamma": "tgamma", "rem": "fmod"}
 """The functions of math.h by op."""
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
@@ -49,7 +47,8 @@ _FUNCTIONS = {
     "shift_left": "static $T $N($T a, $T b) { return ($U)b < $B ? ($T)(($W)($U)a << ($U)b) : ($T)0; }",
     "shift_right_logical": "static $T $N($T a, $T b) { return ($U)b < $B ? ($T)(($U)a >> ($U)b) : ($T)0; }",
     "shift_right_arithmetic": "static $T $N($T a, $T b) { return ($T)(($I)a >> (($U)b < $B ? ($U)b : $B - 1)); }",
-    "population_count": "static $T $N($T a) { $U x = ($U)a; int n = 0; for (; x; x = ($U)(x >> 1)) n += (int)(x & 1); return ($T)n; }",
+    "population_count": "static $T $N($T a) { $U x = ($U)a; int n = 0; "
+    "for (; x; x = ($U)(x >> 1)) n += (int)(x & 1); return ($T)n; }",
     "clz": "static $T $N($T a) { $U x = ($U)a; int n = $B; for (; x; x = ($U)(x >> 1)) --n; return ($T)n; }",
     "to": "static $T $N($R a) { return a != a ? 0 : a <= ($R)$LOW ? $LOW : a >= ($R)$HIGH ? $HIGH : ($T)a; }",
     "bits": "static $T $N($R a) { $T r; memcpy(&r, &a, sizeof r); return r; }",
@@ -77,7 +76,8 @@ def function(name: str, called: str, dtype: str, other: str = "") -> str:
     low, high = ("0", "0") if floats or dtype == "bool" else (literal(dtype, k) for k in bounds(dtype))
     words = {
         "N": called, "T": CTYPES[dtype], "R": CTYPES.get(other, ""), "B": str(n), "S": suffix(dtype), "U": f"uint{n}_t",
-        "I": f"int{n}_t", "W": wide(dtype), "LOW": low, "HIGH": high, "EB": "8" if n == 32 else "11", "MB": "23" if n == 32 else "52",
+        "I": f"int{n}_t", "W": wide(dtype), "LOW": low, "HIGH": high,
+        "EB": "8" if n == 32 else "11", "MB": "23" if n == 32 else "52",
         "NAN_A": " || a != a" if floats else "", "NAN_B": " || (b != b && a == a)" if floats else "",
         "NEGATIVE": "a < 0 ? -1 :" if floats or signed else "",
         "BY_MINUS_ONE": f"b == -1 ? ($T)(0 - ({wide(dtype)})a) : ".replace("$T", CTYPES[dtype]) if signed else "",

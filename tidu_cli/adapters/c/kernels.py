@@ -16,7 +16,7 @@ from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
 
 
 def _reduce(k: Kernel) -> Lines:
-    (x,), (r,), axes = k.reads, k.results, k.attrs.axes
+    (x,), axes = k.reads, k.attrs.axes
     fold, first = folding(k, x.dtype)
     ix = indices("i", x.shape)
     kept = [a for a in range(len(x.shape)) if a not in axes]
@@ -178,7 +178,7 @@ def _windows(k: Kernel, windows: Any, put: Callable[[list[str], list[str]], Line
 
 
 def _gather(k: Kernel) -> Lines:
-    (x, indices_), a, (type_, *_) = k.reads, k.attrs, k.case.operands
+    x, a = k.reads[0], k.attrs
     windows = gather_windows(a.dimension_numbers, a.slice_sizes, *k.case.operands)  # type: ignore[arg-type]
     if a.mode != "fill":
         return _windows(k, windows, lambda place, own: [f"{k.to(0, own)} = {k.at(0, place)};"], fill=False)
@@ -315,11 +315,17 @@ def _windowed(k: Kernel) -> Lines:
     return window_reduction(k, *folding(k, k.reads[0].dtype))
 
 
+def _of_reduced(op: str) -> Callable[[Kernel], Lines]:
+    if "window" in op:
+        return _windowed
+    return _reduce if op.startswith("reduce") else _cumulative if op.startswith("cum") else _scatter
+
+
 KERNELS: dict[str, Callable[[Kernel], Lines]] = {
-    **{op: _windowed if "window" in op else _reduce if op.startswith("reduce") else _cumulative if op.startswith("cum") else _scatter for op in REDUCED},
+    **{op: _of_reduced(op) for op in REDUCED}, **SLIDING, **MATRICES,
     "argmax": _position, "argmin": _position, "dot_general": _dot, "concatenate": _concatenate, "pad": _pad,
     "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update, "gather": _gather, "scatter": _scatter,
-    **SLIDING, **MATRICES, "sort": _sorted, "top_k": _sorted, "bitcast_convert_type": _bitcast, "scan": _scan, "while": _while, "cond": _cond,
+    "sort": _sorted, "top_k": _sorted, "bitcast_convert_type": _bitcast, "scan": _scan, "while": _while, "cond": _cond,
 }  # fmt: skip
 """What writes each operation."""
 

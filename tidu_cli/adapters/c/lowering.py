@@ -8,22 +8,20 @@ Values that are read elsewhere have places in the workspace from the loop that m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
-import numpy as np
-
-from tidu_cli.adapters.c.elements import literal
 from tidu_cli.adapters.c.kernel import Kernel
 from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH, WHOLE, written
+from tidu_cli.adapters.c.moves import zeros
 from tidu_cli.adapters.c.views import CONSTANT, COUNT, CTYPES, View, indices, loops, merged, place, row_major
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.runtime.plans.steps import needed_steps
 
-MOST_STATEMENTS = 500
+MOST_STATEMENTS = 250
 """A function has no more of them, or loops, so that compilers take time in proportion to their number."""
 
 
@@ -90,22 +88,22 @@ class Unit:
 
     # Roots, and items that make them.
 
-    def _root(self, dtype: str, shape: tuple[int, ...], maker: int) -> View:
+    def root(self, dtype: str, shape: tuple[int, ...], maker: int) -> View:
+        """A new root, made by this item; -1 for what is there before."""
         root = len(self.dtypes)
-        view = View(dtype, root, 0, shape, row_major(shape))
+        view = View(dtype, root, 0, shape, row_major(shape) if shape else ())
         self.dtypes.append(dtype)
-        self.sizes.append(view.size)
+        self.sizes.append(prod(shape))
         self.makers.append(maker)
         self.readers.append(-1)
         self.kept.append(maker < 0)
         return view
 
-    def _read(self, view: View, item: int) -> None:
-        root = view.root
-        if root >= 0:
-            self.readers[root] = max(self.readers[root], item)
-            if self.makers[root] != item:
-                self.kept[root] = True
+    def _read(self, root: int, item: int) -> None:
+        if self.readers[root] < item:
+            self.readers[root] = item
+        if self.makers[root] != item:
+            self.kept[root] = True
 
     def element(self, template: str, reads: list[View], shape: tuple[int, ...], dtype: str) -> View:
         """What a template makes for each element of operands of one shape."""
@@ -115,17 +113,20 @@ class Unit:
         earliest = 0
         for view in reads:
             if view.root >= 0 and (maker := self.makers[view.root]) >= earliest:
-                alike = self.items[maker].shape == key and not view.offset and view.is_dense and self.items[maker].kernel is None
-                earliest = maker if alike else maker + 1
+                item = self.items[maker] if maker >= 0 else None
+                alike = item is not None and item.shape == key and item.kernel is None and not view.offset
+                earliest = maker if alike and (not key or view.is_dense) else maker + 1
         at = self._latest.get(key, -1)
         if at < earliest or len(self.items[at].statements) >= MOST_STATEMENTS:
             at = self._latest[key] = len(self.items)
             self.items.append(Item(key))
-        view = self._root(dtype, shape, at)
+        view = self.root(dtype, shape, at)
         for read in reads:
-            self._read(read, at)
-        self.items[at].statements.append((view.root, template, reads))
-        self.items[at].made.append(view.root)
+            if read.root >= 0:
+                self._read(read.root, at)
+        item = self.items[at]
+        item.statements.append((view.root, template, reads))
+        item.made.append(view.root)
         self.n_statements += 1
         return view
 
@@ -139,21 +140,22 @@ class Unit:
         if case.op in WHOLE or children:
             reads = [self.dense(v) for v in reads]
         at = len(self.items)
-        results = [self._root(self.module.dtype(t), t.shape, at) for t in case.results]  # type: ignore[union-attr]
+        results = [self.root(self.module.dtype(t), t.shape, at) for t in case.results]  # type: ignore[union-attr]
         wanted = SCRATCH[case.op](case) if case.op in SCRATCH else []
-        scratch = [self._root(self.module.dtype(TensorType(d)), (n,), at) for d, n in wanted]
+        scratch = [self.root(self.module.dtype(TensorType(d)), (n,), at) for d, n in wanted]
         pools: dict[str, int] = {}
         for child in children:
             for dtype, pool in child.pools.items():
                 pools[dtype] = max(pools.get(dtype, 0), pool.size)
-        own = {dtype: self._root(dtype, (n,), at) for dtype, n in pools.items()}
+        own = {dtype: self.root(dtype, (n,), at) for dtype, n in pools.items()}
         item = Item(kernel=Kernel(self, case, reads, results, scratch, children, own))
         self.items.append(item)
         for view in (*results, *scratch, *own.values()):
             self.kept[view.root] = True
             item.made.append(view.root)
         for view in reads:
-            self._read(view, at)
+            if view.root >= 0:
+                self._read(view.root, at)
         self.n_statements += 20
         return results
 
@@ -162,7 +164,7 @@ class Unit:
     def _build(self) -> None:
         graph, module = self.graph, self.module
         steps = needed_steps(graph, graph.outputs)
-        given = [self._root(module.dtype(i.type), i.type.shape, -1) for i in graph.inputs]  # type: ignore[union-attr]
+        given = [self.root(module.dtype(i.type), i.type.shape, -1) for i in graph.inputs]  # type: ignore[union-attr]
         for view, name in zip(given, self.inputs, strict=True):
             self.places[view.root] = name, 0
         values: list[View] = [given[k] for k in steps.inputs]
@@ -183,7 +185,7 @@ class Unit:
                 for n in ignored:
                     reads[n] = zeros(reads[n].dtype, reads[n].shape)
                 if len(reads) > 1:
-                    reads = [v if v.shape == shape else v.broadcast(shape, ()) for v in reads]
+                    reads = [v if v[3] == shape else v.broadcast(shape, ()) for v in reads]
                 values.append(self.element(template, reads, shape, dtype))
             else:
                 values += how(self, graph.cases[number], reads)
@@ -328,92 +330,6 @@ class Unit:
         if not hasattr(item, "inner"):
             item.inner = {v.root for _, _, reads in item.statements for v in reads}  # type: ignore[attr-defined]
         return root in item.inner  # type: ignore[attr-defined]
-
-
-def zeros(dtype: str, shape: Sequence[int]) -> View:
-    """Zeros, which take no memory."""
-    return View(dtype, CONSTANT, 0, tuple(shape), (0,) * len(shape), literal(dtype, 0))
-
-
-# What only moves elements: functions from the unit, a case and views to views.
-
-
-def _constant(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    type_: Any = case.results[0]
-    array = literal_array(np, case.attrs.value)  # type: ignore[attr-defined]
-    dtype = unit.module.dtype(type_)
-    flat = array.reshape(-1)
-    if not flat.size:
-        return [zeros(dtype, type_.shape)]
-    if flat.tobytes() == flat[:1].tobytes() * flat.size:
-        return [View(dtype, CONSTANT, 0, type_.shape, (0,) * type_.rank, literal(dtype, flat[0]))]
-    view = unit._root(dtype, type_.shape, -1)
-    unit.places[view.root] = unit.module.constant(dtype, flat), 0
-    return [view]
-
-
-def _iota(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    type_: Any = case.results[0]
-    strides = [int(k == case.attrs.dimension) for k in range(type_.rank)]  # type: ignore[attr-defined]
-    return [View(unit.module.dtype(type_), COUNT, 0, type_.shape, tuple(strides))]
-
-
-def _reshape(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    shape = case.results[0].shape  # type: ignore[union-attr]
-    view = reads[0].reshaped(shape)
-    if view is None:
-        view = unit.element("{0}", reads, reads[0].shape, reads[0].dtype).reshaped(shape)
-    return [view]  # type: ignore[list-item]
-
-
-def _slice(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    a: Any = case.attrs
-    shape = case.results[0].shape  # type: ignore[union-attr]
-    return [reads[0].part(a.start_indices, shape, a.strides or (1,) * len(shape))]
-
-
-def _split(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    a: Any = case.attrs
-    views, begin = [], 0
-    for type_ in case.results:
-        shape = type_.shape  # type: ignore[union-attr]
-        views.append(reads[0].part([begin if k == a.axis else 0 for k in range(len(shape))], shape, (1,) * len(shape)))
-        begin += shape[a.axis]
-    return views
-
-
-def _rev(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    (x,), axes = reads, set(case.attrs.dimensions)  # type: ignore[attr-defined]
-    starts = [max(n - 1, 0) if k in axes else 0 for k, n in enumerate(x.shape)]
-    return [x.part(starts, x.shape, [-1 if k in axes else 1 for k in range(len(x.shape))])]
-
-
-def _transpose(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    (x,), order = reads, case.attrs.permutation  # type: ignore[attr-defined]
-    return [x.moved([x.shape[k] for k in order], [x.strides[k] for k in order])]
-
-
-def _broadcast(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    a: Any = case.attrs
-    return [reads[0].broadcast(a.shape, a.broadcast_dimensions)]
-
-
-def nothing(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    """Results without elements, and what a loop without steps carries."""
-    a: Any = case.attrs
-    carried = reads[a.num_consts : a.num_consts + a.num_carry] if case.op == "scan" else []
-    return [*carried, *(zeros(unit.module.dtype(t), t.shape) for t in case.results[len(carried) :])]  # type: ignore[union-attr]
-
-
-def _itself(unit: Unit, case: Case, reads: list[View]) -> list[View]:
-    return reads
-
-
-VIEWS: dict[str, Callable[[Unit, Case, list[View]], list[View]]] = {
-    "constant": _constant, "iota": _iota, "reshape": _reshape, "squeeze": _reshape, "expand_dims": _reshape, "slice": _slice,
-    "split": _split, "rev": _rev, "transpose": _transpose, "broadcast_in_dim": _broadcast, "copy": _itself,
-    "stop_gradient": _itself, "optimization_barrier": _itself,
-}  # fmt: skip
 
 
 def require_plain(types: Sequence[Type | None]) -> None:

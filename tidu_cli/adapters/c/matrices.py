@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tidu_cli.adapters.c.kernel import Kernel, Lines
 from tidu_cli.adapters.c.elements import suffix
+from tidu_cli.adapters.c.kernel import Kernel, Lines
 from tidu_cli.adapters.c.views import CTYPES, indices, loops
 
 

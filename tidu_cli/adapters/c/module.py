@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
-from tidu_cli.adapters.c.lowering import VIEWS, Unit, UnwrittenError, graphs_in, has_kernel, nothing, require_plain
+from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain
+from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.views import CTYPES, bits
 from tidu_cli.checking.numeric.sampling import one_node_document
@@ -120,12 +121,16 @@ class Module:
         except UnwrittenError as error:
             raise UnwrittenError(f"{place}{error}") from None
         parameters = unit.parameters()
-        lines = unit.body(self._function)
+        lines = unit.body(self._part)
         self._function(unit.name, list(parameters.values()) or ["void"], [*_unused(parameters, lines), *lines])
         return unit
 
     def _function(self, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
         self.functions.append(_block(f"static void {name}({', '.join(parameters)})", lines))
+
+    def _part(self, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
+        self._function(name, parameters, lines)
+        self.functions[-1] = f"K_APART {self.functions[-1]}"
 
     def _reason(self, case: Case) -> str:
         opaque = self.primitives[case.op].evaluation.opaque
@@ -136,7 +141,7 @@ class Module:
     def source(self) -> Iterator[str]:
         """The text of the file, complete in itself."""
         unit = self.unit
-        lines = unit.body(self._function)
+        lines = unit.body(self._part)
         head = ["unsigned char *const w = (unsigned char *)work;"] if unit.pools else ["(void)work;"]
         for dtype, begin in self._offsets():
             head.append(f"{CTYPES[dtype]} *const w_{dtype} = ({CTYPES[dtype]} *)(void *)(w + {begin});")
@@ -147,6 +152,8 @@ class Module:
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
         yield from self._declared()
         yield "\n"
+        if any(text.startswith("K_APART") for text in self.functions):
+            yield _APART
         for text, name in self.constants.items():
             yield f"static const {text.replace('NAME', name, 1)}\n\n"
         for text in (*self.helpers.values(), *self.functions):
@@ -178,14 +185,18 @@ class Module:
 
     def _declared(self) -> Iterator[str]:
         self._offsets()
-        ports = [*zip(self.unit.inputs, self.graph.inputs, strict=True), *zip(self.unit.outputs, self.graph.outputs, strict=True)]
+        ports: list[tuple[str, Any]] = [
+            *zip(self.unit.inputs, self.graph.inputs, strict=True),
+            *zip(self.unit.outputs, self.graph.outputs, strict=True),
+        ]
         yield f"#define {self.name}_WORK_BYTES {self.n_bytes}L\n"
         yield f"#define {self.name}_WORK ((({self.name}_WORK_BYTES) + sizeof(double)) / sizeof(double))\n"
         for name, port in ports:
-            yield f"#define {self.name}_SIZE_{name} {port.type.size}L\n"  # type: ignore[union-attr]
+            yield f"#define {self.name}_SIZE_{name} {port.type.size}L\n"
         n = len(self.graph.inputs)
         types = [f"{'const ' if k < n else ''}{CTYPES[self.dtype(port.type)]} *{name}" for k, (name, port) in enumerate(ports)]
-        yield f"\n/* Computes outputs from inputs, arrays row by row, in `work`, of {self.name}_WORK doubles; gives 0. No two may overlap. */\n"
+        yield "\n/* Computes outputs from inputs, arrays row by row. No two may overlap.\n"
+        yield f"   `work` has {self.name}_WORK doubles, which mean nothing before and after. Gives 0. */\n"
         yield f"int {self.name}({', '.join([*types, 'double *work'])});\n\n"
         yield "/* JSON: the keys, types and names of the parameters, in order, and the bytes of the workspace. */\n"
         yield f"const char *{self.name}_describe(void);\n"
@@ -223,6 +234,15 @@ def _unused(parameters: Any, lines: Sequence[str]) -> list[str]:
 def _block(opening: str, lines: Sequence[str]) -> str:
     return "\n".join([opening, "{", *(f"    {line}" for line in lines), "}"])
 
+
+_APART = """#ifdef __GNUC__
+#define K_APART __attribute__((noinline))
+#else
+#define K_APART
+#endif
+
+"""
+"""What keeps parts of a long function apart: compilers take more than proportional time for one of all."""
 
 _LONGEST = 4000
 """C99 has no longer strings."""

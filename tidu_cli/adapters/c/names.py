@@ -8,19 +8,20 @@ from collections.abc import Sequence
 _MOST = 48
 """As much of a name is kept: compilers may take 63 letters as all of a name."""
 
-_RESERVED = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const consteval constexpr
-    constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast else enum explicit
-    export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
-    or_eq private protected public register reinterpret_cast requires restrict return short signed sizeof static static_assert
-    static_cast struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using
-    virtual void volatile wchar_t while xor xor_eq main linux unix errno
-    acos asin atan cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb ldexp log log10 log1p log2 logb modf
-    scalb scalbn scalbln cbrt fabs hypot pow pow10 exp10 sqrt erf erfc lgamma tgamma gamma ceil floor nearbyint rint lrint llrint
-    round lround llround trunc fmod remainder remquo drem copysign nan nextafter nexttoward nextup nextdown fdim fmax fmin fma
-    finite significand sincos fpclassify signbit j0 j1 jn y0 y1 yn float_t double_t signgam index rindex bcmp bcopy bzero ffs
-    size_t work text abs div labs atan2 abort exit free malloc calloc realloc system read write open close time clock rand""".split()
-)
+_WORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const consteval constexpr
+constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast else enum explicit
+export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
+or_eq private protected public register reinterpret_cast requires restrict return short signed sizeof static static_assert
+static_cast struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using
+virtual void volatile wchar_t while xor xor_eq main linux unix errno
+acos asin atan cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb ldexp log log10 log1p log2 logb modf
+scalb scalbn scalbln cbrt fabs hypot pow pow10 exp10 sqrt erf erfc lgamma tgamma gamma ceil floor nearbyint rint lrint llrint
+round lround llround trunc fmod remainder remquo drem copysign nan nextafter nexttoward nextup nextdown fdim fmax fmin fma
+finite significand sincos fpclassify signbit j0 j1 jn y0 y1 yn float_t double_t signgam index rindex bcmp bcopy bzero ffs
+size_t work text abs div labs atan2 abort exit free malloc calloc realloc system read write open close time
+clock rand"""
+_RESERVED = frozenset(_WORDS.split())
 _OTHERS = re.compile(r"(str|mem|is|to|u?int\d|in_|out_|w_|k_|c_|g_)\w*|[vi]\d+|\w*_t|(\w+?)[fl]")
 """Names that C keeps for itself, those of functions of floats, and those within the file."""
 

@@ -1,4 +1,4 @@
-"""Arrays as they lie in memory: where an element is, as a sum of indices times strides. What only moves elements makes another view."""
+"""Arrays as they lie in memory: where an element is, as a sum of indices times strides."""
 
 from __future__ import annotations
 
