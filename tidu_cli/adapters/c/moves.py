@@ -43,7 +43,7 @@ def _reshape(unit: Any, case: Case, reads: list[View]) -> list[View]:
     view = reads[0].reshaped(shape)
     if view is None:
         view = unit.element("{0}", reads, reads[0].shape, reads[0].dtype).reshaped(shape)
-    return [view]  # type: ignore[list-item]
+    return [view]
 
 
 def _slice(unit: Any, case: Case, reads: list[View]) -> list[View]:
