@@ -222,7 +222,7 @@ def _alone(document: Document) -> Graph:
     try:
         return materialize(document).head
     except TiduError as error:
-        raise UnwrittenError(f"graph '{document.head.name}' is no function by itself: {error}") from None
+        raise UnwrittenError(f"graph '{document.head.name}' cannot stand alone: {error}") from None
 
 
 def _unused(parameters: Any, lines: Sequence[str]) -> list[str]:
