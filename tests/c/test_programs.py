@@ -22,6 +22,7 @@ from tests.tiers import examples, few
 from tidu_cli.adapters.c.module import MARK, Module
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.views import CTYPES
+from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.api.evaluation import evaluate
 from tidu_cli.checking.numeric.sampling import draw
 from tidu_cli.errors import DocumentError
@@ -285,3 +286,10 @@ def test_loops_and_views():
     source = format_document(chain(9, (4, 5)), "c").decode()
     assert source.count("for (") == 1 and "i0 < 20" in source
     assert Module(chain(9), None).unit.n_statements == 9
+
+
+@CC
+def test_what_is_read_at_another_place_comes_from_memory():
+    """A loop has only the element at hand that it is at, though the shape is the same."""
+    document = trace(lambda x: np.sin(x).T + np.exp(np.cos(x))[::-1] * np.sin(x)[:, ::-1] + np.sin(x), "f64[3,3]")
+    agree(document, [np.arange(9.0).reshape(3, 3)])
