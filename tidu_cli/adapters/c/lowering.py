@@ -7,7 +7,8 @@ Values that are read elsewhere have places in the workspace from the loop that m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -242,7 +243,7 @@ class Unit:
         declared, calls = self.parameters(), []
         for number, (lines, used) in enumerate(self._chunks()):
             name = f"{self.name}_{number}"
-            more(name, [declared[p] for p in used] or ["void"], lines)
+            more(name, [declared[p] for p in used] or ["void"], [*unused(used, lines), *lines])
             calls.append(f"{name}({', '.join(used)});")
         return calls
 
@@ -330,6 +331,12 @@ class Unit:
         if not hasattr(item, "inner"):
             item.inner = {v.root for _, _, reads in item.statements for v in reads}  # type: ignore[attr-defined]
         return root in item.inner  # type: ignore[attr-defined]
+
+
+def unused(names: Iterable[str], lines: Sequence[str]) -> list[str]:
+    """Statements that say that parameters are not used."""
+    words = set(re.findall(r"\w+", "\n".join(lines)))
+    return [f"(void){name};" for name in names if name not in words]
 
 
 def require_plain(types: Sequence[Type | None]) -> None:

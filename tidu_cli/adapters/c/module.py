@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
-from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain
+from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain, unused
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.views import CTYPES, bits
@@ -122,7 +122,7 @@ class Module:
             raise UnwrittenError(f"{place}{error}") from None
         parameters = unit.parameters()
         lines = unit.body(self._part)
-        self._function(unit.name, list(parameters.values()) or ["void"], [*_unused(parameters, lines), *lines])
+        self._function(unit.name, list(parameters.values()) or ["void"], [*unused(parameters, lines), *lines])
         return unit
 
     def _function(self, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
@@ -147,7 +147,7 @@ class Module:
             head.append(f"{CTYPES[dtype]} *const w_{dtype} = ({CTYPES[dtype]} *)(void *)(w + {begin});")
         own = {name: text for name, text in unit.parameters().items() if not name.startswith("w_")}
         opening = f"int {self.name}({', '.join([*own.values(), 'double *restrict work'])})"
-        body = [*head, *_unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines), *lines, "return 0;"]
+        body = [*head, *unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines), *lines, "return 0;"]
         yield self._top("")
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
         yield from self._declared()
@@ -223,12 +223,6 @@ def _alone(document: Document) -> Graph:
         return materialize(document).head
     except TiduError as error:
         raise UnwrittenError(f"graph '{document.head.name}' cannot stand alone: {error}") from None
-
-
-def _unused(parameters: Any, lines: Sequence[str]) -> list[str]:
-    """Statements that say that parameters are not used."""
-    text = "\n".join(lines)
-    return [f"(void){name};" for name in parameters if not re.search(rf"\b{name}\b", text)]
 
 
 def _block(opening: str, lines: Sequence[str]) -> str:

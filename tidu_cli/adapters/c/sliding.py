@@ -65,7 +65,7 @@ def _selected(k: Any) -> list[str]:
     strides = row_major(x.shape)
     ctype = CTYPES[x.dtype]
     body = [f"const {ctype} x = {k.at(1, met)};", f"if (best < 0 || x {sign} a{nan}) {{ a = x; best = {place(0, strides, met)}; }}"]
-    search = ["long best = -1;", f"{ctype} a = 0;", *(_met(axes, outer, inner, body) if x.size else [])]
+    search = ["long best = -1;", f"{ctype} a = 0;", *_met(axes, outer, inner, body)] if x.size else []
     at = [f"(best / {s} % {max(n, 1)})" for s, n in zip(strides, x.shape, strict=True)] if x.size else []
     if not adding:
         chosen = f"best < 0 ? 0 : {k.at(0, at)}" if x.size else "0"
