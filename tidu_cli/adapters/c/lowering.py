@@ -66,6 +66,8 @@ class Item:
         """The roots that nothing reads after it."""
         self.used: dict[str, None] = {}
         """The parameters that it names."""
+        self.inner: set[int] | None = None
+        """The roots that its statements read, once that is asked."""
 
 
 class Unit:
@@ -328,9 +330,9 @@ class Unit:
 
     def _inner(self, root: int, item: Item) -> bool:
         """Whether a statement of the same loop reads a root that is in memory, too."""
-        if not hasattr(item, "inner"):
-            item.inner = {v.root for _, _, reads in item.statements for v in reads}  # type: ignore[attr-defined]
-        return root in item.inner  # type: ignore[attr-defined]
+        if item.inner is None:
+            item.inner = {v.root for _, _, reads in item.statements for v in reads}
+        return root in item.inner
 
 
 def unused(names: Iterable[str], lines: Sequence[str]) -> list[str]:
