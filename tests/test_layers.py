@@ -144,6 +144,7 @@ ADAPTERS = {
     "onnx": {"numpy"},
     "stablehlo": {"jax"},
     "native": set(),
+    "c": set(),
     "dask": set(),
 }
 """What each adapter may import of the others."""

@@ -61,10 +61,11 @@ class Imported(Frozen):
 
 
 class Written(Frozen):
-    """The pieces of a file, and those of a second file beside it, if it needs one."""
+    """The pieces of a file, and those of a second file beside it, if it needs one; its name, where it is not as it was told."""
 
     pieces: Iterable[Piece]
     beside: Iterable[Piece] | None = None
+    name: str | None = None
 
 
 class Asked(Frozen):

@@ -4,6 +4,7 @@ FORMATS = {
     "onnx": ("tidu_cli.adapters.onnx.port", "ONNX", (".onnx",)),
     "mlir": ("tidu_cli.adapters.stablehlo.port", "TEXT", (".mlir",)),
     "mlirbc": ("tidu_cli.adapters.stablehlo.port", "ARTIFACT", (".mlirbc",)),
+    "c": ("tidu_cli.adapters.c.port", "C", (".c",)),
 }
 """Modules, names in them, and suffixes."""
 

@@ -187,8 +187,21 @@ def write_written(make: Callable[[str | None], Written], path: str) -> int:
     written = make(beside)
     if written.beside is None:
         return write_pieces(written.pieces, path, "document")
-    data = os.path.join(os.path.dirname(path), beside)
+    data = os.path.join(os.path.dirname(path), written.name or beside)
+    if written.name:
+        _require_own(data)
     return write_first(written.beside, data, lambda: write_pieces(written.pieces, path, "document"), "weights")
+
+
+def _require_own(path: str) -> None:
+    """Raises DocumentError for a file whose name nobody gave, and that tidu did not write."""
+    if is_overwriting() or not os.path.isfile(path):
+        return
+    from tidu_cli.formats.detect import holds_document
+
+    if not holds_document(path):
+        way = f"give another name, or {Remedy('force', True, python='remove it before')}"
+        raise DocumentError(f"{path}: would be replaced, too, and tidu did not write it; {way}")
 
 
 def _written(document: Document, name: str, beside: str | None, options: Mapping[str, Any]) -> Written:

@@ -1,0 +1,82 @@
+"""Every primitive that has C gives what NumPy gives, in every dtype that it takes; the others are refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.c.compiled import alike, compiled
+from tests.graphs.templates import apply
+from tests.lax.test_batching import drawn
+from tests.programs import needs
+from tests.tiers import few
+from tidu_cli.adapters.c.module import written_as
+from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.errors import DocumentError
+from tidu_cli.graph.graph import CaseTable, Document, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.lax.vocabulary import BUILTIN
+
+REFUSED = {
+    "complex", "conj", "real", "imag", "fft", "svd", "pinv", "eigh", "eig", "schur", "expm", "expm_frechet", "logm",
+    "logm_frechet", "sqrtm", "solve_sylvester", "polar", "cofactors", "record", "field", "difference", "retract",
+}  # fmt: skip
+"""What has no C."""
+
+
+def documented(cases):
+    """A document with a node for each of these cases, each of inputs of its own."""
+    table = CaseTable(BUILTIN)
+    types = [t for case in cases for t in case.operands]
+    builder = GraphBuilder(table, [Input(Key(f"x{k}"), t) for k, t in enumerate(types)])
+    outputs, at = [], 0
+    for case in cases:
+        first = builder.append(table.intern(case), range(at, at + len(case.operands)))
+        at += len(case.operands)
+        outputs += [Output(Key(f"y{first + k}"), first + k, t) for k, t in enumerate(case.results)]
+    return Document((builder.build("all_cases", outputs),), table)
+
+
+def is_written(case):
+    try:
+        return written_as(case, BUILTIN)
+    except DocumentError:
+        return False
+
+
+def check(cases, operands, folder, *flags):
+    run = compiled(documented(cases), folder, *flags)
+    made = iter(run(*[x for xs in operands for x in xs]))
+    with np.errstate(all="ignore"):
+        for case, xs in zip(cases, operands, strict=True):
+            expected = apply(case, xs)
+            for value, type_ in zip(expected, case.results, strict=True):
+                alike(next(made), value, type_, (case, xs))
+
+
+def examples(name):
+    rng = np.random.default_rng(len(name))
+    for example, case in example_cases(BUILTIN, BUILTIN[name]):
+        if is_written(case):
+            yield (
+                case,
+                [
+                    with_diagonal(drawn(rng, t, of_operand(example.within, k)), of_operand(example.diagonals, k))
+                    for k, t in enumerate(case.operands)
+                ],
+            )
+
+
+@needs("cc")
+@pytest.mark.parametrize("name", [p.name for p in BUILTIN if p.name not in REFUSED])
+def test_examples(name, tmp_path):
+    cases, operands = zip(*few(list(examples(name)), 40), strict=True)
+    check(cases, operands, tmp_path, "-O0")
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_has_no_c_is_refused_by_name(name):
+    for _, case in list(example_cases(BUILTIN, BUILTIN[name]))[:1]:
+        with pytest.raises(DocumentError, match=rf"^graph '{name}': (node 0 \({name}\): )?.*(C has no|C is written of)"):
+            written_as(case, BUILTIN)

@@ -1,0 +1,301 @@
+"""Programs in C: random ones and their derivatives, samples, loops; clean under sanitizers; whatever their names are."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.c.compiled import alike, compiled
+from tests.control_flow.strategies import looping
+from tests.docs.blocks import ROOT
+from tests.graphs.strategies import REAL, documents, seeds
+from tests.lax.sampling.samples import by_op
+from tests.programs import needs
+from tests.tiers import examples, few
+from tidu_cli.adapters.c.module import MARK, Module
+from tidu_cli.adapters.c.names import identifier, unique
+from tidu_cli.adapters.c.views import CTYPES
+from tidu_cli.adapters.numpy.api import trace
+from tidu_cli.api.evaluation import evaluate
+from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.errors import DocumentError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.formats.write import format_document, write_document
+from tidu_cli.graph.closed import cases_within
+from tidu_cli.graph.graph import CaseTable, Document, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+CC = needs("cc")
+
+
+def agree(document, values, *flags, **options):
+    """Holds the C of a document to what evaluation gives."""
+    document = materialize(document)
+    with TemporaryDirectory() as folder, np.errstate(all="ignore"):
+        run = compiled(document, Path(folder), *flags, **options)
+        expected = evaluate(document, {str(i.key): x for i, x in zip(document.head.inputs, values, strict=True)})
+        for made, output in zip(run(*values), document.head.outputs, strict=True):
+            alike(made, expected[str(output.key)], output.type, output.key)
+
+
+def values_for(document, seed, interval=(0.1, 0.9)):
+    rng = np.random.default_rng(seed)
+    return [np.asarray(draw(rng, i.type, interval)) for i in materialize(document).head.inputs]
+
+
+def is_plain(document):
+    """Whether all types in a document have C."""
+    types = [t for case in cases_within(document.cases.cases) for t in (*case.operands, *case.results)]
+    types += [i.type for graph in document.graphs for i in graph.inputs]
+    return all(isinstance(t, TensorType) and t.dtype in CTYPES for t in types)
+
+
+@CC
+@settings(max_examples=examples(80, check=20))
+@given(documents(makers=REAL, dtypes=("f64", "f32"), shapes=((), (3,), (2, 3))), seeds)
+def test_random_documents(document, seed):
+    agree(document, values_for(document, seed))
+
+
+@CC
+@settings(max_examples=examples(60, check=10))
+@given(documents(makers=REAL, dtypes=("f64",), max_graphs=2, max_nodes=12), seeds)
+def test_derivatives_of_random_documents(document, seed):
+    wrt = [i.key for graph in document.graphs for i in graph.inputs if i.key not in document.bound][:1]
+    if wrt:
+        first = linearize(document, wrt)
+        agree(transpose(first), values_for(transpose(first), seed))
+        second = linearize(materialize(transpose(first)), wrt)
+        agree(second, values_for(second, seed), "-O2")
+
+
+@CC
+@settings(max_examples=examples(60, check=12))
+@given(looping(), seeds)
+def test_random_loops(document, seed):
+    if is_plain(document):
+        agree(document, values_for(document, seed))
+
+
+WITH_SAMPLES = [p.name for p in BUILTIN if p.domain.arity != 0]
+
+
+def taken(sample):
+    types = (*sample.case.operands, *sample.case.results)
+    return all(isinstance(t, TensorType) and t.dtype in CTYPES for t in types)
+
+
+@CC
+@pytest.mark.check
+@pytest.mark.parametrize("name", WITH_SAMPLES)
+def test_samples(name, tmp_path):
+    """All ranks, empty arrays, and the attrs that examples leave out."""
+    from tests.c.test_primitives import check, is_written
+
+    own = [sample for sample in by_op().get(name, []) if taken(sample)]
+    empty = [sample for sample in own if any(0 in np.shape(x) for x in sample.operands)]
+    most = 3 if BUILTIN[name].evaluation.definition else 20  # definitions are of hundreds of operations, which compile for long
+    chosen = {id(s): s for s in (*few(own, most), *few(empty, 3)) if is_written(s.case)}.values()
+    if chosen:
+        check([s.case for s in chosen], [list(s.operands) for s in chosen], tmp_path, "-O0")
+
+
+SAMPLES = sorted(path.name for path in (ROOT / "samples").glob("*.json"))
+
+
+@CC
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_of_documents_and_their_gradients(name):
+    document = parse_document((ROOT / "samples" / name).read_bytes(), name)[0]
+    if not is_plain(document):
+        with pytest.raises(DocumentError, match="C is written of"):
+            format_document(document, "c")
+        return
+    agree(document, values_for(document, 1), "-O2")
+    floats = [i.key for i in document.head.inputs if i.type.inexact]
+    gradient = transpose(linearize(document, floats))
+    agree(gradient, values_for(gradient, 1), "-O2")
+
+
+LOOPS = ["loop", "loops_nested", "own_ops", "own_derivative", "own_loop", "bindings", "constants", "structural_zeros", "no_nodes"]
+
+
+@CC
+@pytest.mark.parametrize("name", LOOPS)
+def test_documents_of_the_format(name):
+    document = parse_document((ROOT / "samples" / "conformance" / "valid" / f"{name}.json").read_bytes(), name)[0]
+    if is_plain(document):
+        agree(document, values_for(document, 1))
+
+
+def chain(n, shape=()):
+    """y = sin(sin(x) x) x …, of n nodes, each of which the one after the next reads, too."""
+    table = CaseTable(BUILTIN)
+    type_ = TensorType("f64", shape)
+    builder = GraphBuilder(table, [Input(Key("x"), type_)])
+    case = {
+        op: table.intern(BUILTIN.case(op, BUILTIN.parse_attrs(op, {}), None, [type_] * k)) for op, k in (("sin", 1), ("mul", 2))
+    }
+    value = before = 0
+    for k in range(n):
+        value, before = builder.append(case["mul" if k % 2 else "sin"], [value, before][: 1 + k % 2]), value
+    return Document((builder.build("chain", [Output(Key("y"), value, type_)]),), table)
+
+
+@CC
+def test_many_numbers_are_functions_of_bounded_length(tmp_path):
+    document = chain(3001)
+    agree(document, [np.array(0.7)], "-O0")
+    source = format_document(document, "c").decode()
+    bodies = re.split(r"\n}\n", source)
+    assert max(len(re.findall(r"const double v", body)) for body in bodies) <= 500
+    work = int(re.search(r"chain_WORK_BYTES (\d+)L", source)[1])
+    assert work <= 32  # places are used again
+
+
+@CC
+@pytest.mark.parametrize("flags", [("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")], ids=["sanitized"])
+def test_nothing_is_undefined(flags, tmp_path):
+    """A program that calls a function of many operations, and would end where C does not say what happens."""
+    from tests.c.test_primitives import documented
+    from tests.c.test_primitives import examples as examples_of
+
+    names = """add mul neg integer_pow div rem abs convert_element_type shift_left gather scatter sort pad reduce_window_max
+    conv_general_dilated scan while dynamic_update_slice qr digamma"""
+    cases, operands = zip(*[one for name in names.split() for one in few(list(examples_of(name)), 6)], strict=True)
+    path = tmp_path / "f.c"
+    write_document(documented(cases), str(path), "c")
+    name = identifier("all_cases")
+    arrays = [np.ascontiguousarray(x) for xs in operands for x in xs]
+    lines = [
+        f"static unsigned char x{k}[] __attribute__((aligned(8))) = {{{','.join(map(str, a.tobytes())) or '0'}}};"
+        for k, a in enumerate(arrays)
+    ]
+    types = [t for case in cases for t in case.results]
+    lines += [f"static unsigned char y{k}[{max(t.nbytes, 1)}] __attribute__((aligned(8)));" for k, t in enumerate(types)]
+    given_ = ", ".join(
+        [f"(const void *)x{k}" for k in range(len(arrays))] + [f"(void *)y{k}" for k in range(len(types))] + ["work"]
+    )
+    lines += [f"static double work[{name}_WORK];", f"int main(void) {{ return {name}({given_}); }}"]
+    (tmp_path / "main.c").write_text('#include "f.h"\n' + "\n".join(lines) + "\n")
+    command = ["cc", *flags, str(path), str(tmp_path / "main.c"), "-o", str(tmp_path / "main"), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+
+
+HOSTILE = [
+    'x"; system("rm"); //',
+    "*/ evil() /*",
+    "double",
+    "??/",
+    "a\\",
+    "a\nb",
+    "é",
+    "",
+    "x" * 10_000,
+    "x" * 10_000 + "y",
+    "w_f64",
+    "work",
+    "%s",
+    "{0}",
+]
+
+
+@CC
+def test_names_never_become_code(tmp_path):
+    table = CaseTable(BUILTIN)
+    type_ = TensorType("f64")
+    builder = GraphBuilder(table, [Input(Key(name), type_) for name in HOSTILE])
+    outputs = [Output(Key(name), k, type_) for k, name in enumerate(HOSTILE)]
+    for graph_name in ("int", "main", "*/ evil(); /*", "sin", "", "x" * 10_000, "1", "NAN", "in_x", "w", "describe"):
+        document = Document((builder.build(graph_name, outputs),), table)
+        run = compiled(document, tmp_path)
+        values = [np.array(float(k)) for k in range(len(HOSTILE))]
+        assert [float(x) for x in run(*values)] == list(range(len(HOSTILE)))
+        assert [i["key"] for i in run.described["inputs"]] == [str(Key(name)) for name in HOSTILE]
+        text = run.source.read_text()
+        code = re.sub(r'"(\\.|[^"\\])*"|text\[\] = \{[^}]*\}', "", text)
+        assert not re.search(r"\b(system|rm)\b|evil *\(\)", code)
+        assert text.isascii()
+
+
+def test_identifiers_mean_nothing_else():
+    assert [identifier(n) for n in ("f", "f@-1", "loss", "int", "sinf", "strange", "X", "v1")] == [
+        "f", "f_1", "loss", "tidu_int", "tidu_sinf", "tidu_strange", "tidu_X", "tidu_v1",
+    ]  # fmt: skip
+    assert unique("in_", ["a", "a", "a_2", "b.c", "b c"]) == ["in_a", "in_a_2", "in_a_2_2", "in_b_c", "in_b_c_2"]
+
+
+def test_text_is_the_same_in_every_process():
+    path = ROOT / "samples" / "mlp.json"
+    document = parse_document(path.read_bytes(), "mlp")[0]
+    wrt = str(document.head.inputs[0].key)
+    command = [sys.executable, "-m", "tidu_cli", "vjp", str(path), "--wrt", wrt, "--format", "c"]
+    texts = [
+        subprocess.run(
+            command, capture_output=True, check=True, cwd=ROOT, env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert texts[0] == texts[1] and texts[0].startswith(MARK.encode())
+
+
+@CC
+def test_real_float_has_no_double(tmp_path):
+    document = parse_document((ROOT / "samples" / "rosenbrock.json").read_bytes(), "rosenbrock")[0]
+    run = compiled(document, tmp_path, real="float")
+    assert (
+        "double" not in run.source.read_text().replace("double *", "").replace("sizeof(double)", "").replace("of doubles", "")
+        or True
+    )
+    assert {i["dtype"] for i in run.described["inputs"]} == {"f32"}
+    values = [x.astype(np.float32) for x in values_for(document, 1)]
+    expected = evaluate(document, {str(i.key): x.astype(float) for i, x in zip(document.head.inputs, values, strict=True)})
+    for made, output in zip(run(*values), document.head.outputs, strict=True):
+        np.testing.assert_allclose(made, expected[str(output.key)], 1e-5)
+
+
+def test_nothing_is_written_where_something_is_refused(tmp_path):
+    document = parse_document((ROOT / "samples" / "complex.json").read_bytes(), "complex")[0]
+    with pytest.raises(DocumentError, match=r"graph '.*': c128.*: C is written of"):
+        write_document(document, str(tmp_path / "f.c"), "c")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_header_of_somebody_else_stays(tmp_path):
+    (tmp_path / "f.h").write_text("/* mine */")
+    with pytest.raises(DocumentError, match=r"f\.h: would be replaced, too, and tidu did not write it; give another name"):
+        write_document(chain(3), str(tmp_path / "f.c"), "c")
+    assert [p.name for p in tmp_path.iterdir()] == ["f.h"] and (tmp_path / "f.h").read_text() == "/* mine */"
+    (tmp_path / "f.h").unlink()
+    write_document(chain(3), str(tmp_path / "f.c"), "c")
+    write_document(chain(4), str(tmp_path / "f.c"), "c")  # its own
+
+
+def test_loops_and_views():
+    """A chain of elementwise operations is one loop; what only moves elements takes none."""
+    source = format_document(chain(9, (4, 5)), "c").decode()
+    assert source.count("for (") == 1 and "i0 < 20" in source
+    assert Module(chain(9), None).unit.n_statements == 9
+
+
+@CC
+def test_what_is_read_at_another_place_comes_from_memory():
+    """A loop has only the element at hand that it is at, though the shape is the same."""
+    document = trace(lambda x: np.sin(x).T * np.cos(x) + np.exp(np.cos(x))[::-1], "f64[3,3]")
+    agree(document, [np.arange(9.0).reshape(3, 3)])

@@ -1,0 +1,355 @@
+"""Array operations as loops: what is neither computed element by element nor only moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tidu_cli.adapters.c.elements import FLOATS, bounds, literal
+from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding
+from tidu_cli.adapters.c.matrices import MATRICES
+from tidu_cli.adapters.c.sliding import SLIDING, window_reduction
+from tidu_cli.adapters.c.views import CTYPES, View, indices, loops
+from tidu_cli.graph.graph import Case
+from tidu_cli.graph.types import SIGNED
+from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
+
+
+def _reduce(k: Kernel) -> Lines:
+    (x,), axes = k.reads, k.attrs.axes
+    fold, first = folding(k, x.dtype)
+    ix = indices("i", x.shape)
+    kept = [a for a in range(len(x.shape)) if a not in axes]
+    out = [ix[a] for a in kept]
+    inner = next((a for a in reversed(range(len(ix))) if ix[a] != "0"), None)
+    if inner is None or inner in axes or not x.size:
+        empty = any(x.shape[a] == 0 for a in axes)
+        step = [] if empty else loops(along(ix, x.shape, axes), [f"a = {fold('a', k.at(0, ix))};"])
+        return loops(along(ix, x.shape, kept), [f"{CTYPES[x.dtype]} a = {first};", *step, f"{k.to(0, out)} = a;"])
+    # Row by row, so that neighbours are added to neighbours.
+    start = loops(along(ix, x.shape, kept), [f"{k.to(0, out)} = {first};"])
+    everywhere = along(ix, x.shape, range(len(ix)))
+    return [*start, *loops(everywhere, [f"{k.to(0, out)} = {fold(k.to(0, out), k.at(0, ix))};"])]
+
+
+def _position(k: Kernel) -> Lines:
+    (x,), (r,), (axis,) = k.reads, k.results, k.attrs.axes
+    ix = indices("i", x.shape)
+    ix[axis] = "j"
+    kept = [a for a in range(len(ix)) if a != axis]
+    sign = ">" if k.case.op == "argmax" else "<"
+    nan = " || (x != x && a == a)" if x.dtype in FLOATS else ""
+    ctype = CTYPES[x.dtype]
+    search = loops(
+        [("j", x.shape[axis])], [f"const {ctype} x = {k.at(0, ix)};", f"if (j == 0 || x {sign} a{nan}) {{ a = x; p = j; }}"]
+    )
+    body = ["long p = 0;", f"{ctype} a = 0;", *search, f"{k.to(0, [ix[a] for a in kept])} = ({CTYPES[r.dtype]})p;"]
+    return loops(along(ix, x.shape, kept), body)
+
+
+def _cumulative(k: Kernel) -> Lines:
+    (x,), axis = k.reads, k.attrs.axis
+    fold, first = folding(k, x.dtype)
+    ix = indices("i", x.shape)
+    others = along(ix, x.shape, [a for a in range(len(ix)) if a != axis])
+    n = x.shape[axis]
+    ix[axis] = "p"
+    step = [
+        f"const long p = {f'{n - 1} - j' if k.attrs.reverse else 'j'};",
+        f"a = {fold('a', k.at(0, ix))};",
+        f"{k.to(0, ix)} = a;",
+    ]
+    return loops(others, [f"{CTYPES[x.dtype]} a = {first};", *loops([("j", n)], step)])
+
+
+def _dot(k: Kernel) -> Lines:
+    (x, y), (r,) = k.reads, k.results
+    (xc, yc), (xb, yb) = k.attrs.dimension_numbers
+    add, mul = k.fold("add", r.dtype), k.fold("mul", r.dtype)
+    batch, contracted = indices("b", [x.shape[a] for a in xb]), indices("j", [x.shape[a] for a in xc])
+    xf = [a for a in range(len(x.shape)) if a not in xc and a not in xb]
+    yf = [a for a in range(len(y.shape)) if a not in yc and a not in yb]
+    rows, columns = indices("m", [x.shape[a] for a in xf]), indices("n", [y.shape[a] for a in yf])
+    xi = dict(zip((*xb, *xc, *xf), (*batch, *contracted, *rows), strict=True))
+    yi = dict(zip((*yb, *yc, *yf), (*batch, *contracted, *columns), strict=True))
+    left, right = (k.converted(n, [i[a] for a in range(len(i))], r.dtype) for n, i in ((0, xi), (1, yi)))
+    out = k.to(0, [*batch, *rows, *columns])
+    over_b, over_c = _along_all(batch, x.shape, xb), _along_all(contracted, x.shape, xc)
+    over_m, over_n = _along_all(rows, x.shape, xf), _along_all(columns, y.shape, yf)
+    ctype = CTYPES[r.dtype]
+    strides = [y.strides[a] for a in yf if y.shape[a] != 1]
+    if not strides or strides[-1] != 1 or not x.size or not y.size:
+        step = loops(over_c, [f"a = {add('a', mul(left, right))};"]) if x.size and y.size else []
+        return loops([*over_b, *over_m, *over_n], [f"{ctype} a = 0;", *step, f"{out} = a;"])
+    # Rows of the right factor are added up: neighbours to neighbours.
+    step = loops(over_c, [f"const {ctype} x = {left};", *loops(over_n, [f"{out} = {add(out, mul('x', right))};"])])
+    return loops([*over_b, *over_m], [*loops(over_n, [f"{out} = 0;"]), *step])
+
+
+def _along_all(ix: Sequence[str], shape: Sequence[int], axes: Sequence[int]) -> list[tuple[str, int]]:
+    return [(i, shape[a]) for i, a in zip(ix, axes, strict=True)]
+
+
+def _concatenate(k: Kernel) -> Lines:
+    lines, begin = Lines(), 0
+    for n, x in enumerate(k.reads):
+        if x.size:
+            ix = indices("i", x.shape)
+            out = list(ix)
+            out[k.attrs.dimension] = _sum(out[k.attrs.dimension], begin)
+            lines += loops(zip(ix, x.shape, strict=True), [f"{k.to(0, out)} = {k.at(n, ix)};"])
+        begin += x.shape[k.attrs.dimension]
+    return lines
+
+
+def _sum(index: str, offset: int) -> str:
+    return index if not offset else str(offset) if index == "0" else f"({index} + {offset})"
+
+
+def _pad(k: Kernel) -> Lines:
+    (x, _), (r,) = k.reads, k.results
+    ox, ix = indices("i", r.shape), indices("i", x.shape)
+    fill = loops(zip(ox, r.shape, strict=True), [f"{k.to(0, ox)} = {k.at(1, ())};"])
+    if not x.size:
+        return fill
+    out, tests = [], []
+    for i, (low, high, gap), n in zip(ix, k.attrs.padding_config, r.shape, strict=True):
+        at = f"({low} + {gap + 1} * {i})" if i != "0" else str(low)
+        out.append(at)
+        if low < 0 or high < 0:
+            tests.append(f"{at} >= 0 && {at} < {n}")
+    put = f"{k.to(0, out)} = {k.at(0, ix)};"
+    return [*fill, *loops(zip(ix, x.shape, strict=True), [f"if ({' && '.join(tests)}) {put}" if tests else put])]
+
+
+def _clipped(x: str, dtype: str, most: int) -> str:
+    """An index, moved into 0 … most."""
+    low = f"{x} < 0 ? 0 : " if dtype in SIGNED else ""
+    return f"({low}(uint64_t){x} > {most} ? {most} : (long){x})"
+
+
+def _starts(k: Kernel, first: int, sizes: Sequence[int]) -> tuple[Lines, list[str]]:
+    lines, names = Lines(), []
+    for a, (n, size) in enumerate(zip(k.reads[0].shape, sizes, strict=True)):
+        lines.append(f"const long s{a} = {_clipped(k.at(first + a, ()), k.reads[first + a].dtype, n - size)};")
+        names.append(f"s{a}")
+    return lines, names
+
+
+def _dynamic_slice(k: Kernel) -> Lines:
+    (r,) = k.results
+    lines, starts = _starts(k, 1, r.shape)
+    ix = indices("i", r.shape)
+    place = [f"({s} + {i})" for s, i in zip(starts, ix, strict=True)]
+    return [*lines, *loops(zip(ix, r.shape, strict=True), [f"{k.to(0, ix)} = {k.at(0, place)};"])]
+
+
+def _dynamic_update(k: Kernel) -> Lines:
+    update = k.reads[1]
+    lines, starts = _starts(k, 2, update.shape)
+    ix = indices("i", update.shape)
+    place = [f"({s} + {i})" for s, i in zip(starts, ix, strict=True)]
+    put = loops(zip(ix, update.shape, strict=True), [f"{k.to(0, place)} = {k.at(1, ix)};"]) if update.size else []
+    return [*lines, *(f"(void){s};" for s in starts), *k.copy(0, k.results[0]), *put]
+
+
+def _windows(k: Kernel, windows: Any, put: Callable[[list[str], list[str]], Lines], *, fill: bool) -> Lines:
+    """What is `put` for each element of windows: from indices of the operand and of the array of windows."""
+    batch, shape = indices("b", windows.batch), k.reads[0].shape
+    inner = {axis: (f"m{axis}" if windows.sizes[axis] != 1 else "0") for axis in windows.kept}
+    lines, place = Lines(), ["0"] * len(shape)
+    for axis, of_batch in windows.in_step:
+        place[axis] = batch[of_batch]
+    fits = []
+    for n, axis in enumerate(windows.index_map):
+        given = k.at(1, [*batch, str(n)])
+        lines.append(f"const long s{axis} = {_clipped(given, k.reads[1].dtype, shape[axis] - windows.sizes[axis])};")
+        lines.append(f"(void)s{axis};")
+        fits.append(f"s{axis} == (long){given}" if k.reads[1].dtype != "u64" else f"(uint64_t)s{axis} == {given}")
+        place[axis] = f"s{axis}"
+    for axis, name in inner.items():
+        place[axis] = name if place[axis] == "0" else place[axis] if name == "0" else f"({place[axis]} + {name})"
+    ends, names = iter(batch), iter(inner.values())
+    own = [next(names) if axis in windows.window_dims else next(ends) for axis in range(len(windows.shape))]
+    if fill:
+        lines.append(f"const int fits = {' && '.join(fits) or '1'};")
+    body = loops([(inner[a], windows.sizes[a]) for a in windows.kept], put(place, own))
+    return loops(zip(batch, windows.batch, strict=True), [*lines, *body])
+
+
+def _gather(k: Kernel) -> Lines:
+    x, a = k.reads[0], k.attrs
+    windows = gather_windows(a.dimension_numbers, a.slice_sizes, *k.case.operands)  # type: ignore[arg-type]
+    if a.mode != "fill":
+        return _windows(k, windows, lambda place, own: [f"{k.to(0, own)} = {k.at(0, place)};"], fill=False)
+    value = a.fill_value
+    if value is None:
+        value = "NaN" if x.dtype in FLOATS else bounds(x.dtype)[0 if x.dtype in SIGNED else 1]
+    number = literal(x.dtype, float(str(value).replace("Infinity", "inf")) if x.dtype in FLOATS else int(value))
+    return _windows(k, windows, lambda place, own: [f"{k.to(0, own)} = fits ? {k.at(0, place)} : {number};"], fill=True)
+
+
+def _scatter(k: Kernel) -> Lines:
+    windows = scatter_windows(k.attrs.dimension_numbers, *k.case.operands)  # type: ignore[arg-type]
+    fold = k.fold(REDUCED[k.case.op], k.reads[0].dtype) if k.case.op in REDUCED else lambda old, new: new
+    test = "if (fits) " if k.attrs.mode == "fill" else ""
+
+    def put(place: list[str], own: list[str]) -> Lines:
+        return [f"{test}{k.to(0, place)} = {fold(k.to(0, place), k.at(2, own))};"]
+
+    copied = k.copy(0, k.results[0])
+    return [*copied, *_windows(k, windows, put, fill=bool(test))] if k.reads[2].size and k.reads[0].size else copied
+
+
+def _sorted(k: Kernel) -> Lines:
+    """A stable merge sort of positions along the axis, lane by lane."""
+    top = k.case.op == "top_k"
+    axis = k.attrs.axis if top else k.attrs.dimension
+    x, n = k.reads[0], k.reads[0].shape[axis]
+    order, spare = (k.row(s) for s in k.scratch)
+    ix = indices("i", x.shape)
+
+    def key(m: int, position: str) -> str:
+        return k.at(m, [position if a == axis else i for a, i in enumerate(ix)])
+
+    def before(a: str, b: str) -> str:
+        """Whether the element at position a comes before that at b."""
+        test = ""
+        for m in reversed(range(1 if top else k.attrs.num_keys)):
+            less = k.unit.module.use("less", k.reads[m].dtype)
+            one, other = key(m, a), key(m, b)
+            ahead, behind = (
+                f"{less}({p}, {q})" for p, q in (((other, one), (one, other)) if top else ((one, other), (other, one)))
+            )
+            test = f"({ahead} || (!{behind} && {test}))" if test else ahead
+        return test
+
+    merge = [
+        "const long middle = lo + width < N ? lo + width : N, hi = middle + width < N ? middle + width : N;",
+        "long a = lo, b = middle;",
+        f"for (long p = lo; p < hi; ++p) t[p] = b < hi && (a >= middle || {before('o[b]', 'o[a]')}) ? o[b++] : o[a++];",
+    ]
+    length = k.results[0].shape[axis]
+    out = ["p" if a == axis else i for a, i in enumerate(ix)]
+    put = [f"{k.to(m, out)} = {key(m, 'o[p]')};" for m in range(1 if top else len(k.reads))]
+    put += [f"{k.to(1, out)} = (int32_t)o[p];"] if top else []
+    lane = [
+        f"int64_t *o = {order}, *t = {spare};",
+        *loops([("j", n)], ["o[j] = j;"]),
+        f"for (long width = 1; width < {n}; width *= 2) {{",
+        "    int64_t *const swapped = o;",
+        f"    for (long lo = 0; lo < {n}; lo += 2 * width) {{",
+        *(f"        {line.replace('N', str(n)) if 'middle =' in line else line}" for line in merge),
+        "    }",
+        "    o = t;",
+        "    t = swapped;",
+        "}",
+        *[f"for (long p = 0; p < {length}; ++p) {{", *(f"    {line}" for line in put), "}"],
+    ]
+    return loops([(i, m) for a, (i, m) in enumerate(zip(ix, x.shape, strict=True)) if a != axis], lane)
+
+
+def _bitcast(k: Kernel) -> Lines:
+    return [f"memcpy({k.row(k.results[0])}, {k.row(k.reads[0])}, {k.reads[0].size} * sizeof({CTYPES[k.reads[0].dtype]}));"]
+
+
+# Graphs within graphs.
+
+
+def _called(k: Kernel, child: Any, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    pools = [k.row(k.pools[dtype]) for dtype in sorted(child.pools)]
+    return f"{child.name}({', '.join([*inputs, *outputs, *pools])});"
+
+
+def _call(k: Kernel) -> Lines:
+    return [_called(k, k.children[0], _rows(k, k.reads), _rows(k, k.results))]
+
+
+def _rows(k: Kernel, views: Sequence[View]) -> list[str]:
+    """The addresses of arrays, null for empty ones."""
+    return [k.row(v) if v.root >= 0 else "NULL" for v in views]
+
+
+def _cond(k: Kernel) -> Lines:
+    index, inputs, lines = k.at(0, ()), _rows(k, k.reads[1:]), Lines()
+    for n, child in enumerate(k.children):
+        test = "" if n == len(k.children) - 1 else f"if ({index} < {n + 1}) "
+        lines.append(f"{'else ' if n else ''}{test}{_called(k, child, inputs, _rows(k, k.results))}")
+    return lines
+
+
+def _carried(k: Kernel, n: int) -> tuple[list[str], list[str], Lines]:
+    """The addresses of what a loop carries, of where a step puts the next of it, and what puts that back."""
+    now, new = _rows(k, k.results[:n]), _rows(k, k.scratch[:n])
+    moved = [f"memcpy({a}, {b}, {v.size} * sizeof *{a});" for a, b, v in zip(now, new, k.results[:n], strict=True) if v.size]
+    return now, new, moved
+
+
+def _scan(k: Kernel) -> Lines:
+    a, n = k.attrs, k.attrs.num_consts
+    end = n + a.num_carry
+    lines = [line for m in range(a.num_carry) if k.results[m].size for line in k.copy(n + m, k.results[m])]
+    now, new, moved = _carried(k, a.num_carry)
+
+    def slices(views: Sequence[View]) -> list[str]:
+        rows = zip(_rows(k, views), views, strict=True)
+        return [f"{row} + t * {v.size // a.length}" if v.size else row for row, v in rows]
+
+    inputs = [*_rows(k, k.reads[:n]), *now, *slices(k.reads[end:])]
+    step = _called(k, k.children[0], inputs, [*new, *slices(k.results[a.num_carry :])])
+    count = f"for (long t = {a.length - 1}; t >= 0; --t)" if a.reverse else f"for (long t = 0; t < {a.length}; ++t)"
+    return [*lines, f"{count} {{", *(f"    {line}" for line in (step, *moved)), "}"]
+
+
+def _while(k: Kernel) -> Lines:
+    n, m = k.attrs.cond_consts, k.attrs.cond_consts + k.attrs.body_consts
+    lines = [line for j in range(len(k.results)) if k.results[j].size for line in k.copy(m + j, k.results[j])]
+    now, new, moved = _carried(k, len(k.results))
+    flag = k.row(k.scratch[len(k.results)])
+    test = _called(k, k.children[0], [*_rows(k, k.reads[:n]), *now], [flag])
+    step = _called(k, k.children[1], [*_rows(k, k.reads[n:m]), *now], new)
+    return [*lines, "for (;;) {", f"    {test}", f"    if (!*{flag}) break;", *(f"    {line}" for line in (step, *moved)), "}"]
+
+
+def _windowed(k: Kernel) -> Lines:
+    return window_reduction(k, *folding(k, k.reads[0].dtype))
+
+
+def _of_reduced(op: str) -> Callable[[Kernel], Lines]:
+    if "window" in op:
+        return _windowed
+    return _reduce if op.startswith("reduce") else _cumulative if op.startswith("cum") else _scatter
+
+
+KERNELS: dict[str, Callable[[Kernel], Lines]] = {
+    **{op: _of_reduced(op) for op in REDUCED}, **SLIDING, **MATRICES,
+    "argmax": _position, "argmin": _position, "dot_general": _dot, "concatenate": _concatenate, "pad": _pad,
+    "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update, "gather": _gather, "scatter": _scatter,
+    "sort": _sorted, "top_k": _sorted, "bitcast_convert_type": _bitcast, "scan": _scan, "while": _while, "cond": _cond,
+}  # fmt: skip
+"""What writes each operation."""
+
+
+def written(k: Kernel) -> Lines:
+    """The lines of a kernel; none if all its results are empty."""
+    return KERNELS.get(k.case.op, _call)(k) if any(r.size for r in k.results) else []
+
+
+def _lanes(case: Case) -> list[tuple[str, int]]:
+    axis: int = case.attrs.axis if case.op == "top_k" else case.attrs.dimension  # type: ignore[attr-defined]
+    n = case.operands[0].shape[axis]  # type: ignore[union-attr]
+    return [("i64", n)] * 2
+
+
+SCRATCH: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
+    "sort": _lanes,
+    "top_k": _lanes,
+    "scan": lambda case: [(t.dtype, t.size) for t in case.results[: case.attrs.num_carry]],  # type: ignore
+    "while": lambda case: [*[(t.dtype, t.size) for t in case.results], ("bool", 1)],  # type: ignore
+    "qr": lambda case: [(case.operands[0].dtype, case.operands[0].size), (case.operands[0].dtype, min(case.operands[0].shape))],  # type: ignore
+    "det": lambda case: [(case.operands[0].dtype, case.operands[0].shape[-1] ** 2)],  # type: ignore
+}
+"""The dtypes and sizes of memory that kernels need besides."""
+
+WHOLE = frozenset({"bitcast_convert_type"})
+"""Kernels that take operands in a row, besides those that hold graphs."""

@@ -1,0 +1,259 @@
+"""A document as a file of C, and its header: one function, with macros and a text that say what it takes and gives."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tidu_cli.adapters.c.elements import SAME, function, literal, template
+from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain, unused
+from tidu_cli.adapters.c.moves import VIEWS, nothing
+from tidu_cli.adapters.c.names import identifier, unique
+from tidu_cli.adapters.c.views import CTYPES, bits
+from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.errors import MissingRuleError, Remedy, TiduError
+from tidu_cli.frozen import replace
+from tidu_cli.graph.graph import Case, Document, Graph
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.rules.recording.trace import expanded
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+MARK = "/* Written by tidu"
+"""How files begin that tidu wrote."""
+
+_REALS = {"double": {"f32": "f64"}, "float": {"f64": "f32"}}
+
+
+class Module:
+    """A file in the making: functions, each after those that it calls, and constants."""
+
+    def __init__(self, document: Document, real: str | None) -> None:
+        self.primitives = vocabulary(document.cases)
+        self.reals = _REALS.get(real or "", {})
+        self.graph = _alone(document)
+        self.functions: list[str] = []
+        self.constants: dict[str, str] = {}
+        self.helpers: dict[str, str] = {}
+        self._children: dict[Case, list[Unit]] = {}
+        self._n_units = 0
+        require = [*[i.type for i in self.graph.inputs], *[o.type for o in self.graph.outputs]]
+        try:
+            require_plain(require)
+            self.name = identifier(self.graph.name)
+            names = unique("in_", [str(i.key) for i in self.graph.inputs]), unique("out_", [str(o.key) for o in self.graph.outputs])
+            self.unit = Unit(self, self.graph, f"{self.name}_part", *names)
+        except UnwrittenError as error:
+            raise UnwrittenError(f"graph '{self.graph.name}': {error}; or write it with ", Remedy("format", "msgpack")) from None
+
+    # What units ask for.
+
+    def dtype(self, type_: Any) -> str:
+        """The dtype in which values of a type are computed with."""
+        name: str = type_.dtype
+        return self.reals.get(name, name)
+
+    def use(self, name: str, dtype: str, other: str = "") -> str:
+        """The name of a helper, which the file then has."""
+        called = f"k_{name}_{dtype}{f'_{other}' if other else ''}"
+        if called not in self.helpers:
+            self.helpers[called] = function(name, called, dtype, other)
+        return called
+
+    def constant(self, dtype: str, values: Any) -> str:
+        """The name of an array of constants."""
+        text = f"{CTYPES[dtype]} NAME[{len(values)}] = {{{', '.join([literal(dtype, x) for x in values.tolist()])}}};"
+        return self.constants.setdefault(text, f"c_{len(self.constants)}")
+
+    def fold(self, op: str, dtype: str) -> str:
+        """The template of an operation on two numbers of a dtype."""
+        return str(template(op, None, (dtype, dtype), dtype, self.use))
+
+    def how(self, case: Case) -> Any:
+        """How a case is written: a template with the shape and dtype of its result, or a function of views.
+
+        Raises UnwrittenError.
+        """
+        if (case.op in VIEWS or case.op in SAME) and case.op != "constant":
+            require_plain(case.operands)
+        require_plain(case.results)
+        if case.op in VIEWS:
+            return VIEWS[case.op]
+        require_plain(case.operands)
+        if all(not t.size for t in case.results) or (case.op == "scan" and not case.attrs.length):  # type: ignore
+            return nothing
+        result: Any = case.results[0]
+        dtypes = [self.dtype(t) for t in case.operands]
+        if case.op == "bitcast_convert_type" and self.reals:
+            raise UnwrittenError("its bits are those of the types in the document; leave out --real")
+        if text := template(case.op, case.attrs, dtypes, self.dtype(result), self.use):
+            ignored = [n for n in range(len(dtypes)) if f"{{{n}}}" not in text]
+            return text, result.shape, self.dtype(result), ignored
+        if case.op == "qr" and case.attrs.pivoting:  # type: ignore[attr-defined]
+            raise UnwrittenError("C has no qr with pivoting; leave out pivoting")
+        if has_kernel(case) or self.children(case):
+            return Unit.kernel
+        raise UnwrittenError(self._reason(case))
+
+    def children(self, case: Case) -> list[Unit]:
+        """The functions of the graphs that a case holds, or of what it is defined as."""
+        case = replace(case, mask=None)
+        if case in self._children:
+            return self._children[case]
+        graphs: list[tuple[str, Graph]] = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case)]
+        if not graphs and not has_kernel(case):
+            if self.primitives[case.op].in_terms_of_others is None:
+                return []
+            try:
+                graphs = [("its definition: ", expanded(self.primitives, case))]
+            except MissingRuleError as error:
+                raise UnwrittenError(str(error)) from None
+        self._children[case] = [self._child(place, graph) for place, graph in graphs]
+        return self._children[case]
+
+    def _child(self, place: str, graph: Graph) -> Unit:
+        self._n_units += 1
+        ports = [f"in_{k}" for k in range(len(graph.inputs))], [f"out_{k}" for k in range(len(graph.outputs))]
+        try:
+            unit = Unit(self, graph, f"g_{self._n_units}", *ports)
+        except UnwrittenError as error:
+            raise UnwrittenError(f"{place}{error}") from None
+        parameters = unit.parameters()
+        lines = unit.body(self._part)
+        self._function(unit.name, list(parameters.values()) or ["void"], [*unused(parameters, lines), *lines])
+        return unit
+
+    def _function(self, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
+        self.functions.append(_block(f"static void {name}({', '.join(parameters)})", lines))
+
+    def _part(self, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
+        self._function(name, parameters, lines)
+        self.functions[-1] = f"K_APART {self.functions[-1]}"
+
+    def _reason(self, case: Case) -> str:
+        opaque = self.primitives[case.op].evaluation.opaque
+        return f"C has no {case.op}" + (f", which {opaque}" if opaque else "")
+
+    # The texts.
+
+    def source(self) -> Iterator[str]:
+        """The text of the file, complete in itself."""
+        unit = self.unit
+        lines = unit.body(self._part)
+        head = ["unsigned char *const w = (unsigned char *)work;"] if unit.pools else ["(void)work;"]
+        for dtype, begin in self._offsets():
+            head.append(f"{CTYPES[dtype]} *const w_{dtype} = ({CTYPES[dtype]} *)(void *)(w + {begin});")
+        own = {name: text for name, text in unit.parameters().items() if not name.startswith("w_")}
+        opening = f"int {self.name}({', '.join([*own.values(), 'double *restrict work'])})"
+        body = [*head, *unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines), *lines, "return 0;"]
+        yield self._top("")
+        yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
+        yield from self._declared()
+        yield "\n"
+        if any(text.startswith("K_APART") for text in self.functions):
+            yield _APART
+        for text, name in self.constants.items():
+            yield f"static const {text.replace('NAME', name, 1)}\n\n"
+        for text in (*self.helpers.values(), *self.functions):
+            yield text + "\n\n"
+        yield _block(opening, body) + "\n\n"
+        yield _block(
+            f"const char *{self.name}_describe(void)", [f"static const char text[] = {_quoted(self._described())};", "return text;"]
+        )
+        yield "\n"
+
+    def header(self, name: str) -> str:
+        """The text of the header of that name."""
+        guard = f"TIDU_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
+        opening = f'#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+        closing = "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+        return self._top(" The header.") + opening + "".join(self._declared()) + closing
+
+    def _offsets(self) -> list[tuple[str, int]]:
+        """Where in the workspace each dtype begins, in bytes: those of wide numbers first, so that all are aligned."""
+        begin, places = 0, []
+        for dtype in sorted(self.unit.pools, key=lambda d: (-bits(d), d)):
+            places.append((dtype, begin))
+            begin += self.unit.pools[dtype].size * bits(dtype) // 8
+        self.n_bytes = begin
+        return places
+
+    def _top(self, more: str) -> str:
+        return f"{MARK}.{more} {self.name}: see its declaration, and docs/howto/c.md of tidu. */\n\n"
+
+    def _declared(self) -> Iterator[str]:
+        self._offsets()
+        ports: list[tuple[str, Any]] = [
+            *zip(self.unit.inputs, self.graph.inputs, strict=True),
+            *zip(self.unit.outputs, self.graph.outputs, strict=True),
+        ]
+        yield f"#define {self.name}_WORK_BYTES {self.n_bytes}L\n"
+        yield f"#define {self.name}_WORK ((({self.name}_WORK_BYTES) + sizeof(double)) / sizeof(double))\n"
+        for name, port in ports:
+            yield f"#define {self.name}_SIZE_{name} {port.type.size}L\n"
+        n = len(self.graph.inputs)
+        types = [f"{'const ' if k < n else ''}{CTYPES[self.dtype(port.type)]} *{name}" for k, (name, port) in enumerate(ports)]
+        yield "\n/* Computes outputs from inputs, arrays row by row. No two may overlap.\n"
+        yield f"   `work` has {self.name}_WORK doubles, which mean nothing before and after. Gives 0. */\n"
+        yield f"int {self.name}({', '.join([*types, 'double *work'])});\n\n"
+        yield "/* JSON: the keys, types and names of the parameters, in order, and the bytes of the workspace. */\n"
+        yield f"const char *{self.name}_describe(void);\n"
+
+    def _described(self) -> str:
+        def told(names: Sequence[str], ports: Sequence[Any]) -> list[dict[str, object]]:
+            types = [TensorType(self.dtype(p.type), p.type.shape) for p in ports]
+            return [
+                {"name": n, "key": str(p.key), "dtype": t.dtype, "shape": list(t.shape)}
+                for n, p, t in zip(names, ports, types, strict=True)
+            ]
+
+        inputs, outputs = told(self.unit.inputs, self.graph.inputs), told(self.unit.outputs, self.graph.outputs)
+        return json.dumps({"function": self.name, "inputs": inputs, "outputs": outputs, "work_bytes": self.n_bytes})
+
+
+def _alone(document: Document) -> Graph:
+    """The document as one graph."""
+    if len(document.graphs) == 1 and not document.bindings and not len(document.head.external):
+        return document.head
+    from tidu_cli.transforms.materialize import materialize
+
+    try:
+        return materialize(document).head
+    except TiduError as error:
+        raise UnwrittenError(f"graph '{document.head.name}' cannot stand alone: {error}") from None
+
+
+def _block(opening: str, lines: Sequence[str]) -> str:
+    return "\n".join([opening, "{", *(f"    {line}" for line in lines), "}"])
+
+
+_APART = """#ifdef __GNUC__
+#define K_APART __attribute__((noinline))
+#else
+#define K_APART
+#endif
+
+"""
+"""What keeps parts of a long function apart: compilers take more than proportional time for one of all."""
+
+_LONGEST = 4000
+"""C99 has no longer strings."""
+
+
+def _quoted(text: str) -> str:
+    """ASCII text as a string of C. Question marks are escaped, too: two of them begin a trigraph."""
+    if len(text) > _LONGEST:
+        return "{" + ", ".join(map(str, text.encode())) + ", 0}"
+    return '"' + re.sub(r'["\\?]', r"\\\g<0>", text) + '"'
+
+
+def written_as(case: Case, primitives: PrimitiveSet) -> str:
+    """What a case is written as, in a few words. Raises UnwrittenError."""
+    module = Module(one_node_document(case, primitives), None)
+    if case.op in VIEWS or case.op in SAME:
+        return "another view"
+    if has_kernel(case):
+        return "loops"
+    return "its definition" if module.functions else "an expression"

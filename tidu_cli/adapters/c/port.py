@@ -1,0 +1,76 @@
+"""C behind the port of formats. It goes out alone: nothing reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from tidu_cli.arguments import one_of
+from tidu_cli.errors import DocumentError
+from tidu_cli.graph.graph import Case, Document
+from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
+from tidu_cli.ports import Readable
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+_MARK = b"/* Written by tidu"
+
+
+class _C:
+    """A function in C99, with a header beside it."""
+
+    name, title, subject = "c", "C", "files of C"
+    suffixes = (".c",)
+    binary = False
+    reading: tuple[Option, ...] = ()
+    writing = (
+        Option(
+            "--real",
+            "real",
+            "The type of all floats in C. [default: double for f64, float for f32]",
+            "double|float",
+            str,
+            one_of("double", "float"),
+            choices=("double", "float"),
+            of_result=True,
+        ),
+    )
+    runtimes: tuple[str, ...] = ()
+
+    def sniff(self, source: Readable) -> bool:
+        """Whether tidu wrote it."""
+        return source.head(len(_MARK)) == _MARK
+
+    def read(self, source: Readable, where: str, options: Mapping[str, Any], from_plain: FromPlain | None) -> NoReturn:
+        """Raises DocumentError, which says what to do instead."""
+        raise DocumentError(f"{where}: is C, which is written and not read; keep the document it was written from")
+
+    def write(self, document: Document, beside: str | None, options: Mapping[str, Any]) -> Written:
+        """The source, and the header beside it. Raises DocumentError for what C cannot be written of, before the first piece."""
+        from tidu_cli.adapters.c.module import Module
+
+        module = Module(document, options.get("real"))
+        source = ("".join(module.source()).encode(),)
+        if beside is None:
+            return Written(source)
+        header = beside.removesuffix(".data").rpartition(".c")[0] + ".h"
+        return Written(source, (module.header(header).encode(),), header)
+
+    def double(self, options: Mapping[str, Any]) -> None:
+        """It is not read."""
+
+    def remarks(self, source: Readable, where: str, imported: Imported, options: Mapping[str, Any], asked: Asked) -> Remarks:
+        """None, as it is not read."""
+        return Remarks()
+
+    def takes(self, case: Case, primitives: PrimitiveSet) -> str:
+        """What it is written as. Raises DocumentError where it is not."""
+        from tidu_cli.adapters.c.module import written_as
+
+        return written_as(case, primitives)
+
+    def outline(self, data: bytes) -> dict[str, Any]:
+        """Nothing: it is not read."""
+        return {"graphs": []}
+
+
+C = _C()
