@@ -146,6 +146,13 @@ def test_loops_say_which_step():
     ]
 
 
+def test_equations_are_looked_into_at_their_solutions():
+    (row,) = rows(lambda x: tidu_cli.root(lambda y: y + np.maximum(y, 0.0) - x, x + 1.0), {"x": 0.0}, x="f64[]")
+    assert (row["node"], row["times"]) == ("graph 'f', node 2 (root), f, node 1 (max)", 1)
+    (row,) = rows(lambda a: tidu_cli.linear_solve(lambda x: np.maximum(a, 1.0) * x, a + 2.0), {"a": 1.0}, a="f64[]")
+    assert row["node"] == "graph 'f', node 2 (linear_solve), matvec, node 1 (max)"
+
+
 def test_the_last_step_of_a_reversed_loop_is_met_first():
     back = tidu_cli.trace(
         lambda x: tidu_cli.scan(lambda c, u: (np.abs(c) * u, None), x, np.array([0.0, 1.0, 0.0, 1.0]), 4, reverse=True)[0],
