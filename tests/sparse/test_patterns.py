@@ -177,7 +177,9 @@ def test_a_product_whose_pattern_would_never_be_done() -> None:
 
 def test_systems_of_several_arrays() -> None:
     def solved(a: Any, b: Any, c: Any) -> Any:
-        return td.linear_solve(lambda p: {"x": a * p["x"] + p["y"][0], "y": 2 * p["y"], "z": p["z"][::-1]}, {"x": b, "y": c, "z": b})
+        return td.linear_solve(
+            lambda p: {"x": a * p["x"] + p["y"][0], "y": 2 * p["y"], "z": p["z"][::-1]}, {"x": b, "y": c, "z": b}
+        )
 
     document = td.trace(solved, a="f64[]", b="f64[2]", c="f64[2]")
     found = td.sparsity(document, wrt=("b", "c")).matrix.toarray().astype(int)

@@ -72,7 +72,9 @@ class _Looking:
                 self.step_through(case, inner, (operands, made), name, steps)
         return results[: len(graph.outputs)]
 
-    def step_through(self, case: Case, inner: Any, values: tuple[Sequence[Any], Sequence[Any]], name: str, steps: tuple[int, ...]) -> None:
+    def step_through(
+        self, case: Case, inner: Any, values: tuple[Sequence[Any], Sequence[Any]], name: str, steps: tuple[int, ...]
+    ) -> None:
         """Run the graphs of a node, one by one."""
         graphs, parts = closed_graphs(case.attrs), self.primitives[case.op].catalogue.parts
 

@@ -279,7 +279,6 @@ class Propagation:
         return _places(np.abs(run(*given, np.arange(1.0, result.size + 1).reshape(result.shape))))
 
 
-
 def _require_room(op: str, n_entries: int) -> None:
     require("memory", ENTRY_BYTES * n_entries, f"the pattern of the derivative, at a node {op}")
 
