@@ -169,6 +169,13 @@ def test_more_entries_than_memory_is_allowed_for() -> None:
         td.sparsity(document, wrt="x")
 
 
+def test_a_constant_loop_that_never_ends_is_not_run() -> None:
+    """And counts as what is not known."""
+    document = td.trace(lambda x: x * td.while_loop(lambda y: y > 0, lambda y: y + 1.0, 1.0), x="f64[2]")
+    with limited(Limits(steps=1000)):
+        assert td.sparsity(document, wrt="x").matrix.toarray().tolist() == [[True, False], [False, True]]
+
+
 def test_a_product_whose_pattern_would_never_be_done() -> None:
     document = td.trace(lambda x: x @ x, x="f64[3000,3000]")
     with limited(Limits(memory=2_000_000_000)), pytest.raises(LimitError, match="at a node dot_general: 126 GiB"):

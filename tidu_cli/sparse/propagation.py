@@ -17,11 +17,12 @@ from scipy import sparse  # type: ignore[import-untyped]
 from scipy.sparse import csr_array  # type: ignore[import-untyped]
 from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
 
+from tidu_cli.errors import StepsError
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
-from tidu_cli.limits import require
+from tidu_cli.limits import StepCounting, limited_steps, require
 from tidu_cli.rules.contract import Primitive, Transposition, Types
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
@@ -183,8 +184,11 @@ class Propagation:
         if case not in self._kernels:
             made = primitive.evaluation.kernel(np, case.attrs, cast(Types, case.operands), cast(Types, case.results))
             self._kernels[case] = made
-        with np.errstate(all="ignore"):
-            results = self._kernels[case](*operands)
+        try:
+            with np.errstate(all="ignore"), limited_steps(None, drawn=True), StepCounting():
+                results = self._kernels[case](*operands)
+        except StepsError:  # of a loop that may never end: what it gives is not known
+            return [None] * len(case.results)
         return [results] if len(case.results) == 1 else list(results)
 
     def _spread(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> Sequence[csr_array]:
