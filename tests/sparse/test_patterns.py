@@ -171,7 +171,8 @@ def test_more_entries_than_memory_is_allowed_for() -> None:
 
 def test_a_constant_loop_that_never_ends_is_not_run() -> None:
     """And counts as what is not known."""
-    document = td.trace(lambda x: x * td.while_loop(lambda y: y > 0, lambda y: y + 1.0, 1.0), x="f64[2]")
+    factor = td.trace(lambda x, y: x * td.while_loop(lambda y: y > 0, lambda y: y + 1.0, y), x="f64[2]", y="f64[]")
+    document = td.materialize(factor, set={"y": 1.0})
     with limited(Limits(steps=1000)):
         assert td.sparsity(document, wrt="x").matrix.toarray().tolist() == [[True, False], [False, True]]
 
