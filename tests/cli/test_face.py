@@ -97,6 +97,10 @@ ANSWERS = {
     "diff": (("diff", F, F), lambda: tidu.diff(DOCUMENT, DOCUMENT)),
     "check": (("check", F, "--all"), lambda: {F: tidu.check(DOCUMENT, "all")}),
     "ops": (("ops", "mul", "scan"), lambda: tidu.ops("mul", "scan")),
+    "eval": (
+        ("eval", CUBE, "--set", "x=0", "--kinks"),
+        lambda: {"values": {"y": 0.0}, "kinks": tidu.kinks(tidu.load(CUBE), {"x": 0.0})},
+    ),
     "minimize": (("minimize", F, "--wrt", "x", "--set", "x=1"), lambda: plain(tidu.minimize(DOCUMENT, "x", {"x": 1.0}))),
 }
 """Of each command with --json a call, and the API's answer to the same question."""

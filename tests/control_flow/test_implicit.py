@@ -279,6 +279,7 @@ def test_a_root_that_is_not_there_is_nan() -> None:
     for derived in (doc, api.grad(doc, "a"), api.hessian(doc, "a")):
         assert all(np.isnan(x).all() for x in api.evaluate(derived, {"a": 1.0}).values())
     assert np.isnan(api.fixed_point(lambda x: 1 - x, 0.25))
+    assert np.isnan(api.evaluate(api.trace(lambda a: api.root(lambda x: x * x + a, 1.0), "f64[]"), {"a": 1.0})["y"])  # by way of ∞
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-20, 1.0, 1e20])

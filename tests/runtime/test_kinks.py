@@ -44,7 +44,9 @@ POINTS = {
 }
 """Of ops a point at their kink, and the derivatives there of JAX 0.10.2 (which make jax compares) and PyTorch 2.13, recorded."""
 
-ARRAYS = {"reduce_max", "reduce_min", "argmax", "argmin", "cummax", "cummin", "sort", "top_k", "eigh"}
+ARRAYS = {"reduce_max", "reduce_min", "argmax", "argmin", "cummax", "cummin", "sort", "top_k", "eigh"} | {
+    *("reduce_window_max", "reduce_window_min", "select_and_gather_add", "select_and_scatter_add", "scatter-max", "scatter-min")
+}
 COMPARISONS = {"lt", "le", "gt", "ge"}
 
 
@@ -125,6 +127,55 @@ def test_ties_of_arrays(f, expected):
     assert (row["node"].partition("(")[2][:-1], row["index"], row["elements"]) == expected
 
 
+def window_attrs(**attrs):
+    plain = {"window_strides": [1, 1], "padding": [[0, 0], [0, 0]], "base_dilation": [1, 1], "window_dilation": [1, 1]}
+    return {"window_dimensions": [2, 2], **plain, **attrs}
+
+
+X = np.array([[1.0, 3, 0, 2], [3, 2, 2, 2], [1, 0, 0, 9]])
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "expected"),
+    [
+        ("reduce_window_max", window_attrs(), [[1, 0, 1], [0, 1, 0]]),
+        ("reduce_window_min", window_attrs(), [[0, 0, 0], [0, 1, 0]]),
+        ("reduce_window_max", window_attrs(window_strides=[1, 2]), [[1, 1], [0, 0]]),
+        ("reduce_window_max", window_attrs(window_dilation=[1, 2]), [[0, 0], [0, 0]]),
+        ("reduce_window_max", window_attrs(padding=[[-1, 0], [1, 0]], base_dilation=[1, 1]), [[0, 0, 1, 0]]),
+        ("select_and_gather_add", window_attrs(select_prim="le"), [[0, 0, 0], [0, 1, 0]]),
+    ],
+)
+def test_windows_with_ties(op, attrs, expected):
+    n = 2 if op.startswith("select") else 1
+    document = one_node_document(make_case(op, attrs, [TensorType("f64", X.shape)] * n))
+    found = tidu_cli.kinks(document, {f"x{k}": X for k in range(n)})
+    due = np.argwhere(expected).tolist()
+    assert [(row["elements"], row["index"]) for row in found] == ([(len(due), due[0])] if due else [])
+
+
+def test_the_first_of_ties_in_a_window_has_the_derivative():
+    document = one_node_document(make_case("reduce_window_max", window_attrs(), [TensorType("f64", (2, 2))]))
+    (row,) = tidu_cli.kinks(document, {"x0": [[1.0, 2.0], [2.0, 2.0]]})
+    assert (row["tidu"], row["index"]) == ("the first of them", [0, 0])
+    (output,) = document.head.outputs
+    back = tidu_cli.evaluate(tidu_cli.vjp(document, "x0"), {"x0": [[1.0, 2.0], [2.0, 2.0]], f"{output.key}@-1": [[1.0]]})
+    assert back["x0@-1"].tolist() == [[0, 1], [0, 0]]
+
+
+def test_scattered_values_that_tie():
+    numbers = {"update_window_dims": [], "inserted_window_dims": [0], "scatter_dims_to_operand_dims": [0]}
+    types = [TensorType("f64", (3,)), TensorType("i64", (4, 1)), TensorType("f64", (4,))]
+    document = one_node_document(make_case("scatter-max", {"dimension_numbers": numbers, "mode": "fill"}, types))
+    at = {"x0": [1.0, 2.0, 3.0], "x1": [[1], [0], [1], [9]], "x2": [2.0, 5.0, 2.0, 3.0]}
+    (row,) = tidu_cli.kinks(document, at)
+    assert (row["index"], row["elements"], row["tidu"]) == ([1], 1, "equal shares")
+    (output,) = document.head.outputs
+    shares = tidu_cli.evaluate(tidu_cli.vjp(document, "x2"), {**at, f"{output.key}@-1": [0.0, 1.0, 0.0]})["x2@-1"]
+    assert np.allclose(shares, [1 / 3, 0, 1 / 3, 0])
+    assert tidu_cli.kinks(document, {**at, "x2": [4.0, 5.0, 2.0, 3.0]}) == []
+
+
 def test_equal_eigenvalues():
     (row,) = rows(lambda x: np.linalg.eigh(x)[1], {"x": np.eye(2)}, x="f64[2,2]")
     assert row["at"] == "eigenvalues 0 and 1 are equal, 1" and row["tidu"].startswith("eigenvectors have no derivative")
@@ -144,6 +195,13 @@ def test_loops_say_which_step():
         ("graph 'f', node 0 (while), body, node 1 (max)", [0]),
         ("graph 'f', node 0 (while), condition, node 1 (lt)", [6]),
     ]
+
+
+def test_equations_are_looked_into_at_their_solutions():
+    (row,) = rows(lambda x: tidu_cli.root(lambda y: y + np.maximum(y, 0.0) - x, x + 1.0), {"x": 0.0}, x="f64[]")
+    assert (row["node"], row["times"]) == ("graph 'f', node 2 (root), f, node 1 (max)", 1)
+    (row,) = rows(lambda a: tidu_cli.linear_solve(lambda x: np.maximum(a, 1.0) * x, a + 2.0), {"a": 1.0}, a="f64[]")
+    assert row["node"] == "graph 'f', node 2 (linear_solve), matvec, node 1 (max)"
 
 
 def test_the_last_step_of_a_reversed_loop_is_met_first():

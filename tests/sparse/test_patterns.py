@@ -107,6 +107,11 @@ EXACT = {
     "added at places": (added, "010000 101100"),
     "known zeros": (lambda x: x * np.array([1.0, 0, 2, 0, 0, 3]), "100000 000000 001000 000000 000000 000001"),
     "of each matrix": (lambda x: np.linalg.inv(np.eye(1) + x.reshape(6, 1, 1)).ravel()[:2], "100000 010000"),
+    "a system of pairs": (
+        lambda x: td.linear_solve(lambda y: y * x[0] + y.reshape(3, 2)[:, ::-1].ravel(), x**2)[:3],
+        "110000 110000 101100",
+    ),
+    "roots": (lambda x: td.root(lambda y: y**3 + y - x[:4], np.ones(4)), "100000 010000 001000 000100"),
     "turned and joined": (lambda x: np.concatenate([x[::-2], x[:1]]), "000001 000100 010000 100000"),
 }
 
@@ -162,6 +167,38 @@ def test_more_entries_than_memory_is_allowed_for() -> None:
         pytest.raises(LimitError, match=r"pattern of the derivative, at a node cumsum: 9\.54 MiB"),
     ):
         td.sparsity(document, wrt="x")
+
+
+def test_a_constant_loop_that_never_ends_is_not_run() -> None:
+    """And counts as what is not known."""
+    factor = td.trace(lambda x, y: x * td.while_loop(lambda y: y > 0, lambda y: y + 1.0, y), x="f64[2]", y="f64[]")
+    document = td.materialize(factor, set={"y": 1.0})
+    with limited(Limits(steps=1000)):
+        assert td.sparsity(document, wrt="x").matrix.toarray().tolist() == [[True, False], [False, True]]
+
+
+def test_a_product_whose_pattern_would_never_be_done() -> None:
+    document = td.trace(lambda x: x @ x, x="f64[3000,3000]")
+    with limited(Limits(memory=2_000_000_000)), pytest.raises(LimitError, match="at a node dot_general: 126 GiB"):
+        td.sparsity(document, wrt="x")
+
+
+def test_systems_of_several_arrays() -> None:
+    def solved(a: Any, b: Any, c: Any) -> Any:
+        return td.linear_solve(
+            lambda p: {"x": a * p["x"] + p["y"][0], "y": 2 * p["y"], "z": p["z"][::-1]}, {"x": b, "y": c, "z": b}
+        )
+
+    document = td.trace(solved, a="f64[]", b="f64[2]", c="f64[2]")
+    found = td.sparsity(document, wrt=("b", "c")).matrix.toarray().astype(int)
+    assert found.tolist() == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 0, 0], [1, 1, 0, 0]]
+    at = {"a": 3.0, "b": np.array([1.0, 2.0]), "c": np.array([3.0, 4.0])}
+    entries = td.evaluate(td.jacobian(document, wrt=("b", "c"), sparse=True), at)
+    dense = td.evaluate(td.jacobian(document, wrt=("b", "c")), at)
+    rows = [np.concatenate([dense[f"{y}/b"], dense[f"{y}/c"]], axis=1) for y in map(str, (o.key for o in document.head.outputs))]
+    whole = np.zeros((6, 4))
+    whole[entries["row"], entries["col"]] = entries["data"]
+    assert np.allclose(whole, np.concatenate(rows), atol=1e-12)
 
 
 def test_an_input_of_integers_is_refused() -> None:

@@ -69,10 +69,12 @@ class _Looking:
                 for number, kink in enumerate(self.kinks(case)):
                     self.note((name, number), kink, kink.where(np, case.attrs, operands, made), steps)
             if (inner := self.primitives[case.op].evaluation.inner) is not None:
-                self.step_through(case, inner, operands, name, steps)
+                self.step_through(case, inner, (operands, made), name, steps)
         return results[: len(graph.outputs)]
 
-    def step_through(self, case: Case, inner: Any, operands: Sequence[Any], name: str, steps: tuple[int, ...]) -> None:
+    def step_through(
+        self, case: Case, inner: Any, values: tuple[Sequence[Any], Sequence[Any]], name: str, steps: tuple[int, ...]
+    ) -> None:
         """Run the graphs of a node, one by one."""
         graphs, parts = closed_graphs(case.attrs), self.primitives[case.op].catalogue.parts
 
@@ -80,7 +82,7 @@ class _Looking:
             which = parts(case.attrs)[number].name if parts else f"graph {number}"
             return self.run(graphs[number].graph, inputs, f"{name}, {which}, ", steps if step is None else (*steps, step))
 
-        inner(case.attrs, operands, run)
+        inner(case.attrs, *values, run)
 
     def note(self, key: tuple[str, int], kink: Kink, met: Any, steps: tuple[int, ...]) -> None:
         """Note what a kink says of values: a text, or a mask of elements."""

@@ -147,7 +147,8 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
         if argument.endswith(".py"):
             raise DocumentError(f"{argument}: is a file of Python; name a function of it, {argument}:{_some_function(argument)}")
         if not shared and (given := "-i" if declared() else "--types" if type_files() else "--jax" if is_of_jax() else ""):
-            raise click.UsageError(f"{given} is for FILE.py:FUNCTION and formulas, and '{argument}' is a file")
+            takers = "FILE.py:FUNCTION" if given == "--jax" else "FILE.py:FUNCTION and formulas"
+            raise click.UsageError(f"{given} is for {takers}, and '{argument}' is a file")
         return "file"
     if FUNCTION.fullmatch(argument):
         file = argument.rpartition(":")[0]

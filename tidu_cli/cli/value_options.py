@@ -80,12 +80,10 @@ inputs_option = click.option(
 """The option --inputs FILE, which repeats."""
 
 
-def list_kinks(document: Document, values: Mapping[Key, object], output: Sequence[Key]) -> None:
+def list_kinks(rows: Sequence[Mapping[str, Any]]) -> None:
     """Say on stderr which nodes are at a kink."""
-    from tidu_cli.api.checks import kinks
     from tidu_cli.checking.kinks import table
 
-    rows = kinks(document, values, output)
     for line in () if is_quiet() else table(rows) if rows else ["no node is at a kink here"]:
         click.echo(line, err=True)
 

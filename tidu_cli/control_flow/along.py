@@ -157,7 +157,7 @@ def _placed(tangents: Sequence[Term], live: Sequence[bool]) -> list[Term | None]
 # Loops and branches on NumPy: functions of Python, in which a step is written out, so that a loop runs as one written by hand.
 
 
-def scan_inner(attrs: Any, operands: Sequence[Any], run: RunInner) -> None:
+def scan_inner(attrs: Any, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     """Run the body step by step."""
     n, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
     carry = list(operands[n:end])

@@ -253,7 +253,7 @@ def _flops(attrs: CondAttrs, operands: Any, results: Any) -> int:
     return max(map(flops, attrs.branches))
 
 
-def _inner(attrs: CondAttrs, operands: Sequence[Any], run: RunInner) -> None:
+def _inner(attrs: CondAttrs, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     run(min(max(int(operands[0]), 0), len(attrs.branches) - 1), None, operands[1:])
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.graphs import Terms, as_batch, batched_outputs, flops, made, outputs_of, require_types
+from tidu_cli.control_flow.patterns import solve_pattern
 from tidu_cli.control_flow.solvers import (
     DENSE,
     dense,
@@ -31,7 +32,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, RunInner, Transposition, ValueTypes
 from tidu_cli.rules.families import minus, primitive
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.linearity import require_linear
@@ -226,6 +227,11 @@ def _root_dependence(of_graph: DependenceOf, attrs: Any, operands: Dependences) 
     return (Dependence.OTHER if any(d.moves for d in operands) else Dependence.FREE,) * (len(operands) - n)
 
 
+def _inner(attrs: Any, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
+    """Run the equation, the first of the graphs, at the solution: derivatives go by it, and not by the solver."""
+    run(0, None, [*operands[: attrs.num_consts], *results])
+
+
 UNSOLVED = 64
 """A solution is off if it is so by more roundings than this, times the square root of one."""
 
@@ -283,6 +289,7 @@ def _any_of(main: str, **rules: Any) -> Any:
     return {
         "kernel": _kernel,
         "definition": _definition,
+        "inner": _inner,
         "work": _work,
         "dtypes": ANY,
         "n_results": lambda attrs, n_operands: len(getattr(attrs, main).graph.outputs),
@@ -304,6 +311,7 @@ PRIMITIVES = (
         batch=_solve_batch,
         dependence=_solve_dependence,
         carried=lambda attrs: range(attrs.num_consts, len(attrs.matvec.graph.inputs)),
+        pattern=solve_pattern,
         unsolved=_solve_unsolved,
         flops=_solve_flops,
         caption=graphs.solve_caption,

@@ -49,6 +49,12 @@ def while_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
     return _any_step(patterns, carry, lambda carry: patterns.through(attrs.body, [*consts, *carry]))
 
 
+def solve_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
+    """An unknown depends on the right sides of all equations that it is tied to, by others too, and on no more."""
+    n: int = attrs.num_consts
+    return patterns.solved(attrs.matvec, operands[:n], operands[n:])
+
+
 def _any_step(patterns: Patterns, carry: Values, step: Callable[[Values], Values]) -> Values:
     """What is carried over after any number of steps, none among them: it adds up until nothing is new."""
     while True:

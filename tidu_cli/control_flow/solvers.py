@@ -251,7 +251,7 @@ def newton(f: ClosedGraph, n_consts: int) -> ClosedGraph:
 
     def _is_small(moved: Term, size: Term) -> Term:
         trace = moved.trace
-        return le(moved, trace.full(small, scalar) * (size + trace.full(1, scalar)))
+        return lt(moved, trace.full(small, scalar) * (size + trace.full(1, scalar)))
 
     def emit(inner: Trace, terms: list[Term]) -> list[Term]:
         if not flat.size:

@@ -235,7 +235,7 @@ def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
     return flops(attrs.condition) + flops(attrs.body)  # of one step: how many there are is not known
 
 
-def _inner(attrs: WhileAttrs, operands: Sequence[Any], run: RunInner) -> None:
+def _inner(attrs: WhileAttrs, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     cond_consts, body_consts, carry = attrs.split(operands)
     for step in count():
         if not run(0, step, [*cond_consts, *carry])[0]:

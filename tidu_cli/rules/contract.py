@@ -153,8 +153,9 @@ KinksRule = Callable[[Any], Sequence[Any]]
 RunInner = Callable[[int, "int | None", Sequence[Any]], Sequence[Any]]
 """From the number of a graph in attrs, that of a step, and the values of its inputs to those of its outputs."""
 
-InnerRule = Callable[[Any, Sequence[Any], RunInner], None]
-"""From attrs, the operands' values, and what runs a graph, to all runs of the graphs in attrs that make the results."""
+InnerRule = Callable[[Any, Sequence[Any], Sequence[Any], RunInner], None]
+"""From attrs, the operands' and the results' values, and what runs a graph, to all runs of the graphs in attrs that make the
+results, or that define their derivatives."""
 
 StrongRule = Callable[[Sequence["Term"]], "tuple[str, Sequence[Term]] | None"]
 """From the operands of a linear node to the op that stands for it where zeros are strong, and its operands; None for itself."""

@@ -71,6 +71,10 @@ class Patterns(Protocol):
         """The value that has these along its first axis."""
         ...
 
+    def solved(self, map: ClosedGraph, consts: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+        """What a linear map, a graph of constants and of unknowns, takes to the values `right`."""
+        ...
+
 
 PatternRule = Callable[["Patterns", Any, Sequence[Any]], Sequence[Any]]
 """From (what there is to do it with, attrs, operands) to results, of a node that holds graphs or records."""

@@ -15,12 +15,14 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse  # type: ignore[import-untyped]
 from scipy.sparse import csr_array  # type: ignore[import-untyped]
+from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
 
+from tidu_cli.errors import StepsError
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
-from tidu_cli.limits import require
+from tidu_cli.limits import StepCounting, limited_steps, require
 from tidu_cli.rules.contract import Primitive, Transposition, Types
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
@@ -109,7 +111,8 @@ class Propagation:
             if active[k]:
                 for r, part in enumerate(self._spread(primitive, case, operands, k)):
                     results[r] = part if results[r] is None else _joined(results[r], part)
-        self._require_room(case, results)
+        for result in results:
+            _require_room(case.op, 0 if result is None else result.nnz)
         return [self._small(x) for x in results]
 
     # A number that depends on a few tangents is a set of columns: graphs of many numbers have a node for each.
@@ -157,6 +160,21 @@ class Propagation:
             return _csr(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
         return np.stack(parts) if all(isinstance(x, np.ndarray | np.generic) for x in parts) and parts else None
 
+    def solved(self, map: ClosedGraph, consts: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+        """What a map of unknowns takes to these values: its inverse ties unknowns that a chain of equations does, and no others."""
+        sizes = [elements(i.type) for i in map.graph.inputs[len(consts) :]]
+        first = np.cumsum([0, *sizes]).tolist()
+        within = Propagation(self.primitives, first[-1])
+        units = [identity(size, start, first[-1]) for size, start in zip(sizes, first, strict=False)]
+        matrix = sparse.vstack(within.graph(map.graph, [*consts, *units]), format="csr")
+        self.dense |= within.dense
+        n, tied = connected_components(matrix, directed=False)
+        rows = [x if isinstance(x, csr_array) else empty(size, self.columns) for x, size in zip(right, sizes, strict=True)]
+        of_each = _csr(_of_rows(tied, n).T @ sparse.vstack(rows, format="csr"))
+        _require_room("linear_solve", int(np.diff(of_each.indptr)[tied].sum()))
+        whole = _rows(of_each, tied)
+        return [whole[start : start + size] for start, size in zip(first, sizes, strict=False)]
+
     # What one operand of a linear node contributes.
 
     def _computed(self, primitive: Primitive, case: Case, operands: Sequence[Value]) -> Sequence[Value]:
@@ -166,8 +184,11 @@ class Propagation:
         if case not in self._kernels:
             made = primitive.evaluation.kernel(np, case.attrs, cast(Types, case.operands), cast(Types, case.results))
             self._kernels[case] = made
-        with np.errstate(all="ignore"):
-            results = self._kernels[case](*operands)
+        try:
+            with np.errstate(all="ignore"), limited_steps(None, drawn=True), StepCounting():
+                results = self._kernels[case](*operands)
+        except StepsError:  # of a loop that may never end: what it gives is not known
+            return [None] * len(case.results)
         return [results] if len(case.results) == 1 else list(results)
 
     def _spread(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> Sequence[csr_array]:
@@ -186,10 +207,10 @@ class Propagation:
             return [_csr(into @ x)]
         if callable(sparsity):
             node = Spreading(case.attrs, types, k, results[0])
-            return [_along(x, types[k].shape, results[0].shape, sparsity(node))]
+            return [_along(case.op, x, types[k].shape, results[0].shape, sparsity(node))]
         if max(types[k].size, results[0].size) > 1:
             self.dense[case.op] = None
-        return [_along(x, types[k].shape, t.shape, ()) for t in results]
+        return [_along(case.op, x, types[k].shape, t.shape, ()) for t in results]
 
     def _of_records(self, primitive: Primitive, case: Case, k: int, x: csr_array) -> Sequence[csr_array]:
         """Of nodes that put records together, take fields of them, or go through them array by array."""
@@ -261,10 +282,9 @@ class Propagation:
         given = [operands[j] if index(j) else np.zeros(t.shape) for j, t in enumerate(types)]
         return _places(np.abs(run(*given, np.arange(1.0, result.size + 1).reshape(result.shape))))
 
-    def _require_room(self, case: Case, results: Sequence[Any]) -> None:
-        for pattern in results:
-            if pattern is not None:
-                require("memory", ENTRY_BYTES * pattern.nnz, f"the pattern of the derivative, at a node {case.op}")
+
+def _require_room(op: str, n_entries: int) -> None:
+    require("memory", ENTRY_BYTES * n_entries, f"the pattern of the derivative, at a node {op}")
 
 
 def _is_zero(x: Value) -> bool:
@@ -326,7 +346,7 @@ def _span(type_: Type, path: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Sequence[Spread]) -> csr_array:
+def _along(op: str, x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Sequence[Spread]) -> csr_array:
     """A pattern whose axes depend on those of x as `spreads` says: what is summed over goes first, what is new comes last."""
     sizes = [shape[o] for _, o, _ in spreads]
     rest = [axis for axis in range(len(shape)) if axis not in [o for _, o, _ in spreads]]
@@ -345,6 +365,7 @@ def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: S
     axes = [r for r, _, _ in spreads]
     middle = np.transpose(middle, np.argsort(axes))
     aligned = [n if axis in axes else 1 for axis, n in enumerate(result)]
+    _require_room(op, x.nnz * (prod(result) // max(prod(sizes), 1)))
     return _rows(x, np.broadcast_to(middle.reshape(aligned), result).ravel())
 
 

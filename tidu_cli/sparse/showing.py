@@ -42,7 +42,8 @@ def text(pattern: Sparsity) -> str:
     """Counts, and a picture of dots."""
     n_rows, n_columns = pattern.shape
     share = pattern.n_entries / (n_rows * n_columns) if n_rows and n_columns else 0
-    lines = [f"{n_rows:,} x {n_columns:,}, {pattern.n_entries:,} entries ({share:.2%}), at most {pattern.most:,} a row"]
+    noun = "entry" if pattern.n_entries == 1 else "entries"
+    lines = [f"{n_rows:,} x {n_columns:,}, {pattern.n_entries:,} {noun} ({share:.2%}), at most {pattern.most:,} a row"]
     if pattern.dense:
         lines.append(f"dense where nothing better is known: {', '.join(pattern.dense)}")
     cells = _blocks(pattern, _TEXT[1], _TEXT[0])

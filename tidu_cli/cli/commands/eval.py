@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import click
@@ -13,6 +14,7 @@ from tidu_cli.cli.options import (
     Whole,
     chosen_format,
     emit_bytes,
+    emit_json,
     example,
     file_argument,
     load,
@@ -50,6 +52,7 @@ _FORMATS = ("json", "csv", "npy", "npz", "mtx", "zarr", "msgpack", "table")
 @option("reduce")
 @option("resume")
 @option("kinks")
+@click.option("--json", "as_json", is_flag=True, help="With --kinks, print one object, of the values and the list, as JSON.")
 @option("stream", type=str, is_flag=False, flag_value="json")
 @engine_options
 @result_options(*_FORMATS, default="json")
@@ -66,6 +69,7 @@ def command(
     reduce: str | None,
     resume: bool,
     kinks: bool,
+    as_json: bool,
     stream: str | None,
     engine: str,
     device: str | None,
@@ -103,6 +107,10 @@ def command(
     spread = Spread(scheduler, chunk, reduce, resume, out)
     if kinks and (stream or spread or batches or moves or move_files):
         raise click.UsageError("--kinks is of one point: leave out --stream, --batch and --move")
+    if as_json and (not kinks or out or format_):
+        raise click.UsageError(
+            "--json goes with --kinks, and prints values and kinks on standard output; values are JSON without it"
+        )
     if stream:
         from tidu_cli.cli.streaming import answer
 
@@ -136,6 +144,13 @@ def command(
         emit_chunks(partial(values_by_chunks, head, values, axes, engine=choice), spread, chosen)
         return
     results, types = values_of(head, values, choice, moves=moved, batch=axes, tell=detail)
+    written = write_values(results, chosen, types)
     if whole is not None:
-        list_kinks(whole, values, output)
-    emit_bytes(write_values(results, chosen, types), out)
+        from tidu_cli.api.checks import kinks as kinks_of
+
+        rows = kinks_of(whole, values, output)
+        if as_json:
+            emit_json({"values": json.loads(written), "kinks": rows})
+            return
+        list_kinks(rows)
+    emit_bytes(written, out)

@@ -30,6 +30,7 @@ from tidu_cli.cli.options import (
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import counted, printable
 from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.installed import source_named
 from tidu_cli.streams import data_stream
@@ -264,7 +265,7 @@ def _typed(ports: dict[str, str]) -> str:
 @option("output")
 @option("second")
 @result_options("text", "json", "npz", "mtx", "svg", "png", default="text")
-def sparsity(file: str, out: str | None, format_: str | None, **given: Any) -> None:
+def sparsity(file: str, out: str | None, format_: str | None, wrt: tuple[Key, ...], **given: Any) -> None:
     """Say which outputs depend on which inputs, element by element.
 
     That is the pattern of the Jacobian, where it may be other than 0, whatever the inputs are. Rows go through the outputs in
@@ -276,4 +277,4 @@ def sparsity(file: str, out: str | None, format_: str | None, **given: Any) -> N
 
     chosen = chosen_format(out, format_, "text")
     require_printable(out, chosen)
-    emit_bytes(written(pattern_of(load(file).document, **{**given, "wrt": given["wrt"] or None}), chosen), out)
+    emit_bytes(written(pattern_of(load(file).document, wrt or None, **given), chosen), out)

@@ -213,6 +213,22 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     return [put(*shares) / ties]
 
 
+def _ties(np: Any, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) -> Any:
+    """The elements that several of the operand's element and the updates are."""
+    x, indices, updates = operands
+    if not updates.size or not x.size:
+        return np.zeros(x.shape, bool)
+
+    def count(np: Any, matrix: Any, numbers: Any, rows: Any) -> None:
+        best = np.reshape(results[0], matrix.shape)
+        counts = (matrix == best).astype(np.int64)
+        np.add.at(counts, numbers, np.reshape(rows, (-1, matrix.shape[1])) == best[numbers])
+        matrix[...] = counts > 1
+
+    types = [TensorType(dtype, each.shape) for dtype, each in zip(("f64", "i64", "f64"), operands, strict=True)]
+    return _kernel(count)(np, attrs, tuple(types), (types[0],))(x, indices, updates) != 0
+
+
 def _batch(name: str) -> BatchRule:
     apply = op(name)
 
@@ -303,6 +319,7 @@ def _extreme(name: str, extremum: str, extrema: str) -> Primitive:
         by_counts(_extremum_jvp),
         None,
         integers="exact",
+        kinks=lambda k: [k.Kink(_ties, "elements and updates tie", "equal shares", onnx="")],
         formula=f"x[indices] = {name}(x[indices], u)",
         summary=f"{extrema} of windows of an array and updates; NaN wins; its derivative is shared equally among ties",
         caption=(f"{name} of {{0}} and {{2}} at {{1}}", f"{extremum} at the indices {{1}}"),

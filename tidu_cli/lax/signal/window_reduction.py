@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.graph.types import INTEGERS, NUMERIC, REALS, TensorType
 from tidu_cli.lax.arrays.slicing import require_one_per_axis, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, laid_out, most_places, slid, slidings
+from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, laid_out, most_places, slid, slidings, spread
 from tidu_cli.rules.batching import AttrShift, itself, preceded
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, TypeRule, Types
 from tidu_cli.rules.families import primitive, require_dtype
@@ -117,6 +117,25 @@ def _sum_adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term | Non
     )
 
 
+def ties(least: Callable[[Any], bool]) -> Callable[[Any], Sequence[Any]]:
+    """The kinks of windows of the last operand: those of which several elements are the greatest, or the least if attrs say so."""
+
+    def tied(np: Any, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) -> Any:
+        x = operands[-1]
+        axes = windows_of(attrs, TensorType("f64", x.shape))
+        if not x.size or not prod(along.count for along in axes):
+            return np.zeros([along.count for along in axes], bool)
+        places = laid_out(np, x, axes, np.nan)
+        views = np.lib.stride_tricks.sliding_window_view(places, [spread(along.window, along.dilation) for along in axes])
+        starts = [slice(None, spread(along.count, along.stride), along.stride) for along in axes]
+        elements = views[(*starts, *[slice(None, None, along.dilation) for along in axes])]
+        within = tuple(range(x.ndim, 2 * x.ndim))
+        best = (np.fmin if least(attrs) else np.fmax).reduce(elements, axis=within, keepdims=True)
+        return (elements == best).sum(axis=within) > 1
+
+    return lambda k: [k.Kink(tied, "elements of a window tie", "the first of them")]
+
+
 def flops(attrs: Any, operands: Types, results: Types) -> int:
     """Windows of n places take n - 1 combinations, as XLA counts, padding among them."""
     windows, places = prod(along.count for along in windows_of(attrs, operands[-1])), prod(attrs.window_dimensions)
@@ -168,7 +187,7 @@ def _extreme(name: str, of: str, function: str, identity: Callable[[Any, str], A
         return [select_and_gather_add(node.tangent, node.operands[0], select_prim=select_prim, **dict(node.attrs))]
 
     summary = f"{of} of each window that slides over the operand; its derivative is that of the first of ties"
-    rest = {"jvp": jvp, "integers": "exact", "summary": summary}
+    rest = {"jvp": jvp, "integers": "exact", "summary": summary, "kinks": ties(lambda attrs: select_prim == "le")}
     return _reduction(name, of, COMPARED, _kernel(function, identity), f"{name} x", **rest)
 
 

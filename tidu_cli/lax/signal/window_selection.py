@@ -25,6 +25,7 @@ from tidu_cli.lax.signal.window_reduction import (
     highest,
     lowest,
     spreads,
+    ties,
     windows_of,
 )
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Transposition, Types
@@ -178,7 +179,10 @@ def _back(node: Spreading) -> Sequence[Spread]:
     return [(k, k, [(i, w) for w, i in along.pairs]) for k, along in enumerate(windows_of(node.attrs, node.types[1]))]
 
 
-_selection = partial(linear, arity=2, shifts=SHIFTS, indices=(1, 2), dtypes=NUMERIC, fresh=True, flops=flops, work=_work)
+_kinks = ties(lambda attrs: bool(attrs.select_prim == "le"))
+_selection = partial(
+    linear, arity=2, shifts=SHIFTS, indices=(1, 2), dtypes=NUMERIC, fresh=True, flops=flops, work=_work, kinks=_kinks
+)
 _WITHIN = ((-2.0, 2.0), (-30.0, 30.0))
 
 PRIMITIVES = (

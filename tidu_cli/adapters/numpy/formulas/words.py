@@ -49,6 +49,7 @@ NOT_HERE: Mapping[str, str] = {
     "derivative": "tidu derivative derives the graph", "integrate": "write a sum over a grid", "print": "tidu show lists a graph",
     "random": "give random numbers as an input", "rand": "give random numbers as an input",
     "randn": "give random numbers as an input",
+    **dict.fromkeys(("fixed_point", "linear_solve", "scan", "fori_loop", "while_loop"), "write a function of Python, in FILE.py"),
 }  # fmt: skip
 """What formulas do not do, and what does."""
 
