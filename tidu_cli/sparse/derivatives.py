@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.errors import Remedy, TransformError
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.notes import detail
 from tidu_cli.sparse import coloring
-from tidu_cli.sparse.coloring import Mode
+from tidu_cli.sparse.coloring import Coloring, Mode
 from tidu_cli.sparse.compressed import by_columns, by_rows, compressed, symmetric
+from tidu_cli.sparse.cut import without_moves
 from tidu_cli.sparse.patterns import Sparsity, pattern
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.rename import bind_constants
@@ -54,17 +56,38 @@ def jacobian(
         raise TransformError("a sparse Jacobian is of real numbers: leave out ", Remedy("holomorphic"))
     mode: Mode | None = "reverse" if reverse or strong_zeros else None if reverse is None else "forward"
     linear = linearize(document, wrt=wrt, outputs=outputs)
-    matrix = _of_head(linear).matrix
+    how, n_columns = way(linear, mode)
+    in_columns, in_rows = how.coloring.parts(how.matrix)
+    turned = transpose(how.document, strong_zeros=strong_zeros) if in_rows.nnz else how.document
+    parts = []
+    if in_columns.nnz or not in_rows.nnz:
+        parts.append((how.document.head, by_columns(in_columns, how.coloring.of_columns)))
+    if in_rows.nnz:
+        parts.append((turned.head, by_rows(in_rows, how.coloring.of_rows)))
+    if how.column is not None:
+        parts = [(head, entries.moved(how.column, n_columns)) for head, entries in parts]
+    _say(sum(entries.row.size for _, entries in parts), (how.matrix.shape[0], n_columns), how.coloring.n_directions)
+    return materialize(compressed(turned, parts))
+
+
+class Way(Frozen, eq=False):
+    """A document whose head is linear, its pattern, and a colouring; if the head is cut, which column each of its columns is in."""
+
+    document: Document
+    matrix: Any
+    coloring: Coloring
+    column: Any = None
+
+
+def way(linear: Document, mode: Mode | None) -> tuple[Way, int]:
+    """The way with the fewest directions to the entries of a linear head, cut or not; and how many columns there are."""
     if mode is None and vocabulary(linear.cases).is_irreversible(linear.cases.cases):
         mode = "forward"
-    chosen = coloring.of_jacobian(matrix, mode)
-    detail(f"{matrix.nnz:,} entries of {matrix.shape[0]:,} x {matrix.shape[1]:,} in {chosen.n_directions} directions")
-    in_columns, in_rows = chosen.parts(matrix)
-    turned = transpose(linear, strong_zeros=strong_zeros) if in_rows.nnz else linear
-    parts = [(linear.head, by_columns(in_columns, chosen.of_columns))] if in_columns.nnz or not in_rows.nnz else []
-    if in_rows.nnz:
-        parts.append((turned.head, by_rows(in_rows, chosen.of_rows)))
-    return materialize(compressed(turned, parts))
+    matrix = _of_head(linear).matrix
+    whole = Way(linear, matrix, coloring.of_jacobian(matrix, mode))
+    cut = without_moves(linear, matrix.nnz) if whole.coloring.n_directions > 1 else None
+    ways = [whole] if cut is None else [whole, Way(cut.document, cut.matrix, coloring.of_jacobian(cut.matrix, mode), cut.column)]
+    return min(ways, key=lambda way: way.coloring.n_directions), matrix.shape[1]
 
 
 def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Document:
@@ -76,8 +99,13 @@ def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: 
     found = _of_head(along).matrix
     matrix: Any = found + found.T  # rounding aside, it is symmetric; where rules say more of one triangle, both are taken
     colors = coloring.star(matrix)
-    detail(f"{matrix.nnz:,} entries of {matrix.shape[0]:,} x {matrix.shape[1]:,} in {int(colors.max(initial=-1)) + 1} directions")
+    _say(matrix.nnz, matrix.shape, int(colors.max(initial=-1)) + 1)
     return materialize(compressed(along, [(along.head, symmetric(matrix, colors))]))
+
+
+def _say(n_entries: int, shape: Sequence[int], n_directions: int) -> None:
+    directions = f"{n_directions} direction{'s' * (n_directions != 1)}"
+    detail(f"{n_entries:,} entries of {shape[0]:,} x {shape[1]:,} in {directions}")
 
 
 def _of_head(document: Document) -> Sparsity:
