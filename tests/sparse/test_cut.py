@@ -29,8 +29,7 @@ def entries(document: Any, **at: Any) -> np.ndarray[Any, Any]:
 
 def directions(document: Any, wrt: list[str]) -> int:
     """How many the way has that `jacobian` takes."""
-    chosen, _ = derivatives.way(linearize(document, [parse_key(key) for key in wrt]), None)
-    return chosen.coloring.n_directions
+    return derivatives.way(linearize(document, [parse_key(key) for key in wrt]), None).coloring.n_directions
 
 
 def observed(n: int, cameras: int, points: int) -> Any:
@@ -109,3 +108,20 @@ def test_places_that_are_inputs_are_no_cut() -> None:
 def test_a_cut_that_would_make_many_more_entries_is_none() -> None:
     document = td.trace(lambda x: np.sin(np.broadcast_to(x, (1000, 4)).sum() * np.arange(1.0, 1001)), x="f64[4]")
     assert without_moves(linearize(document, [parse_key("x")]), 4000) is None
+
+
+def test_the_hessian_of_a_bundle_adjustment() -> None:
+    """Cameras are coupled with points, and points with cameras: rows of cameras share directions, and rows of points."""
+    n, rng = 60, np.random.default_rng(1)
+    observations, (cam_of, point_of, feature) = observed(n, 4, 13)
+    document = td.trace(
+        lambda cams, points: np.sum(BA["residuals"](cams, points, np.ones(n), cam_of, point_of, feature) ** 2) / 2,
+        cams="f64[4,11]",
+        points="f64[13,3]",
+    )
+    at = {"cams": rng.normal(size=(4, 11)), "points": rng.normal(size=(13, 3)) + 5}
+    blocks = td.evaluate(td.hessian(document, wrt=["cams", "points"]), at)
+    due = np.block([[blocks[f"y/{a}/{b}"].reshape(at[a].size, -1) for b in at] for a in at])
+    sparse = td.hessian(document, wrt=["cams", "points"], sparse=True)
+    found = array(td.evaluate(sparse, at)).toarray()
+    np.testing.assert_allclose(found, due, rtol=1e-9, atol=1e-9 * np.abs(due).max())

@@ -70,6 +70,11 @@ def star(matrix: Any, order: Order = "natural") -> Any:
     return np.array(colors, dtype=np.int64)
 
 
+def pairs(matrix: Any) -> int:
+    """The pairs of entries of a row, of all rows together: what `star` may walk over."""
+    return int((np.diff(matrix.tocsr().indptr).astype(np.int64) ** 2).sum())
+
+
 class Coloring(Frozen):
     """Directions for a matrix: `by_rows` says which rows are taken by rows, `of_rows` the colours of these, and `of_columns` those
     of the columns, for all other rows.

@@ -25,6 +25,9 @@ from tidu_cli.transforms.transpose import transpose
 
 Keys = Sequence[Key]
 
+_PAIRS = 20_000_000
+"""The pairs of entries of a row, of all rows together, up to which a Hessian's colouring is a star colouring."""
+
 
 def of_jacobian(document: Document, wrt: Keys, outputs: Keys = ()) -> Sparsity:
     """The pattern of the Jacobian of these outputs, the rows, by the inputs `wrt`, the columns. Raises as `linearize`."""
@@ -56,7 +59,65 @@ def jacobian(
         raise TransformError("a sparse Jacobian is of real numbers: leave out ", Remedy("holomorphic"))
     mode: Mode | None = "reverse" if reverse or strong_zeros else None if reverse is None else "forward"
     linear = linearize(document, wrt=wrt, outputs=outputs)
-    how, n_columns = way(linear, mode)
+    return _of_way(way(linear, mode), strong_zeros)
+
+
+def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Document:
+    """One graph of the entries of the sparse Hessian of one output, a real number, both triangles, and of where they are.
+
+    Forward over reverse, in the directions of a star colouring, or by rows where a head that is cut takes fewer. Raises as `linearize`.
+    """
+    along = _gradient_along(document, wrt, outputs, strong_zeros)
+    found = _of_head(along).matrix
+    irreversible = vocabulary(along.cases).is_irreversible(along.cases.cases)
+    mode: Mode | None = "forward" if irreversible else None
+    matrix: Any = found + found.T  # rounding aside, it is symmetric; where rules say more of one triangle, both are taken
+    if coloring.pairs(matrix) > _PAIRS:
+        return _of_way(_fewest(along, found, mode), strong_zeros)
+    colors = coloring.star(matrix)
+    n_directions = int(colors.max(initial=-1)) + 1
+    cut = _cut(along, found, mode, n_directions // 2 + 1)  # its directions cost about twice as much
+    if cut is not None:
+        return _of_way(cut, strong_zeros)
+    _say(matrix.nnz, matrix.shape, n_directions)
+    return materialize(compressed(along, [(along.head, symmetric(matrix, colors))]))
+
+
+class Way(Frozen, eq=False):
+    """A document whose head is linear, its pattern, and a colouring, of a derivative of so many columns.
+
+    If the head is cut, `column` says in which of them each column of the pattern is.
+    """
+
+    document: Document
+    matrix: Any
+    coloring: Coloring
+    n_columns: int
+    column: Any = None
+
+
+def way(linear: Document, mode: Mode | None) -> Way:
+    """The way with the fewest directions to the entries of a linear head, cut or not."""
+    if mode is None and vocabulary(linear.cases).is_irreversible(linear.cases.cases):
+        mode = "forward"
+    return _fewest(linear, _of_head(linear).matrix, mode)
+
+
+def _fewest(linear: Document, matrix: Any, mode: Mode | None) -> Way:
+    whole = Way(linear, matrix, coloring.of_jacobian(matrix, mode), matrix.shape[1])
+    return _cut(linear, matrix, mode, whole.coloring.n_directions) or whole
+
+
+def _cut(linear: Document, matrix: Any, mode: Mode | None, n_directions: int) -> Way | None:
+    """The way of a head that is cut, if it has fewer directions than these. `matrix` is the pattern of the head as it is."""
+    cut = without_moves(linear, matrix.nnz) if n_directions > 1 else None
+    if cut is None:
+        return None
+    found = Way(cut.document, cut.matrix, coloring.of_jacobian(cut.matrix, mode), matrix.shape[1], cut.column)
+    return found if found.coloring.n_directions < n_directions else None
+
+
+def _of_way(how: Way, strong_zeros: bool) -> Document:
     in_columns, in_rows = how.coloring.parts(how.matrix)
     turned = transpose(how.document, strong_zeros=strong_zeros) if in_rows.nnz else how.document
     parts = []
@@ -65,42 +126,9 @@ def jacobian(
     if in_rows.nnz:
         parts.append((turned.head, by_rows(in_rows, how.coloring.of_rows)))
     if how.column is not None:
-        parts = [(head, entries.moved(how.column, n_columns)) for head, entries in parts]
-    _say(sum(entries.row.size for _, entries in parts), (how.matrix.shape[0], n_columns), how.coloring.n_directions)
+        parts = [(head, entries.moved(how.column, how.n_columns)) for head, entries in parts]
+    _say(sum(entries.row.size for _, entries in parts), (how.matrix.shape[0], how.n_columns), how.coloring.n_directions)
     return materialize(compressed(turned, parts))
-
-
-class Way(Frozen, eq=False):
-    """A document whose head is linear, its pattern, and a colouring; if the head is cut, which column each of its columns is in."""
-
-    document: Document
-    matrix: Any
-    coloring: Coloring
-    column: Any = None
-
-
-def way(linear: Document, mode: Mode | None) -> tuple[Way, int]:
-    """The way with the fewest directions to the entries of a linear head, cut or not; and how many columns there are."""
-    if mode is None and vocabulary(linear.cases).is_irreversible(linear.cases.cases):
-        mode = "forward"
-    matrix = _of_head(linear).matrix
-    whole = Way(linear, matrix, coloring.of_jacobian(matrix, mode))
-    cut = without_moves(linear, matrix.nnz) if whole.coloring.n_directions > 1 else None
-    ways = [whole] if cut is None else [whole, Way(cut.document, cut.matrix, coloring.of_jacobian(cut.matrix, mode), cut.column)]
-    return min(ways, key=lambda way: way.coloring.n_directions), matrix.shape[1]
-
-
-def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Document:
-    """One graph of the entries of the sparse Hessian of one output, a real number, both triangles, and of where they are.
-
-    Forward over reverse, in the directions of a star colouring. Raises as `linearize`.
-    """
-    along = _gradient_along(document, wrt, outputs, strong_zeros)
-    found = _of_head(along).matrix
-    matrix: Any = found + found.T  # rounding aside, it is symmetric; where rules say more of one triangle, both are taken
-    colors = coloring.star(matrix)
-    _say(matrix.nnz, matrix.shape, int(colors.max(initial=-1)) + 1)
-    return materialize(compressed(along, [(along.head, symmetric(matrix, colors))]))
 
 
 def _say(n_entries: int, shape: Sequence[int], n_directions: int) -> None:
