@@ -113,7 +113,7 @@ def test_a_cut_that_would_make_many_more_entries_is_none() -> None:
 def test_the_hessian_of_a_bundle_adjustment() -> None:
     """Cameras are coupled with points, and points with cameras: rows of cameras share directions, and rows of points."""
     n, rng = 60, np.random.default_rng(1)
-    observations, (cam_of, point_of, feature) = observed(n, 4, 13)
+    _, (cam_of, point_of, feature) = observed(n, 4, 13)
     document = td.trace(
         lambda cams, points: np.sum(BA["residuals"](cams, points, np.ones(n), cam_of, point_of, feature) ** 2) / 2,
         cams="f64[4,11]",

@@ -79,11 +79,14 @@ def test_a_dense_row_goes_by_rows_and_the_rest_by_columns() -> None:
 @settings(max_examples=examples(300))
 def test_columns_of_one_colour_share_no_row(m: int, n: int, share: float, seed: int) -> None:
     pattern = np.random.default_rng(seed).uniform(size=(m, n)) < share
-    for order in ("natural", "largest_first"):
+    fewest = n
+    for order in ("natural", "largest_first", None):
         colors = coloring.columns(scipy.sparse.csr_array(pattern), order)
         assert ((colors < 0) == ~pattern.any(axis=0)).all()
+        fewest = min(fewest, colors.max(initial=-1))
         for color in range(colors.max(initial=-1) + 1):
             assert (pattern[:, colors == color].sum(axis=1) <= 1).all() and (colors == color).any()
+    assert colors.max(initial=-1) == fewest
 
 
 @given(st.integers(1, 12), st.floats(0, 1), seeds)
@@ -96,6 +99,12 @@ def test_a_star_colouring_reads_each_entry_alone(n: int, share: float, seed: int
     for i, j in np.argwhere(pattern):
         alone = [pattern[r, colors == colors[c]].sum() == 1 for r, c in ((i, j), (j, i))]
         assert any(alone)
+
+
+def test_an_arrow_takes_two_directions_whichever_way_it_points() -> None:
+    arrow = np.eye(40, dtype=bool)
+    arrow[-1] = arrow[:, -1] = True
+    assert [coloring.star(scipy.sparse.csr_array(a)).max() for a in (arrow, arrow[::-1, ::-1])] == [1, 1]
 
 
 HESSIANS = {

@@ -65,7 +65,8 @@ def jacobian(
 def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Document:
     """One graph of the entries of the sparse Hessian of one output, a real number, both triangles, and of where they are.
 
-    Forward over reverse, in the directions of a star colouring, or by rows where a head that is cut takes fewer. Raises as `linearize`.
+    Forward over reverse, in the directions of a star colouring, or by rows where a head that is cut takes fewer by far. Raises as
+    `linearize`.
     """
     along = _gradient_along(document, wrt, outputs, strong_zeros)
     found = _of_head(along).matrix
