@@ -59,6 +59,7 @@ __all__ = [
     "scan",
     "schema",
     "show",
+    "sparse_array",
     "sparsity",
     "static",
     "step",

@@ -320,7 +320,7 @@ CHECKS: Mapping[str, Check] = {
     **{name: option.check for name, option in OPTIONS.items()},
     **dict.fromkeys(("document", "documents", "a", "b"), document),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), by_key),
-    **dict.fromkeys(("weights", "rules", "forward", "reverse"), flag),
+    **dict.fromkeys(("weights", "rules", "forward", "reverse", "both"), flag),
     **dict.fromkeys(("length", "opset"), count),
     **dict.fromkeys(("cast", "target_version"), text),
     **dict.fromkeys(("cut", "stop"), several_names),

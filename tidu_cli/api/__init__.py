@@ -45,7 +45,7 @@ FUNCTIONS = {
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
     **dict.fromkeys(("initial_state", "save_weights", "step"), "tidu_cli.api.training"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
-    "sparsity": "tidu_cli.api.sparsity",
+    **dict.fromkeys(("sparse_array", "sparsity"), "tidu_cli.api.sparsity"),
     **dict.fromkeys(("diff", "info", "ops", "schema", "show"), "tidu_cli.api.checks"),
     "check": "tidu_cli.api.checks",
     "Document": "tidu_cli.graph.graph",

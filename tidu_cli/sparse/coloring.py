@@ -29,9 +29,12 @@ def columns(matrix: Any, order: Order | None = None) -> Any:
     entries.
     """
     by_column = matrix.tocsc()
+    most, used = np.bincount(by_column.indices, minlength=1).max(), np.diff(by_column.indptr) > 0
+    if most == np.count_nonzero(used):  # of a full row all columns differ
+        return np.where(used, np.cumsum(used) - 1, -1)
     if order is None:
         found = columns(by_column, "natural")
-        if found.max(initial=-1) < np.bincount(by_column.indices, minlength=1).max():
+        if found.max(initial=-1) < most:
             return found
         return min(found, columns(by_column, "largest_first"), key=lambda colors: colors.max(initial=-1))
     start, rows = by_column.indptr.tolist(), by_column.indices.tolist()

@@ -134,10 +134,10 @@ def _arrays(head: Graph, ports: Sequence[Input | Output]) -> list[TensorType]:
 
 
 def _dtype(head: Graph) -> str:
-    """The dtype of the entries: the widest that there is; of times, which are counted, f64."""
+    """The dtype of the entries: the widest that there is, f32 at least, as SciPy has no less; of times, which are counted, f64."""
     types = [*_arrays(head, head.inputs), *_arrays(head, head.outputs)]
     dtypes = {"f64" if t.dtype in TIMES else t.dtype for t in types}
-    return max(dtypes, key=lambda dtype: (int(dtype.strip("bf")), dtype), default="f64")
+    return max(dtypes - {"f16", "bf16"}, default="f32" if dtypes else "f64")
 
 
 def _constant(trace: Trace, values: Any) -> Term:

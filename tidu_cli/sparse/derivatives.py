@@ -46,18 +46,21 @@ def jacobian(
     outputs: Keys = (),
     *,
     reverse: bool | None = None,
+    both: bool = False,
     holomorphic: bool = False,
     strong_zeros: bool = False,
 ) -> Document:
     """One graph of the entries of the sparse Jacobian, and of where they are (`SPARSE`).
 
     By rows if `reverse` or for `strong_zeros`, by columns if not, and by default by the fewest directions: where that is best, some
-    rows by rows and the rest by columns. Raises as `linearize`, and TransformError for complex numbers, `holomorphic` or not.
+    rows by rows and the rest by columns, as always for `both`. Raises as `linearize`, and TransformError for complex numbers,
+    `holomorphic` or not.
     """
     require_inputs(document, wrt)
     if holomorphic:
         raise TransformError("a sparse Jacobian is of real numbers: leave out ", Remedy("holomorphic"))
-    mode: Mode | None = "reverse" if reverse or strong_zeros else None if reverse is None else "forward"
+    chosen: Mode | None = None if reverse is None else "reverse" if reverse else "forward"
+    mode: Mode | None = "both" if both else "reverse" if strong_zeros else chosen
     linear = linearize(document, wrt=wrt, outputs=outputs)
     return _of_way(way(linear, mode), strong_zeros)
 
@@ -138,7 +141,10 @@ def _say(n_entries: int, shape: Sequence[int], n_directions: int) -> None:
 
 
 def _of_head(document: Document) -> Sparsity:
-    return pattern(document, [i.key for i in document.head.inputs])
+    found = pattern(document, [i.key for i in document.head.inputs])
+    if found.dense:
+        detail(f"dense where nothing better is known: {', '.join(found.dense)}")
+    return found
 
 
 def _gradient_along(document: Document, wrt: Keys, outputs: Keys, strong_zeros: bool = False) -> Document:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from math import prod
+from operator import or_
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +28,8 @@ from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 Value = Any
-"""The `csr_array` of a value that depends on tangents, an array where a value is known, or None."""
+"""The `csr_array` of a value that depends on tangents, of a number also a set of columns or `Bits`; an array where it is known; or
+None."""
 
 ENTRY_BYTES = 5
 """What an entry of a pattern takes: the number of its column, and a byte."""
@@ -35,6 +37,14 @@ ENTRY_BYTES = 5
 
 _FEW = 64
 """As many columns a number may have to be a set of them."""
+
+_BITS = 50_000
+"""Of so many columns at most those of a number are bits, where they are not few."""
+
+
+class Bits(int):
+    """The columns of a number: bit j is set for column j."""
+
 
 _NUMBERS = frozenset({TensorType(dtype, ()) for dtype in ("f64", "f32", "f16", "bf16")})
 
@@ -82,14 +92,14 @@ class Propagation:
     def node(self, case: Case, operands: Sequence[Value]) -> Sequence[Value]:
         """The results of one node."""
         primitive = self.primitives[case.op]
-        active = [isinstance(x, csr_array | frozenset) for x in operands]
+        active = [isinstance(x, csr_array | frozenset | Bits) for x in operands]
         if not any(active):
             return self._computed(primitive, case, operands)
         rules = primitive.rules
         if rules.sparsity is not None and case.results[0] in _NUMBERS:
             few = [x for x, a in zip(operands, active, strict=True) if a]
-            if all(isinstance(x, frozenset) for x in few) and not any(_is_zero(x) for x in operands):
-                return [self._number(frozenset().union(*few))]
+            if all(isinstance(x, frozenset | Bits) for x in few) and not any(_is_zero(x) for x in operands):
+                return [self._number(few)]
         operands = [self._matrix(x) for x in operands]
         if rules.inlined is not None:
             if case not in self._expanded:
@@ -100,8 +110,9 @@ class Propagation:
         if primitive.evaluation.passes:
             return operands
         if rules.sparsity == "moved" and self._is_placed(primitive, operands):
-            whole = _csr(sparse.vstack([x for x, a in zip(operands, active, strict=True) if a]))
-            moved = [_rows(whole, places) for places in self._moved(primitive, case, operands)]
+            parts = [x for x, a in zip(operands, active, strict=True) if a]
+            whole = parts[0] if len(parts) == 1 else _csr(sparse.vstack(parts))
+            moved = [_rows(whole, places, _what(case)) for places in self._moved(primitive, case, operands)]
             return [self._small(x) for x in moved]
         results: list[csr_array | None] = [None] * len(case.results)
         for k in range(len(operands)):
@@ -114,16 +125,29 @@ class Propagation:
     # A number that depends on a few tangents is a set of columns: graphs of many numbers have a node for each.
 
     def _small(self, x: csr_array) -> Value:
-        return frozenset(x.indices.tolist()) if x.shape[0] == 1 and x.nnz <= _FEW else x
+        if x.shape[0] != 1 or (x.nnz > _FEW and self.columns > _BITS):
+            return x
+        return frozenset(x.indices.tolist()) if x.nnz <= _FEW else _bits(x.indices)
 
-    def _number(self, columns: frozenset[int]) -> Value:
-        return columns if len(columns) <= _FEW else self._matrix(columns)
+    def _number(self, parts: Sequence[frozenset[int] | Bits]) -> Value:
+        """What depends on all that these numbers depend on."""
+        few = frozenset().union(*[x for x in parts if isinstance(x, frozenset)])
+        many = [x for x in parts if isinstance(x, Bits)]
+        if many:
+            return Bits(reduce(or_, many, _bits([*few]) if few else 0))
+        if len(few) <= _FEW:
+            return few
+        return _bits([*few]) if self.columns <= _BITS else self._matrix(few)
 
     def _matrix(self, x: Value) -> Value:
         """A value of which a pattern is a matrix."""
-        if not isinstance(x, frozenset):
-            return x
-        return csr_array((np.ones(len(x), bool), sorted(x), [0, len(x)]), shape=(1, self.columns))
+        if isinstance(x, frozenset):
+            return csr_array((np.ones(len(x), bool), sorted(x), [0, len(x)]), shape=(1, self.columns))
+        if isinstance(x, Bits):
+            some = np.frombuffer(x.to_bytes(-(-self.columns // 8), "little"), np.uint8)
+            places = np.flatnonzero(np.unpackbits(some, bitorder="little"))
+            return csr_array((np.ones(places.size, bool), places, [0, places.size]), shape=(1, self.columns))
+        return x
 
     # What rules of operations that hold graphs use (`contract.Patterns`).
 
@@ -175,7 +199,11 @@ class Propagation:
         if any(isinstance(t, RecordType) for t in (*case.operands, *case.results)):
             return self._of_records(primitive, case, k, x)
         types, results = cast(Types, case.operands), cast(Types, case.results)
-        sparsity = rules.sparsity if self._is_placed(primitive, operands) else rules.unplaced
+        sparsity = rules.sparsity
+        if not self._is_placed(primitive, operands):
+            sparsity = rules.unplaced
+            if sparsity != "elements":
+                self.dense[case.op] = None
         if sparsity == "elements" and types[k].size == results[0].size:
             return [_kept(x, self._coefficients(primitive, case, operands, k))]
         if sparsity == "summed":
@@ -184,11 +212,11 @@ class Propagation:
             into = _csr(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), shape=(results[0].size, types[k].size)))
             return [_csr(into @ x)]
         if callable(sparsity):
-            node = Spreading(case.attrs, types, k, results[0])
-            return [_along(x, types[k].shape, results[0].shape, sparsity(node))]
+            node = Spreading(case.attrs, types, k, results[0], [x if isinstance(x, np.ndarray) else None for x in operands])
+            return [_along(x, types[k].shape, results[0].shape, sparsity(node), _what(case))]
         if max(types[k].size, results[0].size) > 1:
             self.dense[case.op] = None
-        return [_along(x, types[k].shape, t.shape, ()) for t in results]
+        return [_along(x, types[k].shape, t.shape, (), _what(case)) for t in results]
 
     def _of_records(self, primitive: Primitive, case: Case, k: int, x: csr_array) -> Sequence[csr_array]:
         """Of nodes that put records together, take fields of them, or go through them array by array."""
@@ -263,7 +291,13 @@ class Propagation:
     def _require_room(self, case: Case, results: Sequence[Any]) -> None:
         for pattern in results:
             if pattern is not None:
-                require("memory", ENTRY_BYTES * pattern.nnz, f"the pattern of the derivative, at a node {case.op}")
+                _require_memory(pattern.nnz, _what(case))
+
+
+def _bits(columns: Any) -> Bits:
+    there = np.zeros(max(columns) + 1, bool)
+    there[columns] = True
+    return Bits.from_bytes(np.packbits(there, bitorder="little").tobytes(), "little")
 
 
 def _is_zero(x: Value) -> bool:
@@ -292,11 +326,28 @@ def _of_rows(places: Any, columns: int) -> csr_array:
     return csr_array((np.ones(start[-1], bool), places[there], start), shape=(places.size, columns))
 
 
-def _rows(x: csr_array, places: Any) -> csr_array:
-    """The pattern whose rows are these of x; none where -1."""
+def _what(case: Case) -> str:
+    return f"the pattern of the derivative, at a node {case.op}"
+
+
+def _require_memory(n_entries: int, what: str) -> None:
+    require("memory", ENTRY_BYTES * n_entries, what)
+
+
+def _rows(x: csr_array, places: Any, what: str | None = None) -> csr_array:
+    """The pattern whose rows are these of x; none where -1. Raises LimitError, if it is said what it is, before it takes memory."""
     if places.size == x.shape[0] and np.array_equal(places, np.arange(places.size)):
         return x
-    return _csr(_of_rows(places, x.shape[0]) @ x)
+    if not x.nnz:
+        return empty(places.size, x.shape[1])
+    counts = np.where(places >= 0, (x.indptr[1:] - x.indptr[:-1])[places], 0)
+    ends = np.cumsum(counts, dtype=np.int64)
+    total = int(ends[-1]) if ends.size else 0
+    if what is not None:
+        _require_memory(total, what)
+    source = np.arange(total) + np.repeat(x.indptr[:-1][places] - (ends - counts), counts)
+    start = np.concatenate([[0], ends])
+    return csr_array((np.ones(total, bool), x.indices[source], start), shape=(places.size, x.shape[1]))
 
 
 def _joined(x: csr_array, y: csr_array) -> csr_array:
@@ -325,7 +376,7 @@ def _span(type_: Type, path: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Sequence[Spread]) -> csr_array:
+def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Sequence[Spread], what: str) -> csr_array:
     """A pattern whose axes depend on those of x as `spreads` says: what is summed over goes first, what is new comes last."""
     sizes = [shape[o] for _, o, _ in spreads]
     rest = [axis for axis in range(len(shape)) if axis not in [o for _, o, _ in spreads]]
@@ -335,7 +386,9 @@ def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: S
     if n_rest != 1:
         x = _csr(sparse.kron(sparse.eye_array(prod(sizes), dtype=bool), np.ones((1, n_rest), bool), format="csr") @ x)
     for at, (r, _, which) in enumerate(spreads):
-        if which is not None:
+        if isinstance(which, str):
+            x = _accumulated(x, sizes[at], prod(sizes[at + 1 :]), which == "upto", what)
+        elif which is not None:
             step = _relation(which, result[r], sizes[at])
             before, after = (sparse.eye_array(prod(some), dtype=bool) for some in (sizes[:at], sizes[at + 1 :]))
             x = _csr(sparse.kron(sparse.kron(before, step), after, format="csr").astype(bool) @ x)
@@ -344,13 +397,28 @@ def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: S
     axes = [r for r, _, _ in spreads]
     middle = np.transpose(middle, np.argsort(axes))
     aligned = [n if axis in axes else 1 for axis, n in enumerate(result)]
-    return _rows(x, np.broadcast_to(middle.reshape(aligned), result).ravel())
+    return _rows(x, np.broadcast_to(middle.reshape(aligned), result).ravel(), what)
 
 
 def _relation(which: Any, n: int, m: int) -> Any:
     """Which of n places depend on which of m."""
-    if which in ("upto", "from"):
-        everything = np.ones((n, m), bool)
-        return csr_array(np.tril(everything) if which == "upto" else np.triu(everything))
     pairs = np.array(which, dtype=np.int64).reshape(-1, 2)
     return csr_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, m))
+
+
+def _accumulated(x: csr_array, n: int, after: int, upto: bool, what: str) -> csr_array:
+    """The pattern whose rows have the columns of all up to them, or from them on, of n places; `after` rows are one place apart."""
+    row, col = (part.astype(np.int64) for part in x.tocoo().coords)
+    line, place = row // (n * after) * after + row % after, row // after % n
+    order = np.lexsort((place if upto else -place, col, line))
+    line, place, col = line[order], place[order], col[order]
+    first = np.concatenate([[True], (line[1:] != line[:-1]) | (col[1:] != col[:-1])])[: line.size]
+    line, place, col = line[first], place[first], col[first]
+    counts = n - place if upto else place + 1
+    total = int(counts.sum())
+    _require_memory(total, what)
+    count_up = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = count_up + np.repeat(place, counts) if upto else count_up
+    lines = np.repeat(line, counts)
+    rows = (lines // after * n + places) * after + lines % after
+    return csr_array((np.ones(total, bool), (rows, np.repeat(col, counts))), shape=x.shape)
