@@ -236,8 +236,6 @@ def pipeline(name: str, document: Document, wrt: KeyTexts, output: KeyTexts = ()
     from tidu_cli.transforms import shorthands
 
     outputs = parsed(output)
-    if not options.get("sparse"):
-        options.pop("both", None)
     if options.pop("sparse", False):
         from tidu_cli.sparse import derivatives
 
@@ -287,7 +285,7 @@ def jacobian(
 
     If `sparse`, its entries that may be other than 0, data[k] at row[k] and col[k] of an array of this shape. Rows go through the
     outputs in order, element by element, and columns through the inputs; by default by the fewest directions, some rows by rows and
-    the rest by columns where that is best, or always, if `both`.
+    the rest by columns where that is best, which `both` says, too.
     """
     if forward is not None and reverse is forward:
         raise ArgumentError("arguments 'reverse' and 'forward' exclude each other: the Jacobian is derived by rows, or by columns")
@@ -296,7 +294,7 @@ def jacobian(
         raise ArgumentError("argument 'strong_zeros' is of reverse mode; leave out 'forward', or 'reverse=False'")
     if both and (not sparse or strong_zeros or reverse is not None):
         raise ArgumentError("argument 'both' is of 'sparse', and excludes 'forward', 'reverse' and 'strong_zeros'")
-    how = {"reverse": reverse, "holomorphic": holomorphic, "strong_zeros": strong_zeros, "sparse": sparse, "both": both}
+    how = {"reverse": reverse, "holomorphic": holomorphic, "strong_zeros": strong_zeros, "sparse": sparse}
     return pipeline("jacobian", document, wrt, output, **how).document
 
 

@@ -30,6 +30,8 @@ def columns(matrix: Any, order: Order | None = None) -> Any:
     """
     by_column = matrix.tocsc()
     most, used = np.bincount(by_column.indices, minlength=1).max(), np.diff(by_column.indptr) > 0
+    if most <= 1:
+        return np.where(used, 0, -1)
     if most == np.count_nonzero(used):  # of a full row all columns differ
         return np.where(used, np.cumsum(used) - 1, -1)
     if order is None:
@@ -110,19 +112,26 @@ class Coloring(Frozen):
 
 
 def of_jacobian(matrix: Any, mode: Mode | None = None) -> Coloring:
-    """The colouring with the fewest directions: by columns (`forward`), by rows (`reverse`), or `both`; None is any of these.
+    """The colouring with the fewest directions: by columns (`forward`), by rows (`reverse`), or `both`, as for None.
 
     For both, the rows with the most entries, one, two, four, ..., are taken by rows, as long as that may gain something: a row
     costs one direction by rows, and by columns one for each of its entries.
     """
     n_rows, n_columns = matrix.shape
     none, no_rows, no_columns = np.zeros(n_rows, bool), np.full(n_rows, -1), np.full(n_columns, -1)
-    if mode == "reverse":
-        return Coloring(~none, columns(matrix.T), no_columns)
-    best = Coloring(none, no_rows, columns(matrix))
-    if mode == "forward":
-        return best
+    sides = {
+        "forward": lambda: Coloring(none, no_rows, columns(matrix)),
+        "reverse": lambda: Coloring(~none, columns(matrix.T), no_columns),
+    }
+    if mode in sides:
+        return sides[mode]()
     degrees = np.diff(matrix.tocsr().indptr)
+    least = {"forward": degrees.max(initial=0), "reverse": _in_a_column(matrix)}
+    (side, _), (other, bound) = sorted(least.items(), key=lambda item: item[1])
+    found = {side: sides[side]()}
+    if found[side].n_directions > bound:
+        found[other] = sides[other]()
+    best = min(found.values(), key=lambda coloring: coloring.n_directions)
     most, n = np.argsort(-degrees, kind="stable"), 1
     while n < n_rows and n + degrees[most[n]] < best.n_directions:
         rows = none.copy()
@@ -130,9 +139,18 @@ def of_jacobian(matrix: Any, mode: Mode | None = None) -> Coloring:
         tried = Coloring(rows, columns(_only(matrix, rows).T), columns(_only(matrix, ~rows)))
         best = min(best, tried, key=lambda coloring: coloring.n_directions)
         n *= 2
-    if np.diff(matrix.tocsc().indptr).max(initial=0) >= best.n_directions:  # as many directions at least, by rows
-        return best
-    return min(best, Coloring(~none, columns(matrix.T), no_columns), key=lambda coloring: coloring.n_directions)
+    return best
+
+
+def is_one(matrix: Any, mode: Mode | None) -> bool:
+    """Whether one direction is enough, by columns or by rows."""
+    by_columns = mode != "reverse" and np.diff(matrix.tocsr().indptr).max(initial=0) <= 1
+    return bool(by_columns or (mode != "forward" and _in_a_column(matrix) <= 1))
+
+
+def _in_a_column(matrix: Any) -> int:
+    """The most entries of a column."""
+    return int(np.bincount(matrix.tocsr().indices, minlength=1).max())
 
 
 def _only(matrix: Any, rows: Any) -> Any:

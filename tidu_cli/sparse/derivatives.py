@@ -46,21 +46,18 @@ def jacobian(
     outputs: Keys = (),
     *,
     reverse: bool | None = None,
-    both: bool = False,
     holomorphic: bool = False,
     strong_zeros: bool = False,
 ) -> Document:
     """One graph of the entries of the sparse Jacobian, and of where they are (`SPARSE`).
 
     By rows if `reverse` or for `strong_zeros`, by columns if not, and by default by the fewest directions: where that is best, some
-    rows by rows and the rest by columns, as always for `both`. Raises as `linearize`, and TransformError for complex numbers,
-    `holomorphic` or not.
+    rows by rows and the rest by columns. Raises as `linearize`, and TransformError for complex numbers, `holomorphic` or not.
     """
     require_inputs(document, wrt)
     if holomorphic:
         raise TransformError("a sparse Jacobian is of real numbers: leave out ", Remedy("holomorphic"))
-    chosen: Mode | None = None if reverse is None else "reverse" if reverse else "forward"
-    mode: Mode | None = "both" if both else "reverse" if strong_zeros else chosen
+    mode: Mode | None = "reverse" if reverse or strong_zeros else None if reverse is None else "forward"
     linear = linearize(document, wrt=wrt, outputs=outputs)
     return _of_way(way(linear, mode), strong_zeros)
 
@@ -80,8 +77,8 @@ def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: 
         return _of_way(_fewest(along, found, mode), strong_zeros)
     colors = coloring.star(matrix)
     n_directions = int(colors.max(initial=-1)) + 1
-    cut = _cut(along, found, mode, n_directions // 2 + 1)  # its directions cost about twice as much
-    if cut is not None:
+    cut = _cut(along, found, mode) if n_directions > 1 else None
+    if cut is not None and 2 * cut.coloring.n_directions <= n_directions:  # they cost about twice as much
         return _of_way(cut, strong_zeros)
     _say(matrix.nnz, matrix.shape, n_directions)
     return materialize(compressed(along, [(along.head, symmetric(matrix, colors))]))
@@ -108,17 +105,20 @@ def way(linear: Document, mode: Mode | None) -> Way:
 
 
 def _fewest(linear: Document, matrix: Any, mode: Mode | None) -> Way:
+    """Likewise, where the pattern of the head is known. One direction is the fewest, and saves the colouring of the other way."""
+    cut = None if coloring.is_one(matrix, mode) else _cut(linear, matrix, mode)
+    if cut is not None and cut.coloring.n_directions == 1:
+        return cut
     whole = Way(linear, matrix, coloring.of_jacobian(matrix, mode), matrix.shape[1])
-    return _cut(linear, matrix, mode, whole.coloring.n_directions) or whole
+    return min(whole, cut or whole, key=lambda way: way.coloring.n_directions)
 
 
-def _cut(linear: Document, matrix: Any, mode: Mode | None, n_directions: int) -> Way | None:
-    """The way of a head that is cut, if it has fewer directions than these. `matrix` is the pattern of the head as it is."""
-    cut = without_moves(linear, matrix.nnz) if n_directions > 1 else None
+def _cut(linear: Document, matrix: Any, mode: Mode | None) -> Way | None:
+    """The way of a head that is cut. `matrix` is the pattern of the head as it is."""
+    cut = without_moves(linear, matrix.nnz)
     if cut is None:
         return None
-    found = Way(cut.document, cut.matrix, coloring.of_jacobian(cut.matrix, mode), matrix.shape[1], cut.column)
-    return found if found.coloring.n_directions < n_directions else None
+    return Way(cut.document, cut.matrix, coloring.of_jacobian(cut.matrix, mode), matrix.shape[1], cut.column)
 
 
 def _of_way(how: Way, strong_zeros: bool) -> Document:

@@ -12,7 +12,7 @@ from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.sparse.propagation import Propagation, Value, elements, identity
+from tidu_cli.sparse.propagation import Propagation, Value, elements, empty, identity
 from tidu_cli.transforms.materialize import materialize
 
 
@@ -71,8 +71,10 @@ def pattern(document: Document, tangents: Sequence[Key]) -> Sparsity:
 
     Raises LimitError for a pattern that takes more memory than is allowed, naming the op.
     """
-    outputs, dense = propagated(document, tangents)
+    values, dense = propagated(document, tangents)
     columns = sum(elements(document.inputs[key].type) for key in tangents)
+    ports = zip(values, document.head.outputs, strict=True)
+    outputs = [x if sparse.issparse(x) else empty(elements(o.type), columns) for x, o in ports]  # of no steps nothing is known
     matrix = sparse.vstack(outputs, format="csr") if outputs else sparse.csr_array((0, columns), dtype=bool)
     matrix.sum_duplicates()
     return Sparsity(sparse.csr_array(matrix), dense)

@@ -241,7 +241,12 @@ def hvp(**given: Any) -> dict[str, Any]:
     _WRT,
     click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
-    click.option("--both", "mode", flag_value="both", help="With --sparse: some rows by rows, and the rest by columns."),
+    click.option(
+        "--both",
+        "mode",
+        flag_value="both",
+        help="With --sparse, as by default: some rows by rows and the rest by columns, if directions are fewer.",
+    ),
     option("sparse"),
     option("holomorphic"),
     option("strong_zeros"),
@@ -269,7 +274,7 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
         raise click.UsageError("--strong-zeros is of reverse mode; leave out --forward")
     if mode == "both" and (not given["sparse"] or given["strong_zeros"]):
         raise click.UsageError("--both is of --sparse, and excludes --strong-zeros")
-    return given | {"reverse": {"forward": False, "reverse": True}.get(mode or ""), "both": mode == "both"}
+    return given | {"reverse": {"forward": False, "reverse": True}.get(mode or "")}
 
 
 @_shorthand(
