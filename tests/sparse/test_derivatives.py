@@ -17,6 +17,7 @@ import tidu_cli as td
 from tests.cli.running import invoke, succeed
 from tests.graphs.interpret import random_inputs
 from tests.graphs.strategies import documents, seeds
+from tests.programs import needs
 from tests.sparse.test_patterns import is_real
 from tests.tiers import examples
 from tidu_cli.graph.graph import Document
@@ -191,3 +192,13 @@ def test_the_pattern_as_files(tmp_path: Any) -> None:
 def test_what_is_refused(args: Any, message: str) -> None:
     result = invoke(*args)
     assert result.exit_code != 0 and message in result.stderr and not result.stdout_bytes
+
+
+@needs("dot")
+def test_the_page_shows_the_pattern_beside_the_graph() -> None:
+    document = td.trace(lambda x: x[1:] * x[:-1], x="f64[3]")
+    page = td.view(td.jacobian(document, wrt="x", sparse=True))
+    assert page.count("h1v1h-1z") == 4 and "<figcaption>2 x 3, 4 entries" in page
+    assert '<figure class="beside">' not in td.view(document)
+    named = td.trace(lambda x: {"data": x, "row": x, "col": x, "shape": x}, x="f64[2]")
+    assert '<figure class="beside">' not in td.view(named)

@@ -24,7 +24,7 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import limited, limits
 from tidu_cli.sparse.patterns import pattern, propagated
-from tidu_cli.sparse.propagation import ENTRY_BYTES
+from tidu_cli.sparse.rows import ENTRY_BYTES
 
 _MORE = 4
 """How many times the entries of the whole matrix that of a cut graph may have."""

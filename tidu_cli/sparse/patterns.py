@@ -12,7 +12,8 @@ from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.sparse.propagation import Propagation, Value, elements, empty, identity
+from tidu_cli.sparse.propagation import Propagation, Value, elements
+from tidu_cli.sparse.rows import empty, identity
 from tidu_cli.transforms.materialize import materialize
 
 

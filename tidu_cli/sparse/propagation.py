@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from math import prod
 from operator import or_
 from typing import Any, cast
 
@@ -21,19 +20,15 @@ from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
-from tidu_cli.limits import require
-from tidu_cli.rules.contract import Primitive, Spread, Spreading, Transposition, Types
+from tidu_cli.rules.contract import Primitive, Spreading, Transposition, Types
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.sparse.rows import along, as_csr, empty, joined, kept, require_memory, rows_at
 
 Value = Any
 """The `csr_array` of a value that depends on tangents, of a number also a set of columns or `Bits`; an array where it is known; or
 None."""
-
-ENTRY_BYTES = 5
-"""What an entry of a pattern takes: the number of its column, and a byte."""
-
 
 _FEW = 64
 """As many columns a number may have to be a set of them."""
@@ -47,16 +42,6 @@ class Bits(int):
 
 
 _NUMBERS = frozenset({TensorType(dtype, ()) for dtype in ("f64", "f32", "f16", "bf16")})
-
-
-def identity(n: int, first: int, columns: int) -> csr_array:
-    """The pattern of a tangent of n elements, whose columns are those from `first` on."""
-    return _of_rows(np.arange(first, first + n), columns)
-
-
-def empty(n: int, columns: int) -> csr_array:
-    """The pattern of n zeros."""
-    return csr_array((n, columns), dtype=bool)
 
 
 def elements(type_: Type) -> int:
@@ -111,14 +96,14 @@ class Propagation:
             return operands
         if rules.sparsity == "moved" and self._is_placed(primitive, operands):
             parts = [x for x, a in zip(operands, active, strict=True) if a]
-            whole = parts[0] if len(parts) == 1 else _csr(sparse.vstack(parts))
-            moved = [_rows(whole, places, _what(case)) for places in self._moved(primitive, case, operands)]
+            whole = parts[0] if len(parts) == 1 else as_csr(sparse.vstack(parts))
+            moved = [rows_at(whole, places, _what(case)) for places in self._moved(primitive, case, operands)]
             return [self._small(x) for x in moved]
         results: list[csr_array | None] = [None] * len(case.results)
         for k in range(len(operands)):
             if active[k]:
                 for r, part in enumerate(self._spread(primitive, case, operands, k)):
-                    results[r] = part if results[r] is None else _joined(results[r], part)
+                    results[r] = part if results[r] is None else joined(results[r], part)
         self._require_room(case, results)
         return [self._small(x) for x in results]
 
@@ -159,7 +144,7 @@ class Propagation:
         """What may be any of these values: all that one of them depends on; what is known only where all are the same."""
         patterns = [x for x in values if isinstance(x, csr_array)]
         if patterns:
-            return reduce(_joined, patterns)
+            return reduce(joined, patterns)
         known = all(isinstance(x, np.ndarray | np.generic) and np.array_equal(x, values[0]) for x in values)
         return values[0] if known else None
 
@@ -177,7 +162,7 @@ class Propagation:
         """The value that has these along its first axis."""
         if any(isinstance(x, csr_array) for x in parts):
             size = next(x.shape[0] for x in parts if isinstance(x, csr_array))
-            return _csr(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
+            return as_csr(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
         return np.stack(parts) if all(isinstance(x, np.ndarray | np.generic) for x in parts) and parts else None
 
     # What one operand of a linear node contributes.
@@ -205,18 +190,18 @@ class Propagation:
             if sparsity != "elements":
                 self.dense[case.op] = None
         if sparsity == "elements" and types[k].size == results[0].size:
-            return [_kept(x, self._coefficients(primitive, case, operands, k))]
+            return [kept(x, self._coefficients(primitive, case, operands, k))]
         if sparsity == "summed":
             places = self._summed(case, operands, k)
             rows = np.flatnonzero(places >= 0)
-            into = _csr(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), shape=(results[0].size, types[k].size)))
-            return [_csr(into @ x)]
+            into = as_csr(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), (results[0].size, types[k].size)))
+            return [as_csr(into @ x)]
         if callable(sparsity):
             node = Spreading(case.attrs, types, k, results[0], [x if isinstance(x, np.ndarray) else None for x in operands])
-            return [_along(x, types[k].shape, results[0].shape, sparsity(node), _what(case))]
+            return [along(x, types[k].shape, results[0].shape, sparsity(node), _what(case))]
         if max(types[k].size, results[0].size) > 1:
             self.dense[case.op] = None
-        return [_along(x, types[k].shape, t.shape, (), _what(case)) for t in results]
+        return [along(x, types[k].shape, t.shape, (), _what(case)) for t in results]
 
     def _of_records(self, primitive: Primitive, case: Case, k: int, x: csr_array) -> Sequence[csr_array]:
         """Of nodes that put records together, take fields of them, or go through them array by array."""
@@ -232,10 +217,10 @@ class Propagation:
             span = None if source is None else _span(operand, source)
             size = elements(operand)
             if span is None and makes is None and size == 1:  # a number that scales a record
-                parts.append(_rows(x, np.zeros(leaf.size, int)))
+                parts.append(rows_at(x, np.zeros(leaf.size, int)))
             else:
                 parts.append(empty(leaf.size, self.columns) if span is None else x[span[0] : span[1]])
-        return [_csr(sparse.vstack(parts))] if parts else [empty(0, self.columns)]
+        return [as_csr(sparse.vstack(parts))] if parts else [empty(0, self.columns)]
 
     def _coefficients(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> Any:
         """Where a known coefficient of operand k is not zero, element by element; None where none is known."""
@@ -291,7 +276,7 @@ class Propagation:
     def _require_room(self, case: Case, results: Sequence[Any]) -> None:
         for pattern in results:
             if pattern is not None:
-                _require_memory(pattern.nnz, _what(case))
+                require_memory(pattern.nnz, _what(case))
 
 
 def _bits(columns: Any) -> Bits:
@@ -315,50 +300,6 @@ def _places(numbered: Any) -> Any:
     return np.where(numbered > 0, np.nan_to_num(numbered), 0).astype(np.int64).ravel() - 1
 
 
-def _csr(matrix: Any) -> csr_array:
-    return csr_array(matrix)
-
-
-def _of_rows(places: Any, columns: int) -> csr_array:
-    """A pattern with one entry in each row, at these columns; none where -1."""
-    there = places >= 0
-    start = np.concatenate([[0], np.cumsum(there)])
-    return csr_array((np.ones(start[-1], bool), places[there], start), shape=(places.size, columns))
-
-
-def _what(case: Case) -> str:
-    return f"the pattern of the derivative, at a node {case.op}"
-
-
-def _require_memory(n_entries: int, what: str) -> None:
-    require("memory", ENTRY_BYTES * n_entries, what)
-
-
-def _rows(x: csr_array, places: Any, what: str | None = None) -> csr_array:
-    """The pattern whose rows are these of x; none where -1. Raises LimitError, if it is said what it is, before it takes memory."""
-    if places.size == x.shape[0] and np.array_equal(places, np.arange(places.size)):
-        return x
-    if not x.nnz:
-        return empty(places.size, x.shape[1])
-    counts = np.where(places >= 0, (x.indptr[1:] - x.indptr[:-1])[places], 0)
-    ends = np.cumsum(counts, dtype=np.int64)
-    total = int(ends[-1]) if ends.size else 0
-    if what is not None:
-        _require_memory(total, what)
-    source = np.arange(total) + np.repeat(x.indptr[:-1][places] - (ends - counts), counts)
-    start = np.concatenate([[0], ends])
-    return csr_array((np.ones(total, bool), x.indices[source], start), shape=(places.size, x.shape[1]))
-
-
-def _joined(x: csr_array, y: csr_array) -> csr_array:
-    return x if x is y else _csr(x + y)
-
-
-def _kept(x: csr_array, where: Any) -> csr_array:
-    """The pattern with the rows only where it is true."""
-    return x if where is None or where.all() else _rows(x, np.where(where, np.arange(where.size), -1))
-
-
 def _part(x: Value, k: int, n: int) -> Value:
     if isinstance(x, csr_array):
         size = x.shape[0] // n
@@ -376,49 +317,5 @@ def _span(type_: Type, path: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Sequence[Spread], what: str) -> csr_array:
-    """A pattern whose axes depend on those of x as `spreads` says: what is summed over goes first, what is new comes last."""
-    sizes = [shape[o] for _, o, _ in spreads]
-    rest = [axis for axis in range(len(shape)) if axis not in [o for _, o, _ in spreads]]
-    order = np.transpose(np.arange(prod(shape)).reshape(shape), [*[o for _, o, _ in spreads], *rest]).ravel()
-    x = _rows(x, order)
-    n_rest = prod(shape[axis] for axis in rest)
-    if n_rest != 1:
-        x = _csr(sparse.kron(sparse.eye_array(prod(sizes), dtype=bool), np.ones((1, n_rest), bool), format="csr") @ x)
-    for at, (r, _, which) in enumerate(spreads):
-        if isinstance(which, str):
-            x = _accumulated(x, sizes[at], prod(sizes[at + 1 :]), which == "upto", what)
-        elif which is not None:
-            step = _relation(which, result[r], sizes[at])
-            before, after = (sparse.eye_array(prod(some), dtype=bool) for some in (sizes[:at], sizes[at + 1 :]))
-            x = _csr(sparse.kron(sparse.kron(before, step), after, format="csr").astype(bool) @ x)
-        sizes[at] = result[r]
-    middle = np.arange(prod(sizes)).reshape([sizes[i] for i in range(len(sizes))])
-    axes = [r for r, _, _ in spreads]
-    middle = np.transpose(middle, np.argsort(axes))
-    aligned = [n if axis in axes else 1 for axis, n in enumerate(result)]
-    return _rows(x, np.broadcast_to(middle.reshape(aligned), result).ravel(), what)
-
-
-def _relation(which: Any, n: int, m: int) -> Any:
-    """Which of n places depend on which of m."""
-    pairs = np.array(which, dtype=np.int64).reshape(-1, 2)
-    return csr_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, m))
-
-
-def _accumulated(x: csr_array, n: int, after: int, upto: bool, what: str) -> csr_array:
-    """The pattern whose rows have the columns of all up to them, or from them on, of n places; `after` rows are one place apart."""
-    row, col = (part.astype(np.int64) for part in x.tocoo().coords)
-    line, place = row // (n * after) * after + row % after, row // after % n
-    order = np.lexsort((place if upto else -place, col, line))
-    line, place, col = line[order], place[order], col[order]
-    first = np.concatenate([[True], (line[1:] != line[:-1]) | (col[1:] != col[:-1])])[: line.size]
-    line, place, col = line[first], place[first], col[first]
-    counts = n - place if upto else place + 1
-    total = int(counts.sum())
-    _require_memory(total, what)
-    count_up = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    places = count_up + np.repeat(place, counts) if upto else count_up
-    lines = np.repeat(line, counts)
-    rows = (lines // after * n + places) * after + lines % after
-    return csr_array((np.ones(total, bool), (rows, np.repeat(col, counts))), shape=x.shape)
+def _what(case: Case) -> str:
+    return f"the pattern of the derivative, at a node {case.op}"
