@@ -1,12 +1,12 @@
-"""Sparse Jacobians beside CasADi's: how long one takes to build, and to evaluate, and in how many directions.
+"""Sparse Jacobians beside CasADi's and asdex': how long one takes to build, and to evaluate, and in how many directions.
 
-    pip install casadi
-    python benchmarks/sparse_jacobian.py --markdown [--casadi PYTHON]
+    pip install casadi asdex jax
+    python benchmarks/sparse_jacobian.py --markdown [--casadi PYTHON] [--asdex PYTHON]
 
-CasADi may be in an environment of its own, whose Python `--casadi` names; without it tidu's figures stand alone. CasADi
-differentiates expressions of SX, one number an entry, by its `jacobian`. Building is all from the function to what can be
-called: tracing, the pattern, the colours, the derivative, compiling. Each problem is measured in a fresh process, an evaluation as
-the quickest of ten, and entries are compared with CasADi's.
+Both may be in environments of their own, whose Pythons these options name; without them tidu's figures stand alone. CasADi
+differentiates expressions of SX, one number an entry, by its `jacobian`; asdex functions of JAX. Building is all from the function
+to what can be called: tracing, the pattern, the colours, the derivative, compiling. Each problem is measured in a fresh process, an
+evaluation as the quickest of ten, and entries are compared with tidu's.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array
 
 Function = Callable[[Any, Any], Any]
 ROUNDS = 10
@@ -69,9 +70,10 @@ def observed() -> tuple[Any, Any, Any]:
     return rng.integers(0, CAMERAS, OBSERVATIONS), rng.integers(0, POINTS, OBSERVATIONS), rng.normal(size=(OBSERVATIONS, 2))
 
 
-def bundle(np_: Any, x: Any) -> Any:
+def bundle(np: Any, x: Any) -> Any:
     """The residuals of a bundle adjustment of ADBench's size ba1."""
     residuals = runpy.run_path(str(Path(__file__).parents[1] / "samples" / "adbench" / "ba.py"))["residuals"]
+    residuals.__globals__["np"] = np
     cams, points = x[: CAMERAS * 11].reshape(CAMERAS, 11), x[CAMERAS * 11 :].reshape(POINTS, 3)
     return residuals(cams, points, np.ones(OBSERVATIONS), *observed())
 
@@ -131,7 +133,7 @@ def of_tidu(name: str, at: Path, engine: str) -> dict[str, Any]:
     value = tidu.compile(tidu.trace(whole, x=f"f64[{n}]"), engine=engine)
     value(x=x)
     matrix = tidu.sparse_array(values).tocsr()
-    np.savez(at.with_name(f"{engine}.npz"), data=matrix.data, indices=matrix.indices, indptr=matrix.indptr)
+    save(at.with_name(f"{engine}.npz"), matrix)
     (told,) = [line for line in said if "entries of" in line]
     figures = {"built": built, "evaluated": quickest(lambda: jacobian(x=x)), "value": quickest(lambda: value(x=x))}
     return figures | {"entries": matrix.nnz, "directions": told.split(" in ")[1].split()[0]}
@@ -152,7 +154,7 @@ def of_casadi(name: str, at: Path) -> dict[str, Any]:
     built = time.perf_counter() - start
     matrix = result.sparse().tocsr()
     matrix.sort_indices()
-    np.savez(at.with_name("casadi.npz"), data=matrix.data, indices=matrix.indices, indptr=matrix.indptr)
+    save(at.with_name("casadi.npz"), matrix)
     value = ca.Function("f", [x], [y])
     return {
         "built": built,
@@ -162,10 +164,35 @@ def of_casadi(name: str, at: Path) -> dict[str, Any]:
     }
 
 
+def of_asdex(name: str, at: Path) -> dict[str, Any]:
+    """asdex', compiled by JAX."""
+    import asdex
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    function, _ = problems()[name]
+    x = jax.numpy.asarray(np.load(at))
+
+    def whole(x: Any) -> Any:
+        parts = function(jax.numpy, x)
+        return jax.numpy.concatenate(parts) if isinstance(parts, list) else parts.ravel()
+
+    asdex.jacobian_coloring(lambda x: x[1:] * x[:-1], jax.numpy.ones(3))  # all that is imported is there
+    start = time.perf_counter()
+    jacobian = jax.jit(asdex.jacobian_from_coloring(whole, asdex.jacobian_coloring(whole, x)))
+    result = jax.block_until_ready(jacobian(x))
+    built = time.perf_counter() - start
+    save(at.with_name("asdex.npz"), coo_array((np.asarray(result.data), np.asarray(result.indices).T), shape=result.shape).tocsr())
+    return {"built": built, "evaluated": quickest(lambda: jax.block_until_ready(jacobian(x)))}
+
+
+def save(file: Path, matrix: Any) -> None:
+    """Write a csr matrix for `agree`."""
+    np.savez(file, data=matrix.data, indices=matrix.indices, indptr=matrix.indptr)
+
+
 def agree(a: Path, b: Path) -> None:
     """Raises ArithmeticError where two matrices differ."""
-    from scipy.sparse import csr_array
-
     one, two = (csr_array((f["data"], f["indices"], f["indptr"])) for f in map(np.load, (a, b)))
     difference = abs(one - two).max() if one.shape == two.shape else np.inf
     if difference > 1e-9 * abs(two).max():
@@ -186,6 +213,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--casadi", default=None, metavar="PYTHON")
+    parser.add_argument("--asdex", default=None, metavar="PYTHON")
     parser.add_argument("--engine", default="numpy")
     parser.add_argument("--limit", type=float, default=300, help="seconds that a process may take")
     parser.add_argument("--only", default="")
@@ -193,12 +221,17 @@ def main() -> None:
     given = parser.parse_args()
     if given.measure:
         who, name, at = given.measure
-        print(json.dumps(of_casadi(name, Path(at)) if who == "casadi" else of_tidu(name, Path(at), who)))
+        measure = {"casadi": of_casadi, "asdex": of_asdex}.get(who) or (lambda name, at: of_tidu(name, at, who))
+        print(json.dumps(measure(name, Path(at))))
         return
-    if given.casadi is None:
-        print("CasADi's figures need --casadi PYTHON, of an environment with it: pip install casadi", file=sys.stderr)
+    others = {"CasADi": given.casadi, "asdex": given.asdex}
+    for name in [name for name, python in others.items() if python is None]:
+        print(
+            f"{name}'s figures need --{name.lower()} PYTHON, of an environment with it: pip install {name.lower()}", file=sys.stderr
+        )
+        del others[name]
     heads = ("problem", "entries", "directions", "build: s", "evaluate: ms", "× the function")
-    rows = [[*heads, *(["CasADi, build: s", "evaluate: ms"] if given.casadi else [])]]
+    rows = [[*heads, *(head for other in others for head in (f"{other}, build: s", "evaluate: ms"))]]
     for name, (function, n) in problems().items():
         if given.only not in name:
             continue
@@ -212,11 +245,11 @@ def main() -> None:
             assert ours is not None, name
             times = [f"{ours['built']:.2f}", f"{1e3 * ours['evaluated']:.2f}", f"{ours['evaluated'] / ours['value']:.1f}"]
             row = [name, f"{ours['entries']:,}", ours["directions"], *times]
-            if given.casadi:
-                theirs = measured(given.casadi, ["casadi", name, str(at)], given.limit)
+            for other, python in others.items():
+                theirs = measured(python, [other.lower(), name, str(at)], given.limit)
                 row += [f"{theirs['built']:.2f}", f"{1e3 * theirs['evaluated']:.2f}"] if theirs else [f"> {given.limit:.0f}", ""]
                 if theirs:
-                    agree(at.with_name(f"{given.engine}.npz"), at.with_name("casadi.npz"))
+                    agree(at.with_name(f"{other.lower()}.npz"), at.with_name(f"{given.engine}.npz"))
         rows.append(row)
     if given.markdown:
         rows.insert(1, ["---", *["--:"] * (len(rows[0]) - 1)])

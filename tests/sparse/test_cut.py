@@ -16,6 +16,7 @@ from tests.samples.running import SAMPLES
 from tests.sparse.test_derivatives import array, dense
 from tests.tiers import examples
 from tidu_cli.graph.keys import parse_key
+from tidu_cli.notes import heard_by
 from tidu_cli.sparse import derivatives
 from tidu_cli.sparse.cut import without_moves
 from tidu_cli.transforms.linearize import linearize
@@ -122,6 +123,9 @@ def test_the_hessian_of_a_bundle_adjustment() -> None:
     at = {"cams": rng.normal(size=(4, 11)), "points": rng.normal(size=(13, 3)) + 5}
     blocks = td.evaluate(td.hessian(document, wrt=["cams", "points"]), at)
     due = np.block([[blocks[f"y/{a}/{b}"].reshape(at[a].size, -1) for b in at] for a in at])
-    sparse = td.hessian(document, wrt=["cams", "points"], sparse=True)
+    said: list[str] = []
+    with heard_by(str, said.append):
+        sparse = td.hessian(document, wrt=["cams", "points"], sparse=True)
+    assert [line for line in said if line.endswith("in 14 directions")]
     found = array(td.evaluate(sparse, at)).toarray()
     np.testing.assert_allclose(found, due, rtol=1e-9, atol=1e-9 * np.abs(due).max())

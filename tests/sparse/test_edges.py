@@ -15,7 +15,19 @@ from tests.graphs.strategies import seeds
 from tests.sparse.test_derivatives import array, dense
 from tests.tiers import examples
 from tidu_cli.errors import ArgumentError, LimitError
+from tidu_cli.graph.graph import CaseTable, Document, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.types import FLOATS, TensorType
+from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import Limits, limited
+from tidu_cli.rules import families
+from tidu_cli.rules.families import of_one_type
+from tidu_cli.rules.terms import op
+from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.sparse.patterns import pattern
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.transpose import transpose
 
 
 def shown(document: Any, *wrt: str) -> list[str]:
@@ -125,10 +137,18 @@ def test_numbers_that_depend_on_more_and_more(n: int, seed: int) -> None:
 @given(st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3)), st.booleans(), seeds)
 @settings(max_examples=examples(100, check=30))
 def test_sums_up_to_and_from(shape: tuple[int, int, int], back: bool, seed: int) -> None:
-    places = np.random.default_rng(seed).integers(0, 6, shape)
-    document = td.trace(lambda x: np.cumsum(x[places][:, :: -1 if back else 1], axis=1).ravel(), x="f64[6]")
-    due = dense(document, ["x"], {"x": np.ones(6)})
-    assert (td.sparsity(document, wrt="x").matrix.toarray() == (due != 0)).all()
+    rng = np.random.default_rng(seed)
+    places, ends = rng.integers(0, 6, shape), rng.integers(0, shape[1], (2, 4))
+
+    def function(x: Any) -> Any:
+        sums = np.cumsum(x[places][:, :: -1 if back else 1], axis=1)
+        return (sums[:, ends[0]] + sums[:, ends[1]]).ravel()
+
+    document = td.trace(function, x="f64[6]")
+    due = dense(document, ["x"], {"x": np.ones(6)}) != 0
+    assert (td.sparsity(document, wrt="x").matrix.toarray() == due).all()
+    turned = transpose(linearize(document, [Key("x")]))
+    assert (pattern(turned, [Key("y", (-1,))]).matrix.toarray() == due.T).all()
 
 
 @pytest.mark.every
@@ -150,6 +170,41 @@ def test_places_that_are_inputs_are_said_to_be_dense() -> None:
     assert found.dense == ("gather",)
     result = invoke("jacobian", "sort(x)", "-i", "x:f64[3]", "--wrt", "x", "--sparse", "-v")
     assert "dense where nothing better is known: gather" in result.stderr and "in 3 directions" in result.stderr
+
+
+def of_one_node(primitives: PrimitiveSet, name: str, type_: TensorType, attrs: dict[str, Any]) -> Document:
+    case, table = primitives.case(name, primitives.parse_attrs(name, attrs), None, [type_]), CaseTable(primitives)
+    builder = GraphBuilder(table, [Input(Key("x"), type_)])
+    y = Output(Key("y"), builder.append(table.intern(case), [0]), type_)
+    return Document((builder.build("f", [y]),), table)
+
+
+def test_a_primitive_of_others_that_says_nothing_is_dense() -> None:
+    """Each element and the sum of all, which is its own adjoint."""
+    blur = families.linear(
+        "blur",
+        of_one_type(FLOATS),
+        lambda np, attrs, operands, results: lambda x: x + x.sum(dtype=x.dtype),
+        lambda node, ct, type_: op("blur")(ct),
+        dtypes=FLOATS,
+        batch=lambda node: [node.operands[0] + op("broadcast_in_dim")(
+            op("reduce_sum")(node.operands[0], axes=(1,)), shape=node.operands[0].type.shape, broadcast_dimensions=(0,)
+        )],
+        formula="x + Σ x",
+        summary="each element and the sum of all",
+    )  # fmt: skip
+    document = of_one_node(PrimitiveSet.of([*BUILTIN, blur]), "blur", TensorType("f64", (3,)), {})
+    found = td.sparsity(document, wrt="x")
+    assert (found.n_entries, found.dense) == (9, ("blur",))
+    entries = td.evaluate(td.jacobian(document, wrt="x", sparse=True), {"x": np.ones(3)})
+    assert (td.sparse_array(entries).toarray() == np.ones((3, 3)) + np.eye(3)).all()
+
+
+def test_rounding_to_fewer_bits_moves_nothing() -> None:
+    """The numbers of many elements have more bits than are kept."""
+    attrs = {"exponent_bits": 5, "mantissa_bits": 3}
+    document = of_one_node(BUILTIN, "reduce_precision", TensorType("f64", (100,)), attrs)
+    assert (td.sparsity(document, wrt="x").matrix.toarray() == np.eye(100, dtype=bool)).all()
 
 
 def test_both() -> None:
