@@ -112,6 +112,7 @@ WRITES = {
     "jacobian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy, .npz or .mtx, or give --format",
     "hessian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy, .npz or .mtx, or give --format",
     "derivative --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "sparsity --wrt x": ".json, .npz, .mtx, .svg or .png, or give --format",
     "step --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .npz, or give --format",
     "dot": ".dot, .gv, .svg, .png or .pdf, or give --format",
     "view": ".html",
