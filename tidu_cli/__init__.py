@@ -67,6 +67,7 @@ __all__ = [
     "scan",
     "schema",
     "show",
+    "sparse_array",
     "sparsity",
     "static",
     "step",

@@ -324,7 +324,7 @@ CHECKS: Mapping[str, arguments.Check] = {
     **{name: option.check for name, option in OPTIONS.items()},
     **dict.fromkeys(("document", "documents", "a", "b"), arguments.document),
     **dict.fromkeys(("inputs", "moves", "batch", "out", "set"), arguments.by_key),
-    **dict.fromkeys(("weights", "rules", "forward", "reverse"), arguments.flag),
+    **dict.fromkeys(("weights", "rules", "forward", "reverse", "both"), arguments.flag),
     **dict.fromkeys(("length", "opset"), arguments.count),
     **dict.fromkeys(("cast", "target_version"), arguments.text),
     **dict.fromkeys(("cut", "stop"), arguments.several_names),

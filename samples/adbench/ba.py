@@ -10,12 +10,21 @@ def reprojection_error(cam, point, weight, feature):
     """The weighted error [2] of an observation.
 
     cam [11]: rotation (axis times angle), centre (3), focal length, principal point (2), radial distortion (2). point [3].
-    weight: a scalar. feature [2]: where it was observed.
+    weight: a scalar. feature [2]: where it was observed. Axes in front of these are those of many observations.
     """
-    rotation, centre, focal_length, principal_point, distortion = cam[:3], cam[3:6], cam[6], cam[7:9], cam[9:]
+    rotation, centre, focal_length = cam[..., :3], cam[..., 3:6], cam[..., 6:7]
+    principal_point, distortion = cam[..., 7:9], cam[..., 9:]
     seen = rotate(rotation, point - centre)
-    projected = distort(distortion, seen[:2] / seen[2])
+    projected = distort(distortion, seen[..., :2] / seen[..., 2:])
     return weight * (focal_length * projected + principal_point - feature)
+
+
+def residuals(cams, points, weights, cam_of, point_of, features):
+    """The errors [n, 2] of n observations: number k is of point number point_of[k] by camera number cam_of[k].
+
+    cams [c, 11], points [p, 3], weights [n], features [n, 2]; as in `reprojection_error`, whose formula holds for many at once.
+    """
+    return reprojection_error(cams[cam_of], points[point_of], weights[:, None], features)
 
 
 def cost(cam, point, weight, feature):
@@ -26,7 +35,7 @@ def cost(cam, point, weight, feature):
 
 def rotate(rotation, v):
     """Rodrigues' formula: v turned about the axis `rotation` by its length in radians; length 0 has its derivatives, too."""
-    squared = rotation @ rotation
+    squared = np.sum(rotation**2, axis=-1, keepdims=True)
     still = squared == 0
     angle = np.sqrt(np.where(still, 1.0, squared))
     sine = np.where(still, 1.0, np.sin(angle) / angle)
@@ -38,5 +47,5 @@ def rotate(rotation, v):
 
 def distort(coefficients, p):
     """Radial distortion of a projected point [2], of fourth order."""
-    squared = p @ p
-    return p * (1 + coefficients[0] * squared + coefficients[1] * squared**2)
+    squared = np.sum(p**2, axis=-1, keepdims=True)
+    return p * (1 + coefficients[..., :1] * squared + coefficients[..., 1:] * squared**2)

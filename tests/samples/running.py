@@ -30,6 +30,7 @@ def follow(sample, folder):
     for block in blocks(text):
         if block.title:
             (folder / block.title).write_text("\n".join(block.lines) + "\n")
+            continue
         for step in block.steps() if block.language == "console" else ():
             printed = tidu(step.command, folder)
             assert agrees(step.output, printed), f"{step.command}\nprints\n" + "\n".join(printed)

@@ -17,6 +17,7 @@ import tidu_cli as td
 from tests.cli.running import invoke, succeed
 from tests.graphs.interpret import random_inputs
 from tests.graphs.strategies import documents, seeds
+from tests.programs import needs
 from tests.sparse.test_patterns import is_real
 from tests.tiers import examples
 from tidu_cli.graph.graph import Document
@@ -79,11 +80,14 @@ def test_a_dense_row_goes_by_rows_and_the_rest_by_columns() -> None:
 @settings(max_examples=examples(300))
 def test_columns_of_one_colour_share_no_row(m: int, n: int, share: float, seed: int) -> None:
     pattern = np.random.default_rng(seed).uniform(size=(m, n)) < share
-    for order in ("natural", "largest_first"):
+    fewest = n
+    for order in ("natural", "largest_first", None):
         colors = coloring.columns(scipy.sparse.csr_array(pattern), order)
         assert ((colors < 0) == ~pattern.any(axis=0)).all()
+        fewest = min(fewest, colors.max(initial=-1))
         for color in range(colors.max(initial=-1) + 1):
             assert (pattern[:, colors == color].sum(axis=1) <= 1).all() and (colors == color).any()
+    assert colors.max(initial=-1) == fewest
 
 
 @given(st.integers(1, 12), st.floats(0, 1), seeds)
@@ -96,6 +100,12 @@ def test_a_star_colouring_reads_each_entry_alone(n: int, share: float, seed: int
     for i, j in np.argwhere(pattern):
         alone = [pattern[r, colors == colors[c]].sum() == 1 for r, c in ((i, j), (j, i))]
         assert any(alone)
+
+
+def test_an_arrow_takes_two_directions_whichever_way_it_points() -> None:
+    arrow = np.eye(40, dtype=bool)
+    arrow[-1] = arrow[:, -1] = True
+    assert [coloring.star(scipy.sparse.csr_array(a)).max() for a in (arrow, arrow[::-1, ::-1])] == [1, 1]
 
 
 HESSIANS = {
@@ -183,3 +193,13 @@ def test_the_pattern_as_files(tmp_path: Any) -> None:
 def test_what_is_refused(args: Any, message: str) -> None:
     result = invoke(*args)
     assert result.exit_code != 0 and message in result.stderr and not result.stdout_bytes
+
+
+@needs("dot")
+def test_the_page_shows_the_pattern_beside_the_graph() -> None:
+    document = td.trace(lambda x: x[1:] * x[:-1], x="f64[3]")
+    page = td.view(td.jacobian(document, wrt="x", sparse=True))
+    assert page.count("h1v1h-1z") == 4 and "<figcaption>2 x 3, 4 entries" in page
+    assert '<figure class="beside">' not in td.view(document)
+    named = td.trace(lambda x: {"data": x, "row": x, "col": x, "shape": x}, x="f64[2]")
+    assert '<figure class="beside">' not in td.view(named)

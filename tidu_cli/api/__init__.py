@@ -36,7 +36,7 @@ FUNCTIONS = {
     **dict.fromkeys(("initial_state", "save_weights", "step"), "tidu_cli.api.training"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
     **dict.fromkeys(("diff", "info", "kinks", "ops", "schema", "show"), "tidu_cli.api.checks"),
-    "sparsity": "tidu_cli.api.sparsity",
+    **dict.fromkeys(("sparse_array", "sparsity"), "tidu_cli.api.sparsity"),
     "check": "tidu_cli.api.checks",
     "Document": "tidu_cli.graph.graph",
     "Key": "tidu_cli.graph.keys",

@@ -213,12 +213,13 @@ def jacobian(
     forward: bool | None = None,
     strong_zeros: bool = False,
     sparse: bool = False,
+    both: bool = False,
 ) -> Document:
     """The Jacobian's blocks y/x; by rows if `reverse`, by columns if `forward`, by default as is cheaper. Raises as `linearize`.
 
     If `sparse`, its entries that may be other than 0, data[k] at row[k] and col[k] of an array of this shape. Rows go through the
     outputs in order, element by element, and columns through the inputs; by default by the fewest directions, some rows by rows and
-    the rest by columns where that is best.
+    the rest by columns where that is best, which `both` says, too.
 
     jacobian(f) of a function of NumPy arrays is a function of the same arguments; `wrt` is as in `grad`.
 
@@ -226,6 +227,8 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
+    if both and (not sparse or strong_zeros or forward is not None or reverse is not None):
+        raise ArgumentError("argument 'both' is of 'sparse', and excludes 'forward', 'reverse' and 'strong_zeros'")
     how: dict[str, Any] = {
         "reverse": _by_rows(forward, reverse, strong_zeros),
         "holomorphic": holomorphic,

@@ -108,7 +108,27 @@ def view(
         )
     shown = picture(document, collapse=collapse, highlight=parsed(highlight), inside=False)
     values = _values(document, nested(dict(inputs), document.inputs)) if inputs else {}
-    return to_html(shown, types=types, values=values, owners=cotangent_owners(document), expand=every, at=at)
+    return to_html(
+        shown, types=types, values=values, owners=cotangent_owners(document), expand=every, at=at, beside=_pattern(document)
+    )
+
+
+def _pattern(document: Document) -> tuple[str, str] | None:
+    """The picture of where entries are, and what it shows, if the outputs are those of a sparse matrix and these are constants."""
+    from tidu_cli.formats.values.writing import SPARSE
+
+    outputs = document.head.outputs
+    if [str(o.key) for o in outputs] != list(SPARSE):
+        return None
+    from tidu_cli.runtime.evaluate import evaluate
+    from tidu_cli.transforms.materialize import materialize
+
+    graph = materialize(document, outputs=[o.key for o in outputs[1:]], needed_inputs=True).head
+    if graph.inputs:
+        return None
+    from tidu_cli.sparse.showing import beside
+
+    return beside(*evaluate(graph, {}).values())
 
 
 def _require_drawable(document: Document, *, collapse: bool, limit: int | None) -> None:

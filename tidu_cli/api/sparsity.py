@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tidu_cli.api.documents import wrt_inputs
 from tidu_cli.arguments import KeyTexts, or_none, parsed
+from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.options import OPTIONS, checked
 
 if TYPE_CHECKING:
     from tidu_cli.sparse.patterns import Sparsity
 
-__all__ = ["sparsity"]
+__all__ = ["sparse_array", "sparsity"]
 
 
 @checked(wrt=or_none(OPTIONS["wrt"].check))
@@ -29,3 +31,17 @@ def sparsity(document: Document, wrt: KeyTexts | None = None, output: KeyTexts =
     outputs = parsed(output)
     of = derivatives.of_hessian if second else derivatives.of_jacobian
     return of(document, wrt_inputs(document, wrt, outputs), outputs)
+
+
+def sparse_array(values: Mapping[str, Any]) -> Any:
+    """SciPy's coo_array of the values of a sparse Jacobian or Hessian: of what `evaluate` gives, a `Compiled`, or `load_values`.
+
+    Raises ArgumentError where these are not `data`, `row`, `col` and `shape`.
+    """
+    from scipy.sparse import coo_array  # type: ignore[import-untyped]
+
+    parts = {str(key): value for key, value in values.items()} if isinstance(values, Mapping) else {}
+    if missing := {"data", "row", "col", "shape"} - parts.keys():
+        lacking = ", ".join(sorted(missing))
+        raise ArgumentError(f"argument 'values' has no {lacking}: give what a document of jacobian(..., sparse=True) evaluates to")
+    return coo_array((parts["data"], (parts["row"], parts["col"])), shape=tuple(int(n) for n in parts["shape"]))

@@ -51,12 +51,13 @@ def to_html(
     owners: Mapping[int, Sequence[Place]] | None = None,
     expand: bool = False,
     at: str | None = None,
+    beside: tuple[str, str] | None = None,
 ) -> str:
     """A picture as a page that needs nothing else. `values`, as evaluation gives them, are drawn on the edges.
 
     What is too large to be read is drawn as boxes, which open, unless `expand` is set. `at` is the group that is open at first.
-    `owners` are, where known, the values whose cotangents the head's values are. What Graphviz cannot draw here, as it is missing
-    or fails, the page draws itself. Raises UnknownNameError.
+    `owners` are, where known, the values whose cotangents the head's values are. `beside` is another picture, as SVG, and what it
+    shows. What Graphviz cannot draw here, as it is missing or fails, the page draws itself. Raises UnknownNameError.
     """
     words = Words(shown, owners)
     told = _Told(
@@ -81,7 +82,10 @@ def to_html(
         "at": opened[0] if opened else "",
     }
     _add_reads(data["items"], pictures.values())
-    return _page(shown.document.head.name, _standing(drawn), interned(data))
+    figure = (
+        "" if beside is None else f'<figure class="beside">{beside[0]}<figcaption>{html.escape(beside[1])}</figcaption></figure>'
+    )
+    return _page(shown.document.head.name, _standing(drawn), interned(data), figure)
 
 
 def _texts(shown: Picture, values: Mapping[Place, Any]) -> tuple[Mapping[Place, str], Mapping[Place, str]]:
@@ -146,7 +150,7 @@ def _about_inside(words: Words, inside: Picture) -> dict[str, str]:
     }
 
 
-def _page(title: str, svg: str, data: object) -> str:
+def _page(title: str, svg: str, data: object, beside: str) -> str:
     folder = files("tidu_cli.render")
     template = folder.joinpath("view.html").read_text(encoding="utf-8")
     script = _SCRIPT.search(template)
@@ -160,6 +164,7 @@ def _page(title: str, svg: str, data: object) -> str:
         "{{layout}}": layout and f"<script>{layout}</script>",
         "{{title}}": html.escape(printable(title)),
         "{{svg}}": svg,
+        "{{beside}}": beside,
         "{{data}}": json.dumps(data, ensure_ascii=False).translate(_UNSAFE),
     }
     return re.sub("|".join(map(re.escape, parts)), lambda match: parts[match[0]], template)

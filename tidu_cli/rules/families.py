@@ -311,7 +311,7 @@ def linear(
 
     Its JVP is itself, and its transpose, of one operand, the `adjoint`. A batch of it is itself, too, with these `shifts` of attrs.
     """
-    told = {"dtypes": ANY, "flops": free, "linear": TOGETHER, "batch": itself(name, **shifts), "sparsity": "moved"}
+    told = {"dtypes": ANY, "flops": free, "linear": TOGETHER, "batch": itself(name, **shifts)}
     told |= {"jvp": linear_jvp(name, rest.get("indices", (0, 0)))}
     return primitive(name, arity, types, kernel, adjoint=adjoint, **(told | rest))
 

@@ -15,13 +15,14 @@ from tidu_cli.rules.flops import Types
 class Spreading(Frozen):
     """What a sparsity rule sees of a linear node: one active operand, of type `operand`, and the result, of type `result`.
 
-    `types` are those of all operands, and `k` is the number of the active one.
+    `types` are those of all operands, and `k` is the number of the active one. `values` are those operands whose values are known.
     """
 
     attrs: Any
     types: Types
     k: int
     result: TensorType
+    values: Sequence[Any] = ()
 
     @property
     def operand(self) -> TensorType:

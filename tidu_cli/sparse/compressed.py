@@ -24,8 +24,8 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import append_batched
 from tidu_cli.transforms.stamp import Stamper
 
-broadcast_in_dim, concatenate, convert, eq, gather, reshape = map(
-    op, ("broadcast_in_dim", "concatenate", "convert_element_type", "eq", "gather", "reshape")
+broadcast_in_dim, concatenate, convert, eq, gather, reshape, scatter_add = map(
+    op, ("broadcast_in_dim", "concatenate", "convert_element_type", "eq", "gather", "reshape", "scatter-add")
 )
 
 
@@ -33,7 +33,8 @@ class Compression(Frozen):
     """How a sparse matrix is read from products of a linear graph with sums of unit vectors.
 
     `colors` says of each element of the graph's inputs in which direction it is, -1 in none; entry k of the matrix, at `row[k]` and
-    `col[k]` of `shape`, is element `element[k]` of the product with direction `direction[k]`.
+    `col[k]` of `shape`, is element `element[k]` of the product with direction `direction[k]`. After these
+    come parts of entries, each to be added to the entry that `onto` says.
     """
 
     colors: Any
@@ -42,6 +43,18 @@ class Compression(Frozen):
     row: Any
     col: Any
     shape: tuple[int, int]
+    onto: Any = ()
+
+    def moved(self, column: Any, n_columns: int) -> Compression:
+        """The same where column j is a part of `column[j]`, of `n_columns`."""
+        col = column[self.col]
+        order = np.lexsort((col, self.row))
+        row, col = self.row[order], col[order]
+        is_first = np.concatenate([[True], (row[1:] != row[:-1]) | (col[1:] != col[:-1])])[: row.size]
+        order = np.concatenate([order[is_first], order[~is_first]])
+        onto = (np.cumsum(is_first) - 1)[~is_first]
+        shape = self.shape[0], n_columns
+        return Compression(self.colors, self.direction[order], self.element[order], row[is_first], col[is_first], shape, onto)
 
     @property
     def n_colors(self) -> int:
@@ -121,10 +134,10 @@ def _arrays(head: Graph, ports: Sequence[Input | Output]) -> list[TensorType]:
 
 
 def _dtype(head: Graph) -> str:
-    """The dtype of the entries: the widest that there is; of times, which are counted, f64."""
+    """The dtype of the entries: the widest that there is, f32 at least, as SciPy has no less; of times, which are counted, f64."""
     types = [*_arrays(head, head.inputs), *_arrays(head, head.outputs)]
     dtypes = {"f64" if t.dtype in TIMES else t.dtype for t in types}
-    return max(dtypes, key=lambda dtype: (int(dtype.strip("bf")), dtype), default="f64")
+    return max(dtypes - {"f16", "bf16"}, default="f32" if dtypes else "f64")
 
 
 def _constant(trace: Trace, values: Any) -> Term:
@@ -157,11 +170,20 @@ def _entries(
         part = reshape(next(each), new_sizes=shape) if there else trace.full(0, TensorType(dtype, shape))
         parts.append(part if part.type.dtype == dtype else convert(part, new_dtype=dtype))
     together = concatenate(*parts, dimension=1) if len(parts) > 1 else parts[0]
-    places = _constant(trace, (how.direction.astype(np.int64) * width + how.element)[:, None])
-    numbers = {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,)}
-    flat = reshape(together, new_sizes=(size * width,))
-    taken = gather(flat, places, dimension_numbers=numbers, slice_sizes=(1,), mode="promise_in_bounds")
+    flat, places = reshape(together, new_sizes=(size * width,)), how.direction.astype(np.int64) * width + how.element
+    n = how.row.size
+    taken = _taken(trace, flat, places[:n])
+    if len(how.onto):
+        numbers = {"update_window_dims": (), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+        onto, more = _constant(trace, how.onto[:, None]), _taken(trace, flat, places[n:])
+        taken = scatter_add(taken, onto, more, dimension_numbers=numbers, mode="promise_in_bounds")
     return trace.template(len(sources), [taken])
+
+
+def _taken(trace: Trace, flat: Term, places: Any) -> Term:
+    numbers = {"offset_dims": (), "collapsed_slice_dims": (0,), "start_index_map": (0,)}
+    at = _constant(trace, places[:, None])
+    return gather(flat, at, dimension_numbers=numbers, slice_sizes=(1,), mode="promise_in_bounds")
 
 
 def _joined(

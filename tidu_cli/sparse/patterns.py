@@ -12,7 +12,8 @@ from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.sparse.propagation import Propagation, elements, identity
+from tidu_cli.sparse.propagation import Propagation, Value, elements
+from tidu_cli.sparse.rows import empty, identity
 from tidu_cli.transforms.materialize import materialize
 
 
@@ -71,16 +72,22 @@ def pattern(document: Document, tangents: Sequence[Key]) -> Sparsity:
 
     Raises LimitError for a pattern that takes more memory than is allowed, naming the op.
     """
-    graph = materialize(document).head
-    sizes = {i.key: elements(i.type) for i in graph.inputs if i.key in tangents}
-    columns, first = sum(elements(document.inputs[key].type) for key in tangents), 0
-    start = {}
-    for key in tangents:
-        start[key] = first
-        first += elements(document.inputs[key].type)
-    run = Propagation(vocabulary(graph.cases), columns)
-    inputs = [identity(sizes[i.key], start[i.key], columns) if i.key in sizes else None for i in graph.inputs]
-    outputs = run.graph(graph, inputs)
+    values, dense = propagated(document, tangents)
+    columns = sum(elements(document.inputs[key].type) for key in tangents)
+    ports = zip(values, document.head.outputs, strict=True)
+    outputs = [x if sparse.issparse(x) else empty(elements(o.type), columns) for x, o in ports]  # of no steps nothing is known
     matrix = sparse.vstack(outputs, format="csr") if outputs else sparse.csr_array((0, columns), dtype=bool)
     matrix.sum_duplicates()
-    return Sparsity(sparse.csr_array(matrix), tuple(run.dense))
+    return Sparsity(sparse.csr_array(matrix), dense)
+
+
+def propagated(document: Document, tangents: Sequence[Key]) -> tuple[list[Value], tuple[str, ...]]:
+    """The patterns of the head's outputs, or their values where these depend on no input, and the ops that are `dense`."""
+    graph = materialize(document).head
+    start, columns = {}, 0
+    for key in tangents:
+        start[key] = columns
+        columns += elements(document.inputs[key].type)
+    run = Propagation(vocabulary(graph.cases), columns)
+    inputs = [identity(elements(i.type), start[i.key], columns) if i.key in start else None for i in graph.inputs]
+    return run.graph(graph, inputs), tuple(run.dense)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from math import prod
+from operator import or_
 from typing import Any, cast
 
 import numpy as np
@@ -22,34 +22,30 @@ from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
-from tidu_cli.limits import StepCounting, limited_steps, require
+from tidu_cli.limits import StepCounting, limited_steps
 from tidu_cli.rules.contract import Primitive, Transposition, Types
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
-from tidu_cli.rules.sparsity import Spread, Spreading
+from tidu_cli.rules.sparsity import Spreading
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.sparse.rows import along, as_csr, empty, identity, joined, kept, of_rows, require_memory, rows_at
 
 Value = Any
-"""The `csr_array` of a value that depends on tangents, an array where a value is known, or None."""
-
-ENTRY_BYTES = 5
-"""What an entry of a pattern takes: the number of its column, and a byte."""
-
+"""The `csr_array` of a value that depends on tangents, of a number also a set of columns or `Bits`; an array where it is known; or
+None."""
 
 _FEW = 64
 """As many columns a number may have to be a set of them."""
 
+_BITS = 50_000
+"""Of so many columns at most those of a number are bits, where they are not few."""
+
+
+class Bits(int):
+    """The columns of a number: bit j is set for column j."""
+
+
 _NUMBERS = frozenset({TensorType(dtype, ()) for dtype in ("f64", "f32", "f16", "bf16")})
-
-
-def identity(n: int, first: int, columns: int) -> csr_array:
-    """The pattern of a tangent of n elements, whose columns are those from `first` on."""
-    return _of_rows(np.arange(first, first + n), columns)
-
-
-def empty(n: int, columns: int) -> csr_array:
-    """The pattern of n zeros."""
-    return csr_array((n, columns), dtype=bool)
 
 
 def elements(type_: Type) -> int:
@@ -85,14 +81,14 @@ class Propagation:
     def node(self, case: Case, operands: Sequence[Value]) -> Sequence[Value]:
         """The results of one node."""
         primitive = self.primitives[case.op]
-        active = [isinstance(x, csr_array | frozenset) for x in operands]
+        active = [isinstance(x, csr_array | frozenset | Bits) for x in operands]
         if not any(active):
             return self._computed(primitive, case, operands)
         rules = primitive.rules
         if rules.sparsity is not None and case.results[0] in _NUMBERS:
             few = [x for x, a in zip(operands, active, strict=True) if a]
-            if all(isinstance(x, frozenset) for x in few) and not any(_is_zero(x) for x in operands):
-                return [self._number(frozenset().union(*few))]
+            if all(isinstance(x, frozenset | Bits) for x in few) and not any(_is_zero(x) for x in operands):
+                return [self._number(few)]
         operands = [self._matrix(x) for x in operands]
         if rules.inlined is not None:
             if case not in self._expanded:
@@ -103,31 +99,44 @@ class Propagation:
         if primitive.evaluation.passes:
             return operands
         if rules.sparsity == "moved" and self._is_placed(primitive, operands):
-            whole = _csr(sparse.vstack([x for x, a in zip(operands, active, strict=True) if a]))
-            moved = [_rows(whole, places) for places in self._moved(primitive, case, operands)]
+            parts = [x for x, a in zip(operands, active, strict=True) if a]
+            whole = parts[0] if len(parts) == 1 else as_csr(sparse.vstack(parts))
+            moved = [rows_at(whole, places, _what(case)) for places in self._moved(primitive, case, operands)]
             return [self._small(x) for x in moved]
         results: list[csr_array | None] = [None] * len(case.results)
         for k in range(len(operands)):
             if active[k]:
                 for r, part in enumerate(self._spread(primitive, case, operands, k)):
-                    results[r] = part if results[r] is None else _joined(results[r], part)
-        for result in results:
-            _require_room(case.op, 0 if result is None else result.nnz)
+                    results[r] = part if results[r] is None else joined(results[r], part)
+        self._require_room(case, results)
         return [self._small(x) for x in results]
 
     # A number that depends on a few tangents is a set of columns: graphs of many numbers have a node for each.
 
     def _small(self, x: csr_array) -> Value:
-        return frozenset(x.indices.tolist()) if x.shape[0] == 1 and x.nnz <= _FEW else x
+        if x.shape[0] != 1 or (x.nnz > _FEW and self.columns > _BITS):
+            return x
+        return frozenset(x.indices.tolist()) if x.nnz <= _FEW else _bits(x.indices)
 
-    def _number(self, columns: frozenset[int]) -> Value:
-        return columns if len(columns) <= _FEW else self._matrix(columns)
+    def _number(self, parts: Sequence[frozenset[int] | Bits]) -> Value:
+        """What depends on all that these numbers depend on."""
+        few = frozenset().union(*[x for x in parts if isinstance(x, frozenset)])
+        many = [x for x in parts if isinstance(x, Bits)]
+        if many:
+            return Bits(reduce(or_, many, _bits([*few]) if few else 0))
+        if len(few) <= _FEW:
+            return few
+        return _bits([*few]) if self.columns <= _BITS else self._matrix(few)
 
     def _matrix(self, x: Value) -> Value:
         """A value of which a pattern is a matrix."""
-        if not isinstance(x, frozenset):
-            return x
-        return csr_array((np.ones(len(x), bool), sorted(x), [0, len(x)]), shape=(1, self.columns))
+        if isinstance(x, frozenset):
+            return csr_array((np.ones(len(x), bool), sorted(x), [0, len(x)]), shape=(1, self.columns))
+        if isinstance(x, Bits):
+            some = np.frombuffer(x.to_bytes(-(-self.columns // 8), "little"), np.uint8)
+            places = np.flatnonzero(np.unpackbits(some, bitorder="little"))
+            return csr_array((np.ones(places.size, bool), places, [0, places.size]), shape=(1, self.columns))
+        return x
 
     # What rules of operations that hold graphs use (`contract.Patterns`).
 
@@ -139,7 +148,7 @@ class Propagation:
         """What may be any of these values: all that one of them depends on; what is known only where all are the same."""
         patterns = [x for x in values if isinstance(x, csr_array)]
         if patterns:
-            return reduce(_joined, patterns)
+            return reduce(joined, patterns)
         known = all(isinstance(x, np.ndarray | np.generic) and np.array_equal(x, values[0]) for x in values)
         return values[0] if known else None
 
@@ -157,7 +166,7 @@ class Propagation:
         """The value that has these along its first axis."""
         if any(isinstance(x, csr_array) for x in parts):
             size = next(x.shape[0] for x in parts if isinstance(x, csr_array))
-            return _csr(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
+            return as_csr(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
         return np.stack(parts) if all(isinstance(x, np.ndarray | np.generic) for x in parts) and parts else None
 
     def solved(self, map: ClosedGraph, consts: Sequence[Value], right: Sequence[Value]) -> list[Value]:
@@ -170,9 +179,8 @@ class Propagation:
         self.dense |= within.dense
         n, tied = connected_components(matrix, directed=False)
         rows = [x if isinstance(x, csr_array) else empty(size, self.columns) for x, size in zip(right, sizes, strict=True)]
-        of_each = _csr(_of_rows(tied, n).T @ sparse.vstack(rows, format="csr"))
-        _require_room("linear_solve", int(np.diff(of_each.indptr)[tied].sum()))
-        whole = _rows(of_each, tied)
+        of_each = as_csr(of_rows(tied, n).T @ sparse.vstack(rows, format="csr"))
+        whole = rows_at(of_each, tied, "the pattern of the solution of a linear system")
         return [whole[start : start + size] for start, size in zip(first, sizes, strict=False)]
 
     # What one operand of a linear node contributes.
@@ -197,20 +205,24 @@ class Propagation:
         if any(isinstance(t, RecordType) for t in (*case.operands, *case.results)):
             return self._of_records(primitive, case, k, x)
         types, results = cast(Types, case.operands), cast(Types, case.results)
-        sparsity = rules.sparsity if self._is_placed(primitive, operands) else rules.unplaced
+        sparsity = rules.sparsity
+        if not self._is_placed(primitive, operands):
+            sparsity = rules.unplaced
+            if sparsity != "elements":
+                self.dense[case.op] = None
         if sparsity == "elements" and types[k].size == results[0].size:
-            return [_kept(x, self._coefficients(primitive, case, operands, k))]
+            return [kept(x, self._coefficients(primitive, case, operands, k))]
         if sparsity == "summed":
             places = self._summed(case, operands, k)
             rows = np.flatnonzero(places >= 0)
-            into = _csr(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), shape=(results[0].size, types[k].size)))
-            return [_csr(into @ x)]
+            into = as_csr(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), (results[0].size, types[k].size)))
+            return [as_csr(into @ x)]
         if callable(sparsity):
-            node = Spreading(case.attrs, types, k, results[0])
-            return [_along(case.op, x, types[k].shape, results[0].shape, sparsity(node))]
+            node = Spreading(case.attrs, types, k, results[0], [x if isinstance(x, np.ndarray) else None for x in operands])
+            return [along(x, types[k].shape, results[0].shape, sparsity(node), _what(case))]
         if max(types[k].size, results[0].size) > 1:
             self.dense[case.op] = None
-        return [_along(case.op, x, types[k].shape, t.shape, ()) for t in results]
+        return [along(x, types[k].shape, t.shape, (), _what(case)) for t in results]
 
     def _of_records(self, primitive: Primitive, case: Case, k: int, x: csr_array) -> Sequence[csr_array]:
         """Of nodes that put records together, take fields of them, or go through them array by array."""
@@ -226,10 +238,10 @@ class Propagation:
             span = None if source is None else _span(operand, source)
             size = elements(operand)
             if span is None and makes is None and size == 1:  # a number that scales a record
-                parts.append(_rows(x, np.zeros(leaf.size, int)))
+                parts.append(rows_at(x, np.zeros(leaf.size, int)))
             else:
                 parts.append(empty(leaf.size, self.columns) if span is None else x[span[0] : span[1]])
-        return [_csr(sparse.vstack(parts))] if parts else [empty(0, self.columns)]
+        return [as_csr(sparse.vstack(parts))] if parts else [empty(0, self.columns)]
 
     def _coefficients(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> Any:
         """Where a known coefficient of operand k is not zero, element by element; None where none is known."""
@@ -282,9 +294,16 @@ class Propagation:
         given = [operands[j] if index(j) else np.zeros(t.shape) for j, t in enumerate(types)]
         return _places(np.abs(run(*given, np.arange(1.0, result.size + 1).reshape(result.shape))))
 
+    def _require_room(self, case: Case, results: Sequence[Any]) -> None:
+        for pattern in results:
+            if pattern is not None:
+                require_memory(pattern.nnz, _what(case))
 
-def _require_room(op: str, n_entries: int) -> None:
-    require("memory", ENTRY_BYTES * n_entries, f"the pattern of the derivative, at a node {op}")
+
+def _bits(columns: Any) -> Bits:
+    there = np.zeros(max(columns) + 1, bool)
+    there[columns] = True
+    return Bits.from_bytes(np.packbits(there, bitorder="little").tobytes(), "little")
 
 
 def _is_zero(x: Value) -> bool:
@@ -300,33 +319,6 @@ def _numbered(type_: Type | None) -> TensorType:
 def _places(numbered: Any) -> Any:
     """Element numbers from 0 up, of numbers from 1 up; -1 of what is 0 or NaN."""
     return np.where(numbered > 0, np.nan_to_num(numbered), 0).astype(np.int64).ravel() - 1
-
-
-def _csr(matrix: Any) -> csr_array:
-    return csr_array(matrix)
-
-
-def _of_rows(places: Any, columns: int) -> csr_array:
-    """A pattern with one entry in each row, at these columns; none where -1."""
-    there = places >= 0
-    start = np.concatenate([[0], np.cumsum(there)])
-    return csr_array((np.ones(start[-1], bool), places[there], start), shape=(places.size, columns))
-
-
-def _rows(x: csr_array, places: Any) -> csr_array:
-    """The pattern whose rows are these of x; none where -1."""
-    if places.size == x.shape[0] and np.array_equal(places, np.arange(places.size)):
-        return x
-    return _csr(_of_rows(places, x.shape[0]) @ x)
-
-
-def _joined(x: csr_array, y: csr_array) -> csr_array:
-    return x if x is y else _csr(x + y)
-
-
-def _kept(x: csr_array, where: Any) -> csr_array:
-    """The pattern with the rows only where it is true."""
-    return x if where is None or where.all() else _rows(x, np.where(where, np.arange(where.size), -1))
 
 
 def _part(x: Value, k: int, n: int) -> Value:
@@ -346,33 +338,5 @@ def _span(type_: Type, path: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _along(op: str, x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Sequence[Spread]) -> csr_array:
-    """A pattern whose axes depend on those of x as `spreads` says: what is summed over goes first, what is new comes last."""
-    sizes = [shape[o] for _, o, _ in spreads]
-    rest = [axis for axis in range(len(shape)) if axis not in [o for _, o, _ in spreads]]
-    order = np.transpose(np.arange(prod(shape)).reshape(shape), [*[o for _, o, _ in spreads], *rest]).ravel()
-    x = _rows(x, order)
-    n_rest = prod(shape[axis] for axis in rest)
-    if n_rest != 1:
-        x = _csr(sparse.kron(sparse.eye_array(prod(sizes), dtype=bool), np.ones((1, n_rest), bool), format="csr") @ x)
-    for at, (r, _, which) in enumerate(spreads):
-        if which is not None:
-            step = _relation(which, result[r], sizes[at])
-            before, after = (sparse.eye_array(prod(some), dtype=bool) for some in (sizes[:at], sizes[at + 1 :]))
-            x = _csr(sparse.kron(sparse.kron(before, step), after, format="csr").astype(bool) @ x)
-        sizes[at] = result[r]
-    middle = np.arange(prod(sizes)).reshape([sizes[i] for i in range(len(sizes))])
-    axes = [r for r, _, _ in spreads]
-    middle = np.transpose(middle, np.argsort(axes))
-    aligned = [n if axis in axes else 1 for axis, n in enumerate(result)]
-    _require_room(op, x.nnz * (prod(result) // max(prod(sizes), 1)))
-    return _rows(x, np.broadcast_to(middle.reshape(aligned), result).ravel())
-
-
-def _relation(which: Any, n: int, m: int) -> Any:
-    """Which of n places depend on which of m."""
-    if which in ("upto", "from"):
-        everything = np.ones((n, m), bool)
-        return csr_array(np.tril(everything) if which == "upto" else np.triu(everything))
-    pairs = np.array(which, dtype=np.int64).reshape(-1, 2)
-    return csr_array((np.ones(len(pairs), bool), (pairs[:, 0], pairs[:, 1])), shape=(n, m))
+def _what(case: Case) -> str:
+    return f"the pattern of the derivative, at a node {case.op}"

@@ -51,6 +51,12 @@ def text(pattern: Sparsity) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def beside(row: Any, col: Any, shape: Any) -> tuple[str, str]:
+    """A picture of where entries are, and a line that says what it shows."""
+    pattern = Sparsity(sparse.csr_array((np.ones(row.size, bool), (row, col)), shape=tuple(int(n) for n in shape)))
+    return _svg(_blocks(pattern, _PICTURE, _PICTURE), pattern).decode(), text(pattern).splitlines()[0]
+
+
 def _blocks(pattern: Sparsity, most_rows: int, most_columns: int) -> Any:
     """Whether a block of entries has one, for at most so many rows and columns of blocks."""
     n_rows, n_columns = pattern.shape

@@ -20,13 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tidu_cli.cli.building import kind_of, types_option, values_of
-from tidu_cli.cli.engine_options import (
-    Spread,
-    chosen_engine,
-    emit_chunks,
-    engine_options,
-    engine_words,
-)
+from tidu_cli.cli.engine_options import Spread, chosen_engine, emit_chunks, engine_options, engine_words
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import detail
 from tidu_cli.cli.options import (
@@ -257,6 +251,7 @@ def hvp(**given: Any) -> dict[str, Any]:
     _WRT,
     click.option("--forward", "mode", flag_value="forward", help="By columns: one for each element of the inputs."),
     click.option("--reverse", "mode", flag_value="reverse", help="By rows: one for each element of the outputs."),
+    click.option("--both", "mode", flag_value="both", help="With --sparse, some rows by rows and the rest by columns, if fewer."),
     option("sparse"),
     option("holomorphic"),
     option("strong_zeros"),
@@ -283,7 +278,9 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     """
     if mode == "forward" and given["strong_zeros"]:
         raise click.UsageError("--strong-zeros is of reverse mode; leave out --forward")
-    return given | {"reverse": None if mode is None else mode == "reverse"}
+    if mode == "both" and (not given["sparse"] or given["strong_zeros"]):
+        raise click.UsageError("--both is of --sparse, and excludes --strong-zeros")
+    return given | {"reverse": {"forward": False, "reverse": True}.get(mode or "")}
 
 
 @_shorthand(

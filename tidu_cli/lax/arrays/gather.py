@@ -182,6 +182,7 @@ PRIMITIVES = (
         "gather",
         _types,
         _kernel,
+        sparsity="moved",
         arity=2,
         jvp=_jvp,
         transpose=linear_transpose(_adjoint),

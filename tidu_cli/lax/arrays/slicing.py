@@ -267,6 +267,7 @@ PRIMITIVES = (
         _slice_types,
         _slice_kernel,
         _slice_transpose,
+        sparsity="moved",
         shifts={"start_indices": preceded(0), "limit_indices": sized, "strides": preceded(1)},
         attrs=SliceAttrs,
         examples=(
@@ -283,6 +284,7 @@ PRIMITIVES = (
         "dynamic_slice",
         _dynamic_slice_types,
         _dynamic_slice_kernel,
+        sparsity="moved",
         arity=None,
         transpose=linear_transpose(lambda node, ct, type_: dynamic_update_slice(zeros(type_, ct), ct, *node.operands[1:])),
         batch=_dynamic_slice_batch,
@@ -300,6 +302,7 @@ PRIMITIVES = (
         "dynamic_update_slice",
         _update_types,
         _update_kernel,
+        sparsity="moved",
         arity=None,
         transpose=linear_transpose(
             lambda node, ct, type_: dynamic_update_slice(ct, zeros(operand_type(node, 1), ct), *node.operands[2:]),
@@ -319,6 +322,7 @@ PRIMITIVES = (
         "split",
         _split_types,
         _split_kernel,
+        sparsity="moved",
         transpose=_split_transpose,
         shifts={"axis": later},
         attrs=SplitAttrs,

@@ -318,6 +318,7 @@ PRIMITIVES = (
         _broadcast_types,
         _broadcast_kernel,
         _broadcast_transpose,
+        sparsity="moved",
         shifts={"shape": sized, "broadcast_dimensions": with_batch_axis},
         attrs=BroadcastAttrs,
         examples=(
@@ -333,6 +334,7 @@ PRIMITIVES = (
         _reshape_types,
         lambda np, attrs, operands, results: lambda x: np.reshape(x, attrs.new_sizes),
         lambda node, ct, type_: reshape(ct, new_sizes=type_.shape),
+        sparsity="moved",
         shifts={"new_sizes": sized},
         attrs=ReshapeAttrs,
         examples=(Example(("T[2,3]",), {"new_sizes": [3, 2]}),),
@@ -345,6 +347,7 @@ PRIMITIVES = (
         _transpose_types,
         lambda np, attrs, operands, results: lambda x: np.transpose(x, attrs.permutation),
         lambda node, ct, type_: transpose(ct, permutation=tuple(map(node.attrs.permutation.index, range(ct.type.rank)))),
+        sparsity="moved",
         shifts={"permutation": with_batch_axis},
         attrs=TransposeAttrs,
         examples=(Example(("T[2,3,4]",), {"permutation": [2, 0, 1]}),),

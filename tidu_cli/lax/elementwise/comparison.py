@@ -213,6 +213,7 @@ PRIMITIVES = (
         "select_n",
         _select_types,
         _select_kernel,
+        sparsity="moved",
         arity=None,
         transpose=_select_transpose,
         batch=itself_with_scalars("select_n"),

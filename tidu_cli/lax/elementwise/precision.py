@@ -58,6 +58,7 @@ PRIMITIVES = (
         of_one_type(FLOATS),
         _kernel,
         lambda node, ct, type_: reduce_precision(ct, **dict(node.attrs)),
+        sparsity="elements",
         attrs=ReducePrecisionAttrs,
         dtypes=FLOATS,
         examples=(Example(("T[2,3]",), {"exponent_bits": 11, "mantissa_bits": 52}),),

@@ -216,12 +216,31 @@ def _turned(type_: TensorType | None, contracted: Sequence[int], batch: Sequence
     return "" if contracted[0] == type_.rank + due else "ᵀ"
 
 
+def _entries(node: Spreading, contract: Sequence[int], axis: int) -> list[Spread]:
+    """How an axis of the result depends on the one that is summed over, where the other operand is matrices that are known."""
+    other = 1 - node.k
+    matrix = node.values[other] if node.values else None
+    (summed, batch) = (pair[other] for pair in node.attrs.dimension_numbers)
+    if matrix is None or len(summed) != 1 or matrix.ndim != len(batch) + 2:
+        return []
+    (kept,) = _kept(node.types[other], summed, batch)
+    there = (matrix != 0).any(axis=tuple(batch))
+    if there.all():
+        return []
+    rows, columns = (there if kept < summed[0] else there.T).nonzero()
+    return [(axis, contract[0], list(zip(rows.tolist(), columns.tolist(), strict=True)))]
+
+
 def _spreads(node: Spreading) -> Sequence[Spread]:
-    """Batch axes and those that are not summed over stay; the others' are new axes."""
+    """Batch axes and those that are not summed over stay; the others' are new axes, or that of a known matrix, by its entries."""
     contract, batch = (pair[node.k] for pair in node.attrs.dimension_numbers)
     kept = _kept(node.operand, contract, batch)
     first = len(batch) if node.k == 0 else node.result.rank - len(kept)
-    return [*((axis, b, None) for axis, b in enumerate(batch)), *((first + i, axis, None) for i, axis in enumerate(kept))]
+    return [
+        *_entries(node, contract, len(batch) if node.k else node.result.rank - 1),
+        *((axis, b, None) for axis, b in enumerate(batch)),
+        *((first + i, axis, None) for i, axis in enumerate(kept)),
+    ]
 
 
 PRIMITIVES = (

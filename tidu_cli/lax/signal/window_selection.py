@@ -191,6 +191,7 @@ PRIMITIVES = (
         _gather_types,
         _gather_kernel,
         transpose=linear_transpose(_of_values),
+        sparsity="moved",
         unplaced=spreads,
         attrs=GatherSelectedAttrs,
         examples=tuple(
