@@ -94,9 +94,9 @@ def test_a_model_is_replaced_by_none_but_a_model(tmp_path):
     [
         ("view", "f.svg", "end it in .html; pictures are what tidu dot draws"),
         ("dot", "f.html", "end it in .dot, .gv, .svg, .png or .pdf; pages are what tidu view makes"),
-        ("convert", "f.npz", "end it in .json, .msgpack, .onnx, .mlir or .mlirbc; values are what tidu eval writes"),
-        ("convert", "g.jsn", "end it in .json, .msgpack, .onnx, .mlir or .mlirbc, or give --format"),
-        ("convert", "f.txt", "end it in .json, .msgpack, .onnx, .mlir or .mlirbc, or give --format"),
+        ("convert", "f.npz", "end it in .json, .msgpack, .onnx, .mlir, .mlirbc or .c; values are what tidu eval writes"),
+        ("convert", "g.jsn", "end it in .json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format"),
+        ("convert", "f.txt", "end it in .json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format"),
         ("convert", "f.txt.gz", "'.txt', which is not a format of the result; end it in .json"),
         ("schema", "f.msgpack", "end it in .json; documents are what tidu convert writes"),
     ],

@@ -45,7 +45,8 @@ def test_stored_models_are_those_of_the_tests():
 ARGUMENTS = {
     "linearize": ("--wrt", "x"),
     "eval": ("--set", "x=[[1,2,3],[4,5,6]]"),
-    **dict.fromkeys(("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "step"), ("--wrt", "x")),
+    **dict.fromkeys(("grad", "jvp", "vjp", "hvp", "jacobian", "hessian", "step", "sparsity"), ("--wrt", "x")),
+    "minimize": ("--wrt", "x", "--set", "x=[[1,2,3],[4,5,6]]", "--method", "least_squares", "--quiet"),
     "dot": ("--format", "dot"),
 }
 
@@ -331,7 +332,7 @@ def test_help_says_which_operator_set_is_written():
         ("convert FILE --cut ", ["h0", "h1", "h2", "s", "score"]),
         ("convert FILE --cut h1 --cut h", ["h0", "h2"]),
         ("convert FILE --cast ", ["f64", "f32"]),
-        ("convert FILE --format ", ["json", "msgpack", "onnx", "mlir", "mlirbc"]),
+        ("convert FILE --format ", ["json", "msgpack", "onnx", "mlir", "mlirbc", "c"]),
         ("check FILE --against ", ["onnxruntime"]),
         ("grad FILE --output ", ["score"]),
         ("info tests/cli/cases/onnx/m", ["tests/cli/cases/onnx/mlp.onnx"]),
