@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_a_dense_row_goes_by_rows_and_the_rest_by_columns() -> None:
 def test_columns_of_one_colour_share_no_row(m: int, n: int, share: float, seed: int) -> None:
     pattern = np.random.default_rng(seed).uniform(size=(m, n)) < share
     fewest = n
-    for order in ("natural", "largest_first", None):
+    for order in (*get_args(coloring.Order), None):
         colors = coloring.columns(scipy.sparse.csr_array(pattern), order)
         assert ((colors < 0) == ~pattern.any(axis=0)).all()
         fewest = min(fewest, colors.max(initial=-1))
@@ -95,11 +96,22 @@ def test_columns_of_one_colour_share_no_row(m: int, n: int, share: float, seed: 
 def test_a_star_colouring_reads_each_entry_alone(n: int, share: float, seed: int) -> None:
     upper = np.triu(np.random.default_rng(seed).uniform(size=(n, n)) < share)
     pattern = upper | upper.T
-    colors = coloring.star(scipy.sparse.csr_array(pattern))
-    assert ((colors < 0) == ~pattern.any(axis=0)).all()
-    for i, j in np.argwhere(pattern):
-        alone = [pattern[r, colors == colors[c]].sum() == 1 for r, c in ((i, j), (j, i))]
-        assert any(alone)
+    for order in (*get_args(coloring.Order), None):
+        colors = coloring.star(scipy.sparse.csr_array(pattern), order)
+        assert ((colors < 0) == ~pattern.any(axis=0)).all()
+        for i, j in np.argwhere(pattern):
+            assert any(pattern[r, colors == colors[c]].sum() == 1 for r, c in ((i, j), (j, i)))
+
+
+def test_orders_that_follow_neighbours_find_a_grid_whose_points_are_shuffled() -> None:
+    n = 30
+    line = scipy.sparse.diags_array([np.ones(n - 1)] * 2 + [np.ones(n)], offsets=[-1, 1, 0])
+    beside = scipy.sparse.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1])
+    grid = (scipy.sparse.kron(scipy.sparse.eye_array(n), line) + scipy.sparse.kron(beside, scipy.sparse.eye_array(n))).tocsr()
+    places = np.random.default_rng(0).permutation(n * n)
+    shuffled = grid[places][:, places].tocsr().astype(bool)
+    counts = [coloring.columns(shuffled, order).max() + 1 for order in ("natural", "largest_first", None)]
+    assert counts[2] <= 7 < min(counts[:2])
 
 
 def test_an_arrow_takes_two_directions_whichever_way_it_points() -> None:
@@ -203,3 +215,27 @@ def test_the_page_shows_the_pattern_beside_the_graph() -> None:
     assert '<figure class="beside">' not in td.view(document)
     named = td.trace(lambda x: {"data": x, "row": x, "col": x, "shape": x}, x="f64[2]")
     assert '<figure class="beside">' not in td.view(named)
+
+
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_samples(path: Path) -> None:
+    """The last digits may differ: sums of a product with several directions are rounded elsewhere."""
+    document = td.materialize(td.load(path))
+    wrt = [str(key) for key, i in document.inputs.items() if is_real(i.type)]
+    if not wrt or not all(is_real(o.type) for o in document.head.outputs):
+        return
+    at = random_inputs(document, 3)
+    due = dense(document, wrt, at)
+    for mode in ({}, {"forward": True}, {"reverse": True}, {"both": True}):
+        found = array(td.evaluate(td.jacobian(document, wrt=wrt, sparse=True, **mode), at)).toarray()
+        np.testing.assert_allclose(found, due, rtol=1e-13, atol=1e-13 * np.abs(due).max(initial=0))
+    if len(document.head.outputs) == 1 and document.head.outputs[0].type.size == 1:
+        blocks = td.evaluate(td.hessian(document, wrt=wrt), at)
+        y = document.head.outputs[0].key
+        size = {str(i.key): i.type.size for i in document.inputs.values()}
+        whole = np.block([[np.reshape(blocks[f"{y}/{a}/{b}"], (size[a], size[b])) for b in wrt] for a in wrt])
+        found = array(td.evaluate(td.hessian(document, wrt=wrt, sparse=True), at)).toarray()
+        np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-13 * np.abs(whole).max(initial=0))

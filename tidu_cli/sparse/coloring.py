@@ -7,6 +7,8 @@ neighbours differ and each path of four columns has three colours (Gebremedhin, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -15,7 +17,10 @@ from scipy import sparse  # type: ignore[import-untyped]
 
 from tidu_cli.frozen import Frozen
 
-Order = Literal["natural", "largest_first"]
+Order = Literal["natural", "largest_first", "smallest_last", "incidence_degree"]
+"""In which order columns take their colours: as they are; those with the most entries first; so that each has the fewest neighbours
+among those before it; or each time one with the most neighbours that have a colour (Gebremedhin, Manne and Pothen 2005)."""
+
 Mode = Literal["forward", "reverse", "both"]
 
 
@@ -23,10 +28,9 @@ def columns(matrix: Any, order: Order | None = None) -> Any:
     """A colour for each column of a pattern, such that columns of one colour share no row; -1 for columns without an entry.
 
     In natural order, by default: that is best where neighbours in a grid share a row. Where a row has fewer entries than there are
-    colours, those with the most entries first are tried, too. (Orders that follow the graph of columns took at most a third of the
-    colours away, from grids whose columns were shuffled, and many times as long.) Greedy, each column taking the least colour that
-    its rows do not have yet: of each row the colours in it are bits of a number, so that a column takes time in proportion to its
-    entries.
+    colours, the other orders are tried, too; those that follow the graph of columns, which take many times as long and help where
+    the columns of a grid are shuffled, up to a size. Greedy, each column taking the least colour that its rows do not have yet: of
+    each row the colours in it are bits of a number, so that a column takes time in proportion to its entries.
     """
     by_column = matrix.tocsc()
     most, used = np.bincount(by_column.indices, minlength=1).max(), np.diff(by_column.indptr) > 0
@@ -35,14 +39,11 @@ def columns(matrix: Any, order: Order | None = None) -> Any:
     if most == np.count_nonzero(used):  # of a full row all columns differ
         return np.where(used, np.cumsum(used) - 1, -1)
     if order is None:
-        found = columns(by_column, "natural")
-        if found.max(initial=-1) < most:
-            return found
-        return min(found, columns(by_column, "largest_first"), key=lambda colors: colors.max(initial=-1))
+        return _fewest(lambda order: columns(by_column, order), int(most), pairs(matrix))
     start, rows = by_column.indptr.tolist(), by_column.indices.tolist()
     taken = [0] * matrix.shape[0]
     colors = [-1] * matrix.shape[1]
-    for j in _ordered(np.diff(by_column.indptr), order):
+    for j in _ordered(by_column, order, lambda: by_column.T @ by_column):
         own = rows[start[j] : start[j + 1]]
         used = 0
         for i in own:
@@ -59,17 +60,16 @@ def star(matrix: Any, order: Order | None = None) -> Any:
 
     Greedy: a column avoids the colours of its neighbours, and of what lies two steps away where a path of four columns would have
     two colours. It takes time in proportion to the pairs of entries of each row. By default in natural order, or, where that takes
-    more colours than a band needs, those with the most entries first.
+    more colours than a band needs, in the order that takes the fewest.
     """
     by_row = matrix.tocsr()
     if order is None:
-        found = star(by_row, "natural")
-        return found if found.max(initial=-1) < 3 else min(found, star(by_row, "largest_first"), key=lambda colors: colors.max())
+        return _fewest(lambda order: star(by_row, order), 3, pairs(by_row))
     start, indices = by_row.indptr.tolist(), by_row.indices.tolist()
     neighbours = [indices[a:b] for a, b in pairwise(start)]
     colors = [-1] * matrix.shape[0]
     beside: list[dict[int, int]] = [{} for _ in colors]  # of each column how many of its neighbours have which colour
-    for v in _ordered(np.diff(by_row.indptr), order):
+    for v in _ordered(by_row, order, lambda: by_row):
         forbidden = set()
         for w in neighbours[v]:
             if w == v:
@@ -160,9 +160,42 @@ def _only(matrix: Any, rows: Any) -> Any:
     return sparse.csr_array((coo.data[there], (coo.row[there], coo.col[there])), shape=matrix.shape)
 
 
-def _ordered(degrees: Any, order: Order) -> list[int]:
-    """The columns that have entries, in the order in which they are coloured."""
+_FOLLOWED = 2_000_000
+"""The pairs of columns that share a row up to which orders that follow them are tried: a few seconds."""
+
+
+def _fewest(colored: Callable[[Order], Any], least: int, n_pairs: int) -> Any:
+    """The colours of the order that takes the fewest; `least` are as few as there can be, and none is tried after these."""
+    best = colored("natural")
+    others: tuple[Order, ...] = ("largest_first", "smallest_last", "incidence_degree")
+    for order in others if n_pairs <= _FOLLOWED else others[:1]:
+        if best.max(initial=-1) < least:
+            break
+        best = min(best, colored(order), key=lambda colors: colors.max(initial=-1))
+    return best
+
+
+def _ordered(by_column: Any, order: Order, neighbours: Callable[[], Any]) -> list[int]:
+    """The columns that have entries, in the order in which they are coloured; `neighbours` is the graph of those that may meet."""
+    degrees = np.diff(by_column.indptr)
     numbers = np.flatnonzero(degrees)
-    if order == "largest_first":
-        numbers = numbers[np.argsort(-degrees[numbers], kind="stable")]
-    return [int(j) for j in numbers]
+    if order in ("natural", "largest_first"):
+        chosen: list[int] = (numbers if order == "natural" else numbers[np.argsort(-degrees[numbers], kind="stable")]).tolist()
+        return chosen
+    graph = neighbours().tocsr()
+    start, indices = graph.indptr.tolist(), graph.indices.tolist()
+    # Of smallest last, in reverse: how many neighbours are left. Of incidence degree: how many have been taken, as less than none.
+    score = [0] * len(degrees) if order == "incidence_degree" else np.diff(graph.indptr).tolist()
+    waiting, taken, chosen = [(score[j], j) for j in numbers.tolist()], [False] * len(degrees), []
+    heapify(waiting)
+    while waiting:
+        least, j = heappop(waiting)
+        if taken[j] or least != score[j]:
+            continue
+        taken[j] = True
+        chosen.append(j)
+        for k in indices[start[j] : start[j + 1]]:
+            if not taken[k]:
+                score[k] -= 1
+                heappush(waiting, (score[k], k))
+    return chosen if order == "incidence_degree" else chosen[::-1]
