@@ -22,7 +22,7 @@ COMMANDS = {
     "stop_gradient": None, "value_and_grad": "grad", "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
     "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "bound_loops": "convert", "from_jax": None, "to_jax": None,
     "check": "check", "kinks": "eval", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
-    "formula": None, "load_values": None, "save_values": None, "save_weights": None,
+    "formula": None, "sparse_array": None, "load_values": None, "save_values": None, "save_weights": None,
     "initial_state": None, "Document": None, "Key": None, "TiduError": None,
     **dict.fromkeys(("scan", "fori_loop", "while_loop", "cond", "switch", "root", "fixed_point", "linear_solve")),
 }  # fmt: skip

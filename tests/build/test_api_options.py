@@ -211,6 +211,7 @@ RIGHT = {
     "scan": (lambda c, x: (c, x), 0.0, np.zeros(3)), "fori_loop": (0, 3, lambda i, x: x, 0.0), "schema": (), "ops": ("mul",),
     "while_loop": (lambda x: False, lambda x: x, 0.0), "root": (lambda x: x, 0.0), "fixed_point": (lambda x: x, 0.0),
     "linear_solve": (lambda x: x, 1.0), "bound_loops": (F, 3),
+    "sparse_array": ({"data": [1.0], "row": [0], "col": [0], "shape": [1, 1]},),
     "cond": (True, lambda x: x, lambda x: x, 1.0), "switch": (0, [lambda x: x], 1.0),
     "evaluate": (F, {"x": 3}), "transpose": (tidu.linearize(F, "x"),), "formula": ("x * x", {"x": "f64[]"}), "diff": (F, F),
     "save_values": ({"x": 3.0}, "OUT.json"), "load_values": (str(SAMPLES / "demo.json"),),

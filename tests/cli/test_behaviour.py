@@ -113,7 +113,7 @@ WRITES = {
     "hessian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
     "derivative --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
     "step --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .npz, or give --format",
-    "sparsity --wrt x": ".txt, .json, .npz, .mtx, .svg or .png, or give --format",
+    "sparsity --wrt x": ".json, .npz, .mtx, .svg or .png, or give --format",
     "minimize --wrt x": ".json, .msgpack or .npz, or give --format",
     "dot": ".dot, .gv, .svg, .png or .pdf, or give --format",
     "view": ".html",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.api.documents import wrt_inputs
-from tidu_cli.arguments import KeyTexts, or_none, parsed
+from tidu_cli.arguments import KeyTexts, anything, or_none, parsed
 from tidu_cli.errors import ArgumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.options import OPTIONS, checked
@@ -33,6 +33,7 @@ def sparsity(document: Document, wrt: KeyTexts | None = None, output: KeyTexts =
     return of(document, wrt_inputs(document, wrt, outputs), outputs)
 
 
+@checked(values=anything)
 def sparse_array(values: Mapping[str, Any]) -> Any:
     """SciPy's coo_array of the values of a sparse Jacobian or Hessian: of what `evaluate` gives, a `Compiled`, or `load_values`.
 
@@ -44,4 +45,7 @@ def sparse_array(values: Mapping[str, Any]) -> Any:
     if missing := {"data", "row", "col", "shape"} - parts.keys():
         lacking = ", ".join(sorted(missing))
         raise ArgumentError(f"argument 'values' has no {lacking}: give what a document of jacobian(..., sparse=True) evaluates to")
-    return coo_array((parts["data"], (parts["row"], parts["col"])), shape=tuple(int(n) for n in parts["shape"]))
+    try:
+        return coo_array((parts["data"], (parts["row"], parts["col"])), shape=tuple(int(n) for n in parts["shape"]))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"argument 'values' is not a sparse matrix: {' '.join(str(error).split())}") from None

@@ -102,8 +102,8 @@ class Module:
         case = replace(case, mask=None)
         if case in self._children:
             return self._children[case]
-        graphs: list[tuple[str, Graph]] = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case)]
-        if not graphs and not has_kernel(case):
+        graphs: list[tuple[str, Graph]] = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case) if has_kernel(case)]
+        if not has_kernel(case):
             if self.primitives[case.op].in_terms_of_others is None:
                 return []
             try:

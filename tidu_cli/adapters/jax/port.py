@@ -46,11 +46,7 @@ class _Xla:
     def seconds(self, n_nodes: int, n_calls: int, n_numbers: int, runs: int, call: float) -> float:
         """Compilation takes most of it; where JAX runs already, its start costs nothing more."""
         running = getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None)
-        return (
-            (0.0 if running else _START)
-            + n_nodes * _PLAN * (1 + n_nodes / _NODES)
-            + runs * (_RUN + n_calls * _CALL)
-        )
+        return (0.0 if running else _START) + n_nodes * _PLAN * (1 + n_nodes / _NODES) + runs * (_RUN + n_calls * _CALL)
 
     def refusal(self, graph: Graph, primitives: PrimitiveSet) -> str | None:
         """As `engine.refusal` does."""
