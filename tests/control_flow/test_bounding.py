@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ from tidu_cli.graph.graph import Document
 
 STEPS = 12
 """More than loops of `looping` take."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def by_numpy() -> Iterator[None]:
+    """`auto` would take XLA for loops that may be long, and processes in which JAX runs cannot fork."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDU_ENGINE", "numpy")
+        yield
 
 
 def ops(doc: Document) -> set[str]:

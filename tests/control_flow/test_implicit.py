@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,14 @@ Arrays = Mapping[str, Any]
 RANDOM = np.random.default_rng(7)
 MATRIX = RANDOM.normal(size=(4, 4)) + 4 * np.eye(4)
 RIGHT = RANDOM.normal(size=4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def by_numpy() -> Iterator[None]:
+    """`auto` would take XLA for loops that may be long, and processes in which JAX runs cannot fork."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIDU_ENGINE", "numpy")
+        yield
 
 
 def sqrt(a: Any) -> Any:
