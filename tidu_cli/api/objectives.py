@@ -57,7 +57,7 @@ class _Function:
         if v is not None:
             along = self._unknowns.values(v)
             values |= {tangent: along[key] for tangent, key in self._tangents.items()}
-        with listening(None):  # as an evaluation is a part of an iteration, of which is told
+        with listening(None):  # progress is reported for iterations, not for each evaluation
             return self._program.run_in_order([values[i.key] for i in self._program.inputs])
 
 

@@ -30,7 +30,7 @@ abs_, concatenate, convert, div, dot_general, imag, join, real, reduce_max, resh
 and_, ge, gt, le, lt, not_ = map(op, ("and", "ge", "gt", "le", "lt", "not"))
 
 DENSE = 2048
-"""Up to so many real unknowns a system is solved by its matrix; beyond, by conjugate gradients."""
+"""The most real unknowns for which a system is solved by its matrix; larger ones are solved by conjugate gradients."""
 
 NEWTON_STEPS = 100
 """An equation is solved by no more steps than this."""

@@ -129,7 +129,7 @@ def chosen(graph: Graph, name: str, *, device: str | None = None, runs: int = FE
 
 
 def costs(graph: Graph, runs: int) -> dict[str, float]:
-    """The seconds that so many runs are expected to take by each engine that is installed, with what makes the graph ready."""
+    """The seconds that `runs` runs should take with each installed engine, the preparation of the graph included."""
     work = _work(graph)
     known = {NUMPY: graph.n_nodes * _PLAN + runs * work.seconds}
     for engine in installed.own_engines().values():

@@ -20,19 +20,20 @@ clock: Callable[[], float] = time.perf_counter
 """The seconds that trials go by. In tests no time passes."""
 
 FIRST = 16
-"""So many calls say that many more will come, as `MANY` has it. Before, nothing is tried that costs more than all calls took."""
+"""After this number of calls, `MANY` more are expected. Before, nothing is tried that costs more than all calls took."""
 
 ROUNDS, LONG = 16, 0.1
-"""A trial is so many runs, or those of so many seconds."""
+"""A trial ends after `ROUNDS` runs, or after `LONG` seconds."""
 
 NEARLY, LATER = 2.0, 10.0
-"""What takes less than so many times as long is tried once more, as the machine may have been busy: at so many times the price."""
+"""An engine that takes less than `NEARLY` times as long is tried once more, as the machine may have been busy. That second trial is
+estimated at `LATER` times the price of the first."""
 
 SHARE = 1 / 16
 """A trial takes this part of a batch at most, but for what the first engine takes at once."""
 
 FEWEST = 4
-"""A trial costs no less than so many calls."""
+"""A trial is estimated at the price of this number of calls, at least."""
 
 QUICKER = 0.85
 """An engine takes over if it needs less than this part of the time: results differ by roundings, so not for a trifle."""
@@ -125,7 +126,7 @@ class Trial(Runnable):
         return soon or self._spent >= self._paid + price
 
     def _try(self, rival: _Rival, values: Sequence[Any], taken: float) -> float:
-        """Try an engine on what a run took so many seconds for, and take it if it is quicker. Returns what a run takes then."""
+        """Try an engine on the values of a run that took `taken` seconds, and take it if it is quicker. Returns what a run takes then."""
         name, began = rival.name, clock()
         try:
             program = self._ready(name)
@@ -196,7 +197,7 @@ def quickest(
     """What runs a batch of `size` items by the quickest engine, how many it takes at once, and its results for the first of them.
 
     `run` of `choice` takes `chunk` items. It begins; others are tried where they can save what they cost, by half of what the batch
-    is expected to take. `ready` makes an engine ready to take so many items, or fewer; `given` has the inputs of so many.
+    is expected to take. `ready` makes an engine ready for a number of items, or fewer; `given` has the inputs of that number.
     """
     name, device, paid = choice.name, choice.device, 0.0
     seconds, results = _timed(run, given(chunk))

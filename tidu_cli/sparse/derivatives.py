@@ -84,7 +84,7 @@ def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: 
 
 
 class Way(Frozen, eq=False):
-    """A document whose head is linear, its pattern, and a colouring, of a derivative of so many columns.
+    """A document whose head is linear, its pattern and a colouring, for a derivative of `n_columns` columns.
 
     If the head is cut, `column` says in which of them each column of the pattern is.
     """

@@ -38,7 +38,7 @@ _FEW = 64
 """As many columns a number may have to be a set of them."""
 
 _BITS = 50_000
-"""Of so many columns at most those of a number are bits, where they are not few."""
+"""The most columns of a pattern for which those of a number are held as bits, where they are more than `_FEW`."""
 
 
 class Bits(int):

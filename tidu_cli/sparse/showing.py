@@ -58,7 +58,7 @@ def beside(row: Any, col: Any, shape: Any) -> tuple[str, str]:
 
 
 def _blocks(pattern: Sparsity, most_rows: int, most_columns: int) -> Any:
-    """Whether a block of entries has one, for at most so many rows and columns of blocks."""
+    """Which blocks of the matrix have an entry: at most `most_rows` x `most_columns` blocks."""
     n_rows, n_columns = pattern.shape
     step = max(-(-n_rows // most_rows), -(-n_columns // most_columns), 1)
     cells = np.zeros((-(-n_rows // step), -(-n_columns // step)), bool)

@@ -133,7 +133,7 @@ class Equation(Frozen, slots=False):
 
 
 def _begun(recorder: Recorder, carried: Sequence[Carried], times: int = 1) -> tuple[Body, list[list[Array]]]:
-    """The body of a function that takes the unknowns so many times, and its arguments."""
+    """The body of a function that takes the unknowns `times` times, and its arguments."""
     body = Body(recorder)
     names = iter(distinct([path for k in range(times) for path in _named([c.path for c in carried], k + 1 == times > 1)]))
     with body.going_on():

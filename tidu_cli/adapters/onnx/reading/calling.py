@@ -317,7 +317,7 @@ def like(error: BaseException) -> Any:
 
 
 def also_unread(model: Any, told: str) -> str:
-    """The operators of a model that are not read, besides the one that is told of."""
+    """The other operators of a model that tidu does not read, besides `told`."""
     functions = {(domain_name(f.domain), f.name) for f in model.functions}
     versions = {domain_name(o.domain): o.version for o in model.opset_import}
     unread: Counter[str] = Counter()

@@ -16,7 +16,8 @@ LARGEST_IOTA = 4096
 
 
 SHORT, MANY_ROWS = 16, 2048
-"""A last axis so short, in so many rows, is not left to operators that broadcast: these would take three times as long."""
+"""Broadcasting along a last axis of at most `SHORT` elements, over `MANY_ROWS` rows or more, is not left to operators, which would
+take three times as long."""
 
 
 def aligned_shape(shape: Sequence[int], axes: Sequence[int], operand: Sequence[int]) -> list[int]:
