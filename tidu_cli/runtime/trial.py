@@ -126,7 +126,7 @@ class Trial(Runnable):
         return soon or self._spent >= self._paid + price
 
     def _try(self, rival: _Rival, values: Sequence[Any], taken: float) -> float:
-        """Try an engine on the values of a run that took `taken` seconds, and take it if it is quicker. Returns what a run takes then."""
+        """Try an engine on the values of a run of `taken` seconds, and take it if it is quicker. Returns what a run takes then."""
         name, began = rival.name, clock()
         try:
             program = self._ready(name)
