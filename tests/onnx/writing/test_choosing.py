@@ -267,3 +267,27 @@ def in_order(model: Any, given: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(("n", "gate"), [(64, "(1 + erf(z / 1.5))"), (128, "tanh(z / 2)")])
 def test_small_arrays_and_what_takes_long_are_computed_once(n: int, gate: str) -> None:
     assert all(node.metadata_props for node in checked_model(layers(n, gate)).graph.node)
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("sum(sin(x[0:2])) + sum(x[2:5]**3) + sum(exp(x[5:6]))", 2),
+        ("sum(sin(x[4:6])) + sum(x[2:4]**3) + sum(exp(x[0:2]))", 2),
+        ("sum(sin(x[:, 3:])) + sum(x[:, :3]**3)", 1),
+        ("sum(sin(x[0:2])) + sum(x[2:5]**3)", 0),  # a row that is not read
+        ("sum(sin(x[0:4])) + sum(x[3:6]**3)", 0),  # a row that is read twice
+        ("sum(exp(x[2:4])) + sum(sin(x[0:2])) + sum(x[4:6]**3)", 0),  # the first sum has a gap
+        ("sum(sin(x[0:3])) + sum(x[:, 3:]**3)", 0),
+    ],
+)
+def test_cotangents_of_parts_are_joined(text: str, joined: int) -> None:
+    document = api.grad(formula(text, {"x": "f32[6,6]"}), ["x"])
+    model = checked_model(document)
+    require_round_trip(document, model)
+    ops = [node.op_type for node in model.graph.node]
+    assert (ops.count("Concat"), "Pad" in ops) == (joined, not joined)
+    x = np.random.default_rng(3).standard_normal((6, 6)).astype("f4")
+    due = next(iter(api.evaluate(document, {"x": x}).values()))
+    for other in (by_reference, by_runtime):
+        np.testing.assert_allclose(other(model, {"x": x})[0], due, rtol=1e-5)

@@ -87,6 +87,38 @@ def additions(graph: Graph, kept: Collection[int]) -> tuple[Mapping[int, str], M
     return forms, onto
 
 
+def joinings(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
+    """The forms of sums of arrays that zeros pad along one axis, so that each element is of one of them: they are joined.
+
+    Such are cotangents of what is sliced into parts. Pads are what they are of, and a sum of two joins what they are of.
+    """
+    forms: dict[int, str] = {}
+    parts: dict[int, tuple[int, int, int, Mapping[int, str]]] = {}  # by values: axis, begin, end, and forms of the nodes so far
+    made: dict[int, tuple[Case, Sequence[int]]] = {}
+    uses = Counter([*graph.args, *kept])
+    for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
+        case = graph.cases[code]
+        result: Any = case.results[0] if case.results else None
+        if case.op == "pad" and _is_zero(made, args[1]):
+            axes = [(k, low, high) for k, (low, high, within) in enumerate(_padding(case)) if low or high or within]
+            if len(axes) == 1 and min(_padding(case)[axes[0][0]]) >= 0 and not _padding(case)[axes[0][0]][2]:
+                ((axis, low, high),) = axes
+                parts[first] = axis, low, result.shape[axis] - high, {node: "unpadded"}
+        elif case.op == "add" and args[0] in parts and args[1] in parts and all(uses[a] == 1 for a in args):
+            (axis, begin, end, before), (other, later, last, after) = sorted((parts[a] for a in args), key=lambda part: part[:3])
+            if axis == other and end == later:
+                is_turned = parts[args[0]][1] != begin
+                parts[first] = axis, begin, last, {**before, **after, node: f"joined {axis}{' turned' * is_turned}"}
+                if (begin, last) == (0, result.shape[axis]):
+                    forms |= parts.pop(first)[3]
+        made[first] = case, args
+    return forms
+
+
+def _padding(case: Case) -> Sequence[tuple[int, int, int]]:
+    return case.attrs.padding_config  # type: ignore[attr-defined, no-any-return]
+
+
 SMALL = 16.0
 """Products by elements so large at most are as good in another order: none overflows that does not nearly do so else."""
 

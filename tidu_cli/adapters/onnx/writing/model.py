@@ -318,12 +318,13 @@ def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int
     that add to another value than zeros."""
     graph = document.graphs[number]
     forms = {node: _broadcast_form(graph.cases[graph.code[node]]) for node in _aligned(document, number)}
-    if {case.op for case in graph.cases.cases}.isdisjoint(("convert_element_type", "scan", "scatter-add", "select_n")):
+    if {case.op for case in graph.cases.cases}.isdisjoint(("convert_element_type", "pad", "scan", "scatter-add", "select_n")):
         return forms, {}, {}
-    from tidu_cli.adapters.onnx.writing.choosing import additions, by_bounds, choices
+    from tidu_cli.adapters.onnx.writing.choosing import additions, by_bounds, choices, joinings
 
-    (chosen, behind), (sums, onto) = choices(graph), additions(graph, _kept(document, number))
-    return {**forms, **chosen, **sums, **by_bounds(graph)}, behind, onto
+    kept = _kept(document, number)
+    (chosen, behind), (sums, onto) = choices(graph), additions(graph, kept)
+    return {**forms, **chosen, **sums, **joinings(graph, kept), **by_bounds(graph)}, behind, onto
 
 
 def _again(document: Document, number: int, forms: Mapping[int, str]) -> tuple[Mapping[int, int], Collection[int]]:
