@@ -2,16 +2,22 @@
 
     pip install torch onnx onnxscript onnxruntime
     python benchmarks/torch_models.py
+    MALLOC_MMAP_THRESHOLD_=65536 python benchmarks/torch_models.py memory
 
-Weights are random. All take turns on one thread; times are processor time, the least of 7 runs or more.
+Weights are random. All take turns on one thread; times are processor time, the least of 7 runs or more. Memory is the peak of what
+is resident in a run that is not the first, beyond what was so before, under Linux. onnxruntime runs without its arena, which would
+keep its memory, and glibc gives back what is freed.
 """
 
 from __future__ import annotations
 
+import ctypes
 import io
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -147,10 +153,12 @@ def models() -> Iterator[tuple[str, nn.Module, tuple[Any, ...]]]:
     )
 
 
-def session(data: bytes) -> Any:
+def session(data: bytes, *, arena: bool = True, reuse: bool = True) -> Any:
     """A model in onnxruntime."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = arena
+    options.enable_mem_reuse = reuse
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
@@ -166,18 +174,38 @@ def least(*calls: Callable[[], Any]) -> list[float]:
     return best
 
 
+def resident(name: str) -> float:
+    """A line of what Linux says of the memory of this process, in MB of 2²⁰ bytes."""
+    return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)) / 1024
+
+
+def peak(call: Callable[[], Any]) -> float:
+    """The peak of memory in the second run, beyond what there was before."""
+    call()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    call()
+    return resident("VmHWM") - before
+
+
 def main() -> None:
     """Print a table."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    print("| model | forward | gradient | ratio | PyTorch | gradient / PyTorch | error |\n|---|---:|---:|---:|---:|---:|---:|")
+    memory = sys.argv[1:] == ["memory"]
+    if memory:
+        print("| model | forward | gradient | without reuse | PyTorch |\n|---|---:|---:|---:|---:|")
+    else:
+        print("| model | forward | gradient | ratio | PyTorch | gradient / PyTorch | error |\n|---|---:|---:|---:|---:|---:|---:|")
     for name, module, inputs in models():
         module.eval().requires_grad_(False)
         names, file = ["x", "i"][: len(inputs)], io.BytesIO()
         program = torch.onnx.export(module, inputs, input_names=names, output_names=["y"], dynamo=True, verbose=False)
         program.save(file)
         document = read_onnx(file.getvalue(), name, choices=Choices()).document
-        forward, backward = session(file.getvalue()), session(onnx_bytes(tidu.grad(document, "x", "y")))
+        gradient = onnx_bytes(tidu.grad(document, "x", "y"))
+        forward, backward = session(file.getvalue(), arena=not memory), session(gradient, arena=not memory)
         given = {k: x.numpy() for k, x in zip(names, inputs, strict=True)}
         x = inputs[0].clone().requires_grad_(True)
 
@@ -189,6 +217,13 @@ def main() -> None:
         def by_tidu(run: Any = backward.run, given: Any = given) -> Any:
             return run(["x@-1"], given)[0]
 
+        if memory:
+            once, both, least_held = (
+                peak(lambda run=s.run, given=given: run(None, given))
+                for s in (forward, backward, session(gradient, arena=False, reuse=False))
+            )
+            print(f"| {name} | {once:.1f} MB | {both:.1f} MB | {least_held:.1f} MB | {peak(by_torch):.1f} MB |", flush=True)
+            continue
         error = np.abs(by_tidu() - by_torch()).max() / np.abs(by_torch()).max()
         once, both, theirs = least(lambda run=forward.run, given=given: run(None, given), by_tidu, by_torch)
         ours = f"{once * 1e3:.2f} ms | {both * 1e3:.2f} ms | {both / once:.1f}"

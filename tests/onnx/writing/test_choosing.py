@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -222,3 +225,69 @@ def test_places_of_samples_are_clipped_once(mode: str, padding: str) -> None:
     due = api.evaluate(gradient, given)
     for output, y in zip(model.graph.output, by_runtime(model, given), strict=True):
         np.testing.assert_allclose(y, due[output.name], rtol=1e-5, atol=1e-5)
+
+
+def layers(n: int, gate: str) -> Any:
+    """The gradient of layers that multiply what they take by a gate of it."""
+    text = "x"
+    for _ in range(3):
+        taken = f"({text} @ a)"
+        text = f"({taken} * {gate.replace('z', taken)})"
+    return api.grad(formula(f"sum({text})", {"x": f"f32[{n},128]", "a": "f32[128,128]"}), ["x"])
+
+
+def test_what_is_held_for_the_way_back_is_computed_again() -> None:
+    document = layers(LEAST // 128, "(1 + erf(z / 1.5))")
+    model = checked_model(document)
+    require_round_trip(document, model)
+    assert [node.op_type for node in model.graph.node if not node.metadata_props].count("Erf") == 2  # the last layer's is at hand
+    rng = np.random.default_rng(3)
+    values = {"x": rng.standard_normal((LEAST // 128, 128)), "a": rng.standard_normal((128, 128)) / 9}
+    given = {name: value.astype("f4") for name, value in values.items()}
+    due = next(iter(api.evaluate(document, given).values()))
+    for other in (by_reference, by_runtime):
+        np.testing.assert_allclose(other(model, given)[0], due, rtol=0, atol=2e-5 * np.abs(due).max())
+    ran = "".join("E" if op == "Erf" else "m" for op in in_order(model, given) if op == "Erf" or "MatMul" in op or op == "Gemm")
+    assert ran == "mEmEmE" + "mEmEm"  # copies are not merged, nor computed before what they wait for
+
+
+def in_order(model: Any, given: dict[str, Any]) -> list[str]:
+    """The operators that onnxruntime executes, in its order."""
+    import onnxruntime
+
+    with TemporaryDirectory() as folder:
+        options = onnxruntime.SessionOptions()
+        options.enable_profiling, options.profile_file_prefix, options.intra_op_num_threads = True, f"{folder}/p", 1
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session.run(None, given)
+        events = json.loads(Path(session.end_profiling()).read_text())
+    return [e["args"]["op_name"] for e in events if e.get("cat") == "Node" and e["name"].endswith("_kernel_time")]
+
+
+@pytest.mark.parametrize(("n", "gate"), [(64, "(1 + erf(z / 1.5))"), (128, "tanh(z / 2)")])
+def test_small_arrays_and_what_takes_long_are_computed_once(n: int, gate: str) -> None:
+    assert all(node.metadata_props for node in checked_model(layers(n, gate)).graph.node)
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("sum(sin(x[0:2])) + sum(x[2:5]**3) + sum(exp(x[5:6]))", 2),
+        ("sum(sin(x[4:6])) + sum(x[2:4]**3) + sum(exp(x[0:2]))", 2),
+        ("sum(sin(x[:, 3:])) + sum(x[:, :3]**3)", 1),
+        ("sum(sin(x[0:2])) + sum(x[2:5]**3)", 0),  # a row that is not read
+        ("sum(sin(x[0:4])) + sum(x[3:6]**3)", 0),  # a row that is read twice
+        ("sum(exp(x[2:4])) + sum(sin(x[0:2])) + sum(x[4:6]**3)", 0),  # the first sum has a gap
+        ("sum(sin(x[0:3])) + sum(x[:, 3:]**3)", 0),
+    ],
+)
+def test_cotangents_of_parts_are_joined(text: str, joined: int) -> None:
+    document = api.grad(formula(text, {"x": "f32[6,6]"}), ["x"])
+    model = checked_model(document)
+    require_round_trip(document, model)
+    ops = [node.op_type for node in model.graph.node]
+    assert (ops.count("Concat"), "Pad" in ops) == (joined, not joined)
+    x = np.random.default_rng(3).standard_normal((6, 6)).astype("f4")
+    due = next(iter(api.evaluate(document, {"x": x}).values()))
+    for other in (by_reference, by_runtime):
+        np.testing.assert_allclose(other(model, {"x": x})[0], due, rtol=1e-5)

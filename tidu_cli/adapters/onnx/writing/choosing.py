@@ -2,15 +2,16 @@
 
 Choices that comparisons of floats make, as `relu` and its derivative do, by operators that do not branch at each element. Sums of
 what is scattered, which is added to the others in place. What bounds allow, whatever inputs are: gates of recurrent networks and
-their slopes are small, and places that were clipped fit an integer.
+their slopes are small, and places that were clipped fit an integer. Values that are computed again where the way back reads them,
+instead of held until then.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from itertools import product
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,38 @@ def additions(graph: Graph, kept: Collection[int]) -> tuple[Mapping[int, str], M
     return forms, onto
 
 
+def joinings(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
+    """The forms of sums of arrays that zeros pad along one axis, so that each element is of one of them: they are joined.
+
+    Such are cotangents of what is sliced into parts. Pads are what they are of, and a sum of two joins what they are of.
+    """
+    forms: dict[int, str] = {}
+    parts: dict[int, tuple[int, int, int, Mapping[int, str]]] = {}  # by values: axis, begin, end, and forms of the nodes so far
+    made: dict[int, tuple[Case, Sequence[int]]] = {}
+    uses = Counter([*graph.args, *kept])
+    for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
+        case = graph.cases[code]
+        result: Any = case.results[0] if case.results else None
+        if case.op == "pad" and _is_zero(made, args[1]):
+            axes = [(k, low, high) for k, (low, high, within) in enumerate(_padding(case)) if low or high or within]
+            if len(axes) == 1 and min(_padding(case)[axes[0][0]]) >= 0 and not _padding(case)[axes[0][0]][2]:
+                ((axis, low, high),) = axes
+                parts[first] = axis, low, result.shape[axis] - high, {node: "unpadded"}
+        elif case.op == "add" and args[0] in parts and args[1] in parts and all(uses[a] == 1 for a in args):
+            (axis, begin, end, before), (other, later, last, after) = sorted((parts[a] for a in args), key=lambda part: part[:3])
+            if axis == other and end == later:
+                is_turned = parts[args[0]][1] != begin
+                parts[first] = axis, begin, last, {**before, **after, node: f"joined {axis}{' turned' * is_turned}"}
+                if (begin, last) == (0, result.shape[axis]):
+                    forms |= parts.pop(first)[3]
+        made[first] = case, args
+    return forms
+
+
+def _padding(case: Case) -> Sequence[tuple[int, int, int]]:
+    return case.attrs.padding_config  # type: ignore[attr-defined, no-any-return]
+
+
 SMALL = 16.0
 """Products by elements so large at most are as good in another order: none overflows that does not nearly do so else."""
 
@@ -152,3 +185,111 @@ def _of_steps(attrs: Any, operands: Sequence[Bounds]) -> Sequence[Bounds]:
     for code, args, _, _ in forwards(graph, graph.args):
         bounds += _of_results(graph.cases[code], [bounds[a] for a in args])
     return [_ANY if k < end - n else bounds[o.value] for k, o in enumerate(graph.outputs)]
+
+
+CHEAP = frozenset({"add", "sub", "mul", "div", "erf"})
+"""Operations that take little beside a product of matrices, and give the same bits whenever they are computed."""
+
+MOST_COPIES, SMALL_PART, NEAR = 3, 16, 8
+"""So many operations are repeated for one value. For these a sixteenth of its bytes is held, and others eight nodes longer."""
+
+
+def computed_again(graph: Graph, kept: Collection[int], forms: Mapping[int, str]) -> tuple[Mapping[int, int], Collection[int]]:
+    """Nodes of which there are copies, each with the operand that is small, or -1 if it reads another copy; and who reads them.
+
+    They are chosen of what is alive where most memory is taken, and are computed of what is alive there besides. `kept` are values
+    that are read outside of the graph, and `forms` those of nodes that are written in another form.
+    """
+    largest = max((t.nbytes for case in graph.cases.cases for t in case.results), default=0)
+    return _Held(graph, kept, forms).copies() if largest >= 4 * LEAST else ({}, ())
+
+
+class _Held:
+    """What is alive at the peak, in the order in which onnxruntime executes the nodes of a graph."""
+
+    def __init__(self, graph: Graph, kept: Collection[int], forms: Mapping[int, str]) -> None:
+        self.kept, self.forms = kept, forms
+        self.nodes = [(graph.cases[code], args, range(first, end)) for code, args, first, end in forwards(graph, graph.args)]
+        self.maker = {v: node for node, (_, _, results) in enumerate(self.nodes) for v in results}
+        self.origin, self.size = list(range(len(graph.inputs))), [0] * len(graph.inputs)
+        self.readers: dict[int, list[int]] = {}
+        for node, (case, args, results) in enumerate(self.nodes):
+            is_view = case.op == "reshape" or forms.get(node) == "aligned"
+            self.origin += [self.origin[args[0]]] if is_view else results
+            self.size += [0 if is_view or case.op == "constant" else t.nbytes for t in case.results]
+            for a in {*args}:
+                self.readers.setdefault(a, []).append(node)
+        self.place = {node: k for k, node in enumerate(self._order())}
+        self.last = self._last()
+        self.peak = self._peak()
+        self.alive = {v for v, end in self.last.items() if self.place[self.maker[v]] <= self.peak < end}
+
+    def _order(self) -> Iterable[int]:
+        """Depth first from the outputs: of what a node reads, what the last node in the file makes comes first."""
+        pending = [node for node, (_, _, results) in enumerate(self.nodes) if self.readers.keys().isdisjoint(results)]
+        entered, order = set[int](), dict[int, None]()
+        while pending:
+            node = pending[-1]
+            if node in entered:
+                order[pending.pop()] = None
+                continue
+            entered.add(node)
+            made = {self.maker[a] for a in self.nodes[node][1] if a in self.maker}
+            pending += sorted(made - entered)
+        return order
+
+    def _last(self) -> dict[int, int]:
+        """Where each value is read last, or a view of it."""
+        last: dict[int, int] = {}
+        for v, readers in self.readers.items():
+            origin = self.origin[v]
+            if origin in self.maker:
+                last[origin] = max(last.get(origin, 0), *[self.place[r] for r in readers])
+        return last
+
+    def _peak(self) -> int:
+        """Where most bytes are alive."""
+        change = Counter[int]()
+        for v, end in self.last.items():
+            change[self.place[self.maker[v]]] += self.size[v]
+            change[end + 1] -= self.size[v]
+        total = list(accumulate(change[k] for k in range(len(self.nodes))))
+        return total.index(max(total)) if total else 0
+
+    def copies(self) -> tuple[Mapping[int, int], Collection[int]]:
+        """What `computed_again` gives."""
+        copied: dict[int, int] = {}
+        for v in sorted(self.alive - {*self.kept}):
+            read = [self.place[r] for r in self.readers[v]]
+            again = min(place for place in read if place > self.peak) if max(read) > self.peak else 0
+            before = max([self.place[self.maker[v]], *[place for place in read if place <= self.peak]])
+            if self.size[v] < 4 * LEAST or again - before <= NEAR or any(map(self._reads_otherwise, self.readers[v])):
+                continue
+            chain = self._chain(v, copied, again, MOST_COPIES)
+            if chain and len(chain) <= MOST_COPIES:
+                copied |= chain
+                self.alive.discard(v)
+        return copied, {node for node, place in self.place.items() if place > self.peak}
+
+    def _reads_otherwise(self, node: int) -> bool:
+        return node in self.forms or self.nodes[node][0].op == "reshape"
+
+    def _chain(self, v: int, copied: Mapping[int, int], place: int, most: int) -> dict[int, int] | None:
+        """The nodes to repeat at a place for a value that is not copied yet. None if these are many, or lack operands."""
+        node = self.maker[v]
+        case, args, _ = self.nodes[node]
+        if not most or case.op not in CHEAP or not _floats(case.results[0]) or node in self.forms:
+            return None
+        chain: dict[int, int] = {}
+        small = [k for k, a in enumerate(args) if SMALL_PART * self.size[self.origin[a]] <= self.size[v]]
+        is_first = True
+        for k, a in enumerate(args):
+            if k in small or (self.origin[a] in self.alive and self.last[self.origin[a]] + NEAR >= place):
+                continue
+            is_first = False
+            if self.maker[a] not in copied:
+                before = self._chain(a, copied, place, most - 1)
+                if before is None:
+                    return None
+                chain |= before
+        return None if is_first and not small else {**chain, node: small[-1] if is_first else -1}

@@ -7,7 +7,7 @@ their graph before them, and those whose keys are inputs', too, end in `:out`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -142,6 +142,9 @@ class ModelWriter:
             if output.value is not None and output.value >= len(graph.inputs):
                 due.setdefault(output.value, name)
         forms, behind, onto = _forms(self.document, number)
+        copied, late = _again(self.document, number, forms)
+        copies: dict[int, str] = {}
+        """By values: what else has them."""
         constants: dict[str, str] = {}
         waiting: dict[int, Callable[[str], None]] = {}
         for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
@@ -153,10 +156,14 @@ class ModelWriter:
                     continue
                 template = self.templates.of(code, case, forms.get(node, ""))
                 operands = [self._name(graph, number, a) for a in (args if node not in onto else [onto[node], *args[1:]])]
+                if node in late:
+                    operands = [copies.get(a) or name for a, name in zip(args, operands, strict=True)]
             except NoMeaningError as error:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
             values += results
+            if node in copied:
+                copies[first] = self._copy(template, case, [copies.get(a, "") for a in args], operands, copied[node])
             if node in behind:
                 waiting[behind[node]] = partial(self._compare, template, case, args, operands, results)
                 continue
@@ -170,6 +177,8 @@ class ModelWriter:
                 elsewhere.update({str(k): a for k, a in enumerate(args) if k != read and str(k) not in elsewhere})
             if node in onto:
                 elsewhere["0"] = args[0]
+            if node in late:
+                elsewhere.update({str(k): a for k, a in enumerate(args) if a in copies})
             claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
             proto.metadata_props.add(key=MARK, value=claim)
             if node in waiting:
@@ -190,6 +199,24 @@ class ModelWriter:
         if graph.node_meta:
             written["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
         return written
+
+    def _copy(self, template: Template, case: Case, copies: Sequence[str], operands: Sequence[str], small: int) -> str:
+        """Compute a value again, of copies where there are some. It makes no claim.
+
+        onnxruntime computes equal values once. So the first of several copies reads its small operand with more axes, or through an
+        operation that changes nothing. It stands here, and not before its reader: what stands last is computed first.
+        """
+        names = [copy or name for copy, name in zip(copies, operands, strict=True)]
+        if small >= 0:
+            constant = self.initializers.get(names[small], self.body.constants.get(names[small]))
+            n_axes = len(case.results[0].shape)  # type: ignore[union-attr]
+            if constant is not None and constant.ndim < n_axes:
+                names[small] = self.body.constant(constant.reshape((1,) * (n_axes - constant.ndim) + constant.shape))
+            else:
+                names[small] = self.body.emit("Max", names[small])
+        copy = self.body.name()
+        template.add(self.body, names, [copy])
+        return copy
 
     def _compare(
         self, template: Template, case: Case, args: Sequence[int], operands: list[str], results: list[str], relu: str
@@ -291,12 +318,23 @@ def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int
     that add to another value than zeros."""
     graph = document.graphs[number]
     forms = {node: _broadcast_form(graph.cases[graph.code[node]]) for node in _aligned(document, number)}
-    if {case.op for case in graph.cases.cases}.isdisjoint(("convert_element_type", "scan", "scatter-add", "select_n")):
+    if {case.op for case in graph.cases.cases}.isdisjoint(("convert_element_type", "pad", "scan", "scatter-add", "select_n")):
         return forms, {}, {}
-    from tidu_cli.adapters.onnx.writing.choosing import additions, by_bounds, choices
+    from tidu_cli.adapters.onnx.writing.choosing import additions, by_bounds, choices, joinings
 
-    (chosen, behind), (sums, onto) = choices(graph), additions(graph, _kept(document, number))
-    return {**forms, **chosen, **sums, **by_bounds(graph)}, behind, onto
+    kept = _kept(document, number)
+    (chosen, behind), (sums, onto) = choices(graph), additions(graph, kept)
+    return {**forms, **chosen, **sums, **joinings(graph, kept), **by_bounds(graph)}, behind, onto
+
+
+def _again(document: Document, number: int, forms: Mapping[int, str]) -> tuple[Mapping[int, int], Collection[int]]:
+    """The nodes of a derivative that are computed twice, and those that read the copies."""
+    graph = document.graphs[number]
+    if graph.external or not any(case.mask for case in graph.cases.cases):
+        return {}, ()
+    from tidu_cli.adapters.onnx.writing.choosing import computed_again
+
+    return computed_again(graph, _kept(document, number), forms)
 
 
 def _broadcast_form(case: Case) -> str:

@@ -31,11 +31,18 @@ FORMS: Mapping[str, Rule] = {
     "first": lambda low, x, y: low.emit("Identity", x),
     "second": lambda low, x, y: low.emit("Identity", y),
     "relu": lambda low, which, x, zero: low.emit("Relu", x),
+    "unpadded": lambda low, x, zero: low.emit("Identity", x),
 }
 """How a node may be written because of its neighbours: a broadcast of which only the axes are put in place, choices, and sums."""
 
-ONE_READ: Mapping[str, int] = {"relu": 1, "first": 0, "second": 1}
+ONE_READ: Mapping[str, int] = {"relu": 1, "first": 0, "second": 1, "unpadded": 0}
 """Forms that read one operand, by its place: whoever reads the model has the others by their numbers."""
+
+
+def _joined(form: str) -> Rule:
+    """A sum of what is padded, as what is joined along an axis, in the order of operands or the other."""
+    _, axis, *turned = form.split()
+    return lambda low, x, y: low.emit("Concat", *((y, x) if turned else (x, y)), axis=int(axis))
 
 
 class Template(Frozen, slots=False):
@@ -90,7 +97,8 @@ class Templates:
         if case.op == "scan" and form:
             results = scan(low, *inputs, bounded=map(int, form.split()))
         else:
-            results = [str(FORMS[form](low, *inputs))] if form else low.written(inputs)
+            rule = _joined(form) if form.startswith("joined") else FORMS.get(form)
+            results = [str(rule(low, *inputs))] if rule else low.written(inputs)
         made = {name for node in body.nodes for name in node.output}
         if form in ONE_READ:
             read = ONE_READ[form]

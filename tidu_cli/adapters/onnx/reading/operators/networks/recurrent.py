@@ -211,14 +211,15 @@ def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, opera
     functions = _activations(node, usual, n)
     runs = []
     for k, is_reverse in enumerate(directions):
-        product, inner = (x.reshape(n_steps * batch, size) @ w[k].T).reshape(n_steps, batch, wide), None
+        product, inner = x.reshape(n_steps * batch, size) @ w[k].T, None
         n_first = 2 * hidden if n_gates == 3 else wide
         if biases is not None:
             of_inputs, recurrent = np.split(biases[k], 2)
             if n_gates == 3 and node["linear_before_reset"]:
                 recurrent, inner = np.split(recurrent, [n_first])
                 recurrent = np.concatenate([recurrent, np.zeros(hidden, x.dtype)])
-            product = product + (of_inputs + recurrent)
+            product = product + (of_inputs + recurrent)  # which runtimes add as they multiply, before axes are taken apart
+        product = product.reshape(n_steps, batch, wide)
         weights = Weights(r[k], inner, None if peepholes is None else peepholes[k], n_first)
         states = [np.zeros((batch, hidden), x.dtype) if s is None else s[k] for s in initial]
         runs.append(_run(node, cell, product, weights, states, functions[k], lengths, is_reverse))
