@@ -19,10 +19,10 @@ $ tidu eval samples/kinks.json --set 'x=[-2,-1,0,1,2]' --kinks 2>&1 >/dev/null
 {listed}
 ```
 
-In a loop, which is run step by step for that, it says in which step a kink is met first, and how often. Of `root` and
-`linear_solve` it looks into the equation, at the solution. Integers have no kinks, nor has what no output depends on, and `==`, by
-which functions such as `cdist` step around a kink, is not listed. With `--json` stdout has one object of the values and the list,
-`{"values": ..., "kinks": [...]}`.
+In a loop, which is run step by step for that, it says in which step a kink is met first, and how often. Of `root`,
+`fixed_point` and `linear_solve` it looks into the equation, at the solution. Integers have no kinks, nor has what no output depends
+on, and `==`, by which functions such as `cdist` step around a kink, is not listed. With `--json` stdout has one object of the
+values and the list, `{"values": ..., "kinks": [...]}`.
 
 ## Conventions
 

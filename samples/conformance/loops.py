@@ -86,6 +86,18 @@ def solved() -> dict[str, Any]:
     return equation(f=square(), solve=solver, tangent_solve=tangents)
 
 
+def heron() -> dict[str, Any]:
+    """(x + a / x) / 2."""
+    half = node("constant", attrs={"value": {"type": "f64[]", "data": [0.5]}})
+    return closed({"a": "f64[]", "x": "f64[]"}, [node("div", 0, 1), node("add", 1, 2), half, node("mul", 3, 4)], {"y": 5})
+
+
+def repeated(**graphs: object) -> dict[str, Any]:
+    """A document with a fixed point, from a first guess."""
+    nodes = [node("fixed_point", 0, 1, attrs={"num_consts": 1, **graphs})]
+    return document(graph("f", {"a": "f64[]", "x0": "f64[]"}, nodes, {"x": 2}))
+
+
 def system(matvec: object) -> dict[str, Any]:
     """A document with the solution of a linear system."""
     nodes = [node("linear_solve", 0, 1, attrs={"num_consts": 1, "matvec": matvec})]
@@ -95,6 +107,7 @@ def system(matvec: object) -> dict[str, Any]:
 VALID = {
     "root": ("the root of an equation, which the reader solves", equation(f=square())),
     "root_solved": ("the root of an equation, with graphs that solve it and its derivative, a linear system", solved()),
+    "fixed_point": ("the fixed point of a function, which the reader solves", repeated(f=heron())),
     "linear_solve": ("the solution of a linear system, which the reader solves", system(product())),
     "loop": ("a loop whose body is a graph within its node", loop(step())),
     "loops_nested": ("a while in a branch in a loop, with an op of the document, names, meta and packed nodes in them", nested()),
@@ -122,6 +135,9 @@ INVALID = {
     "root_type.json": _wrong("an equation of another type", "input 0", "f32[]", data=equation(f=square("f32[]"))),
     "root_solver.json": _wrong(
         "a solver of fewer inputs", "tangent_solve", "2 inputs", data=equation(f=square(), tangent_solve=product())
+    ),
+    "fixed_point_outputs.json": _wrong(
+        "a function that does not give what it takes", "its f gives", data=repeated(f={**heron(), "outputs": []})
     ),
     "linear_solve_square.json": _wrong("a map that is not linear", "matvec", "linear in the unknowns", data=system(square())),
     "loop_number.json": _broken("a number for a body", "body", body=1),

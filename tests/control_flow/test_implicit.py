@@ -67,6 +67,17 @@ def heron(a: Any) -> Any:
     return api.fixed_point(lambda x: (x + a / x) / 2, a)
 
 
+def contracted(f: Function, x: Any) -> Any:
+    return api.fori_loop(0, 60, lambda i, x: f(x), x)
+
+
+def unrolled(a: Any) -> Any:
+    x = a
+    for _ in range(70):
+        x = np.sin(a * x) + a
+    return x
+
+
 def implicit_step(a: Any) -> Any:
     """A step of y' = -a y³ from y = 1 by 0.1, by the implicit Euler method."""
     return api.root(lambda y: y - 1 + 0.1 * a * y**3, 1.0)
@@ -119,6 +130,21 @@ ROOTS: Mapping[str, tuple[Function, Function, Arrays]] = {
     ),
     "in a branch": (lambda a: api.cond(a > 1, sqrt, lambda a: a * a, a), lambda a: np.sqrt(a), {"a": 2.5}),
     "fixed point": (heron, lambda a: np.sqrt(a), {"a": 2.5}),
+    "fixed point by given solvers": (
+        lambda a: api.fixed_point(lambda x: np.cos(x) / 2 + a, a, contracted, lambda g, b: b / g(1.0)),
+        lambda a: api.root(lambda x: x - np.cos(x) / 2 - a, a),
+        {"a": 0.4},
+    ),
+    "fixed point, unrolled": (lambda a: api.fixed_point(lambda x: np.sin(a * x) + a, a), unrolled, {"a": 0.4}),
+    "fixed points, nested": (
+        lambda a: (lambda s: s["u"] * s["v"][1])(
+            api.fixed_point(lambda s: {"u": np.cos(s["v"][0]), "v": s["u"] * a / 3}, {"u": 1, "v": a})
+        ),
+        lambda a: (lambda s: s["u"] * s["v"][1])(
+            api.root(lambda s: {"u": np.cos(s["v"][0]) - s["u"], "v": s["u"] * a / 3 - s["v"]}, {"u": 1, "v": a})
+        ),
+        {"a": np.array([1.0, 2.0])},
+    ),
     "fixed point of matrices": (
         stationary,
         lambda w: np.sum(np.linalg.solve(np.eye(4) - 0.2 * w, RIGHT)),
@@ -226,7 +252,9 @@ def test_transpose_is_the_adjoint_and_its_own_inverse(dtype: str) -> None:
     hold(20, law, st.integers(0, 10**6), check=10)
 
 
-@pytest.mark.parametrize("name", ["by Newton's method", "by a given solver", "several", "in one another", "fixed point"])
+@pytest.mark.parametrize(
+    "name", ["by Newton's method", "by a given solver", "several", "in one another", "fixed point", "fixed point by given solvers"]
+)
 def test_batches(name: str) -> None:
     solved, _, at = ROOTS[name]
     doc = traced(solved, at)
@@ -303,6 +331,28 @@ def test_newton_ends_by_the_size_of_the_root(scale: float, dtype: str) -> None:
     assert abs(api.evaluate(doc, {"a": 1.25})["y"]) <= epsilon
 
 
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_an_iteration_ends_by_the_size_of_the_fixed_point(scale: float) -> None:
+    for dtype, epsilon in (("f64", 1e-14), ("f32", 1e-6), ("c128", 1e-14), ("c64", 1e-6)):
+        if dtype in ("f32", "c64"):
+            scale = 1.0
+        doc = api.trace(lambda a: api.fixed_point(lambda x: (x + a * (a / x)) / 2, 3 * a), f"{dtype}[]")
+        assert abs(api.evaluate(doc, {"a": scale})["y"] / scale - 1) <= epsilon
+    doc = api.trace(lambda a: api.fixed_point(lambda x: 0.7 * x + np.sin(x + a) / 9 - np.sin(a) / 9, a), "f64[]")
+    assert abs(api.evaluate(doc, {"a": 1.25})["y"]) <= 1e-14  # where rounding leaves no better
+    turned = np.array([[np.cos(1), -np.sin(1)], [np.sin(1), np.cos(1)]]) * 0.99
+    doc = api.trace(lambda b: api.fixed_point(lambda x: turned @ x + b, b), "f64[2]")  # the greatest of a step goes up and down
+    due = np.linalg.solve(np.eye(2) - turned, [1.0, 2.0])
+    np.testing.assert_allclose(api.evaluate(doc, {"b": [1.0, 2.0]})["y"], due, rtol=1e-13)
+
+
+def test_what_leads_away_from_a_fixed_point_is_nan() -> None:
+    """Nothing else is tried: 2 x - sin x has the fixed point 0."""
+    doc = api.trace(lambda a: api.fixed_point(lambda x: 2 * x - a * np.sin(x), 0.25), "f64[]")
+    for derived in (doc, api.grad(doc, "a")):
+        assert all(np.isnan(x) for x in api.evaluate(derived, {"a": 1.0}).values())
+
+
 def test_a_gradient_holds_no_steps_of_a_solver() -> None:
     """10,000 steps on 2,050 numbers: 164 MB if they were kept."""
     n, steps = solvers.DENSE + 2, 10_000
@@ -363,6 +413,7 @@ REFUSED = {
     "another shape": (lambda b: api.root(lambda x: x[0], b), "carries 'x' as"),
     "another structure": (lambda b: api.root(lambda x: (x, x), b), "is a tuple as"),
     "integers": (lambda b: api.root(lambda x: x, b, lambda f, x: (x, 1)), "is a tuple as"),
+    "another shape of a fixed point": (lambda b: api.fixed_point(lambda x: x[0], b), "carries 'x' as"),
     "no unknowns": (lambda b: api.root(lambda x: x, {}), "has no unknowns"),
 }
 
@@ -392,11 +443,15 @@ def test_check_says_where_a_solver_has_not_converged(steps: int) -> None:
     def few(f: Function, x: Any) -> Any:
         return api.fori_loop(0, steps, lambda i, x: x - f(x) / (2 * x), x)
 
+    def again(f: Function, x: Any) -> Any:
+        return api.fori_loop(0, steps, lambda i, x: f(x), x)
+
     def jacobi(matvec: Function, b: Any) -> Any:
         return api.fori_loop(0, steps, lambda i, x: x + (b - matvec(x)) / 3, b)
 
     for function, why in (
         (lambda a: api.root(lambda x: x * x - a, 1.0, few), r"\(root\): its residual is .* Newton step"),
+        (lambda a: api.fixed_point(lambda x: (x + a / x) / 2, 1.0, again), r"\(fixed_point\): its residual is .* Newton step"),
         (lambda a: api.linear_solve(lambda x: a * x, 1.0, jacobi), r"\(linear_solve\): its solution leaves a residual"),
     ):
         report = json.dumps(api.check(api.trace(function, "f64[]"), parts=["numeric"], inputs={"a": 2.5}))

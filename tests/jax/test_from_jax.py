@@ -203,11 +203,24 @@ def solved_step_by_step(a: Any, b: Any) -> Any:
     return jax.scipy.sparse.linalg.cg(lambda x: (a + a.T) @ x / 2, b, tol=1e-14)[0]
 
 
-def root(x: Any) -> Any:
+def root(x: Any, has_aux: bool = False) -> Any:
     def newton(f: Any, y: Any) -> Any:
-        return lax.while_loop(lambda z: jnp.abs(f(z)) > 1e-12, lambda z: z - f(z) / jax.grad(f)(z), y)
+        z = lax.while_loop(lambda z: jnp.abs(f(z)) > 1e-12, lambda z: z - f(z) / jax.grad(f)(z), y)
+        return (z, x) if has_aux else z
 
-    return lax.custom_root(lambda y: y**3 - x, 1.0, newton, lambda g, y: y / g(1.0))
+    return lax.custom_root(lambda y: y**3 - x, 1.0, newton, lambda g, y: y / g(1.0), has_aux=has_aux)
+
+
+def roots(a: Any, b: Any) -> Any:
+    """Of a system of equations, of which what solves it closes over less than the equations."""
+
+    def newton(f: Any, y: Any) -> Any:
+        return lax.while_loop(lambda z: jnp.max(jnp.abs(f(z))) > 1e-12, lambda z: z - jnp.linalg.solve(jax.jacobian(f)(z), f(z)), y)
+
+    def tangents(g: Any, y: Any) -> Any:
+        return jnp.linalg.solve(jax.jacobian(g)(y), y)
+
+    return lax.custom_root(lambda y: a @ y + y**3 / 9 - b, b, newton, tangents)
 
 
 DIFFERENTIATED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
@@ -224,6 +237,9 @@ DIFFERENTIATED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "a system of what is held constant": (lambda a, b: jnp.linalg.solve(lax.stop_gradient(a), b), (S, V)),
     "a root": (root, (2.0,)),
+    "a root of several": (roots, (S, V)),
+    "roots in a batch": (jax.vmap(root), (V**2 + 1,)),
+    "a root beside other results": (lambda x: root(x, has_aux=True)[0], (2.0,)),
     "ldexp": (lambda x: jnp.ldexp(x, 3), (V,)),
     "frexp": (lambda x: jnp.frexp(x)[0], (V,)),
     "the sign bit": (lambda x: jnp.where(jnp.signbit(x), x, x**2), (V,)),
@@ -260,6 +276,10 @@ def test_is_differentiated_as_by_jax(name: str) -> None:
     function, args = DIFFERENTIATED[name]
     for kind, distance in compared(function, *args, **LESS.get(name, {})).items():
         assert distance < 1e-9, f"{kind}: {distance}"
+
+
+def test_a_root_is_read_as_a_root() -> None:
+    assert [case.op for case, _ in from_jax(root, 2.0).head.nodes() if case.op != "constant"] == ["root"]
 
 
 VALUES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {

@@ -266,6 +266,11 @@ def root_caption(case: Case, operands: Sequence[str]) -> Caption:
     return Caption(f"root({', '.join(operands)})", "the root of an equation", label="f(x) = 0")
 
 
+def fixed_point_caption(case: Case, operands: Sequence[str]) -> Caption:
+    """`the fixed point of a function`."""
+    return Caption(f"fixed_point({', '.join(operands)})", "the fixed point of a function", label="x = f(x)")
+
+
 def solve_parts(attrs: Any) -> Sequence[Part]:
     """The map and its solvers: constants, and what stands in the place of the right side."""
     return [Part(name, _unknowns(attrs, attrs.matvec, word)) for name, word in _SOLVE_PARTS if getattr(attrs, name) is not None]
@@ -359,3 +364,20 @@ def a_solved_equation() -> Attributes:
     types = ["f64[]"] * 2
     f, solve = _graph(types, lambda a, x: [x * x - a]), _graph(types, lambda a, x: [sqrt(a)])
     return {"num_consts": 1, "f": f, "solve": solve, "tangent_solve": _graph(["f64[]"] * 3, lambda a, x, b: [b / (x + x)])}
+
+
+def a_contraction() -> Attributes:
+    """x = cos(x) / 2 + a."""
+    return {"num_consts": 1, "f": _graph(["f64[]", "f64[]"], lambda a, x: [cos(x) / (x.trace.full(2, x.type)) + a])}
+
+
+def a_solved_contraction() -> Attributes:
+    """x = (x + a / x) / 2, which is √a, where the slope of that is 0."""
+    types = ["f64[]"] * 2
+    f = _graph(types, lambda a, x: [(x + a / x) / x.trace.full(2, x.type)])
+    return {
+        "num_consts": 1,
+        "f": f,
+        "solve": _graph(types, lambda a, x: [sqrt(a)]),
+        "tangent_solve": _graph(["f64[]"] * 3, lambda a, x, b: [b]),
+    }

@@ -1,8 +1,9 @@
-"""Values that an equation defines: linear_solve and root, as JAX's custom_linear_solve and custom_root.
+"""Values that an equation defines: linear_solve, root and fixed_point, as JAX's custom_linear_solve and custom_root.
 
 How the solution is computed says nothing of its derivative. That of A x = b is the solution of A dx = db − dA x, and its transpose
-that of the transposed system; that of f(x, θ) = 0 is the solution of ∂f/∂x dx = −∂f/∂θ dθ, by the implicit function theorem. So
-derivatives of any order and both modes are solutions again, which remember nothing of a solver's steps.
+that of the transposed system; that of f(x, θ) = 0 is the solution of ∂f/∂x dx = −∂f/∂θ dθ, by the implicit function theorem.
+A fixed point x = f(x, θ) is the root of x − f(x, θ), and differs only in how it is solved: f is applied. So derivatives of any
+order and both modes are solutions again, which remember nothing of a solver's steps.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import graphs
@@ -19,7 +20,9 @@ from tidu_cli.control_flow.patterns import solve_pattern
 from tidu_cli.control_flow.solvers import (
     DENSE,
     dense,
+    difference,
     emit_solve,
+    iteration,
     linear_solver,
     made_of,
     newton,
@@ -71,14 +74,35 @@ class RootAttrs(Attrs):
     tangent_solve: ClosedGraphData = None  # type: ignore[assignment]
 
     @property
+    def residual(self) -> ClosedGraph:
+        """What is zero at the solution."""
+        return self.f
+
+    @property
     def solver(self) -> ClosedGraph:
-        """What computes the root."""
+        """What computes the solution."""
         return self.solve or newton(self.f, self.num_consts)
 
     @property
     def corrector(self) -> ClosedGraph:
-        """What computes tangents of the root."""
-        return self.tangent_solve or tangent_solver(self.f, self.num_consts)
+        """What computes tangents of the solution."""
+        return self.tangent_solve or tangent_solver(self.residual, self.num_consts)
+
+
+class FixedPointAttrs(RootAttrs):
+    """The first `num_consts` operands come first in all graphs; the others are a first guess of x. `f` gives x of x. `solve` of the
+    guess gives x; `tangent_solve` of x and b gives the t of t − ∂f/∂x t = b; without them tidu solves both.
+    """
+
+    @property
+    def residual(self) -> ClosedGraph:
+        """x − f(x)."""
+        return difference(self.f, self.num_consts)
+
+    @property
+    def solver(self) -> ClosedGraph:
+        """What computes the solution."""
+        return self.solve or iteration(self.f, self.num_consts)
 
 
 def _types(main: str, repeats: dict[str, int]) -> Any:
@@ -205,11 +229,12 @@ def _root_jvp(node: JVP) -> Terms:
     moved = nested.push_forward(trace, attrs.f.graph, [*consts, *node.results], [*node.tangents[:n], *none])
     if not any(moved):
         return none
-    right = dense(trace, [minus(None, df) for df in moved], [x.value_type for x in node.results])
+    fixed = isinstance(attrs, FixedPointAttrs)  # the residual is x − f(x)
+    right = dense(trace, moved if fixed else [minus(None, df) for df in moved], [x.value_type for x in node.results])
     return [t if t.linear else None for t in outputs_of(trace, attrs.corrector, [*consts, *node.results, *right])]
 
 
-def _root_batch(node: Batching) -> Sequence[Term]:
+def _root_batch(op: str, node: Batching) -> Sequence[Term]:
     attrs, trace, n, size = node.attrs, node.operands[0].trace, node.attrs.num_consts, node.size
     n_unknowns = len(node.operands) - n
     flags = [*node.batched[:n], *[True] * n_unknowns]
@@ -219,7 +244,7 @@ def _root_batch(node: Batching) -> Sequence[Term]:
         "solve": _batched(trace, attrs.solver, flags, size),
         "tangent_solve": _batched(trace, attrs.corrector, [*flags, *[True] * n_unknowns], size),
     }
-    return trace.emit_all("root", *node.operands[:n], *guess, num_consts=n, **each)
+    return trace.emit_all(op, *node.operands[:n], *guess, num_consts=n, **each)
 
 
 def _root_dependence(of_graph: DependenceOf, attrs: Any, operands: Dependences) -> Dependences:
@@ -249,7 +274,7 @@ def _solve_unsolved(np: Any, attrs: Any, operands: Sequence[Any], results: Seque
 def _root_unsolved(np: Any, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) -> str:
     """By a step of Newton's from there, relative to the root."""
     consts = operands[: attrs.num_consts]
-    residual = _values(np, attrs.f, [*consts, *results])
+    residual = _values(np, attrs.residual, [*consts, *results])
     step, size = _largest(np, _values(np, attrs.corrector, [*consts, *results, *residual])), _largest(np, results)
     if step <= UNSOLVED * _rounding(np, results) * (1 + size):
         return ""
@@ -300,6 +325,23 @@ def _any_of(main: str, **rules: Any) -> Any:
     }
 
 
+def _root(op: str, attrs: Any, **words: Any) -> Any:
+    return primitive(
+        op,
+        None,
+        _types("f", {"solve": 1, "tangent_solve": 2}),
+        attrs=attrs,
+        jvp=_root_jvp,
+        batch=partial(_root_batch, op),
+        dependence=_root_dependence,
+        unsolved=_root_unsolved,
+        flops=_root_flops,
+        parts=graphs.root_parts,
+        **_any_of("f"),
+        **words,
+    )
+
+
 PRIMITIVES = (
     primitive(
         "linear_solve",
@@ -324,24 +366,26 @@ PRIMITIVES = (
         summary="the solution of a linear system; by its matrix, or by solvers that are given, and its derivatives likewise",
         **_any_of("matvec"),
     ),
-    primitive(
+    _root(
         "root",
-        None,
-        _types("f", {"solve": 1, "tangent_solve": 2}),
-        attrs=RootAttrs,
-        jvp=_root_jvp,
-        batch=_root_batch,
-        dependence=_root_dependence,
-        unsolved=_root_unsolved,
-        flops=_root_flops,
+        RootAttrs,
         caption=graphs.root_caption,
-        parts=graphs.root_parts,
         formula="x, where f(consts, x) = 0",
         examples=(
             Example(("f64[]", "f64[]"), graphs.an_equation),
             Example(("f64[]", "f64[]"), graphs.a_solved_equation, ((1.0, 3.0), (-2.0, 2.0))),
         ),
         summary="a root of an equation from a first guess; its derivatives are those of the implicit function, whatever solves it",
-        **_any_of("f"),
+    ),
+    _root(
+        "fixed_point",
+        FixedPointAttrs,
+        caption=graphs.fixed_point_caption,
+        formula="x, where x = f(consts, x)",
+        examples=(
+            Example(("f64[]", "f64[]"), graphs.a_contraction),
+            Example(("f64[]", "f64[]"), graphs.a_solved_contraction, ((1.0, 3.0), (-2.0, 2.0))),
+        ),
+        summary="a fixed point from a first guess, by applying the function; its derivatives are those of the implicit function",
     ),
 )

@@ -35,6 +35,9 @@ DENSE = 2048
 NEWTON_STEPS = 100
 """An equation is solved by no more steps than this."""
 
+FIXED_POINT_STEPS = 10_000
+"""A function is applied no more often than this, for a fixed point of it."""
+
 TRUE = filled(TensorType("bool"), True)
 
 Vector = Callable[[Term], Term]
@@ -244,14 +247,10 @@ def newton(f: ClosedGraph, n_consts: int) -> ClosedGraph:
         change = outputs_of(inner, correct, [*consts, *x, *residual])
         after = [a - b for a, b in zip(x, change, strict=True)]
         size, moved, rest = (_largest(flat.pack(some)) for some in (after, change, residual))
-        stalls = and_(and_(_is_small(moved, size), ge(moved, before)), ge(rest, highest))
+        stalls = and_(and_(_is_small(moved, size, small), ge(moved, before)), ge(rest, highest))
         goes_on = and_(gt(moved, inner.full(tiny, scalar) * size), not_(stalls))
         k = k + inner.full(1, k.type)
         return [*after, size, moved, rest, and_(goes_on, lt(k, inner.full(NEWTON_STEPS, k.type))), k]
-
-    def _is_small(moved: Term, size: Term) -> Term:
-        trace = moved.trace
-        return lt(moved, trace.full(small, scalar) * (size + trace.full(1, scalar)))
 
     def emit(inner: Trace, terms: list[Term]) -> list[Term]:
         if not flat.size:
@@ -262,9 +261,61 @@ def newton(f: ClosedGraph, n_consts: int) -> ClosedGraph:
         first = [zero, endless, endless, inner.emit("constant", value=TRUE), inner.full(0, TensorType("i32"))]
         lengths = {"cond_consts": 0, "body_consts": n_consts}
         *x, size, moved, _, _, _ = inner.emit_all("while", *terms, *first, **lengths, condition=condition, body=body)
-        return [_nan_unless(_is_small(moved, size), value) for value in x]
+        return [_nan_unless(_is_small(moved, size, small), value) for value in x]
 
     return made(made_of(f), inputs_of(f), emit)
+
+
+# Fixed points: the function, applied to what it gave.
+
+
+@lru_cache(maxsize=256)
+def difference(f: ClosedGraph, n_consts: int) -> ClosedGraph:
+    """x − f(x), which is zero at a fixed point of f: a graph of constants and of x."""
+
+    def emit(inner: Trace, terms: list[Term]) -> list[Term]:
+        return [x - y for x, y in zip(terms[n_consts:], outputs_of(inner, f, terms), strict=True)]
+
+    return made(made_of(f), inputs_of(f), emit)
+
+
+@lru_cache(maxsize=256)
+def iteration(f: ClosedGraph, n_consts: int) -> ClosedGraph:
+    """The graph of constants and of a first guess that gives a fixed point of f, by applying it.
+
+    It ends where a step is as small as rounding, or nearly so and no smaller than the one before; after FIXED_POINT_STEPS, where
+    the last step is not small, the result is NaN.
+    """
+    flat = Flat(f.input_types[n_consts:])
+    scalar, epsilon = TensorType(flat.dtype), flat.epsilon
+    types = [*named("x", flat.types), ("size", scalar), ("step", scalar), ("goes_on", TensorType("bool")), ("k", TensorType("i32"))]
+
+    def step(inner: Trace, terms: list[Term]) -> list[Term]:
+        x, (_, before, _, k) = terms[n_consts:-4], terms[-4:]
+        after = outputs_of(inner, f, terms[:-4])
+        size, moved = _largest(flat.pack(after)), _largest(flat.pack([a - b for a, b in zip(after, x, strict=True)]))
+        stalls = and_(_is_small(moved, size, 16 * epsilon), ge(moved, before))
+        goes_on = and_(gt(moved, inner.full(epsilon, scalar) * size), not_(stalls))
+        k = k + inner.full(1, k.type)
+        return [*after, size, moved, and_(goes_on, lt(k, inner.full(FIXED_POINT_STEPS, k.type))), k]
+
+    def emit(inner: Trace, terms: list[Term]) -> list[Term]:
+        if not flat.size:
+            return terms[n_consts:]
+        condition = made(inner.primitives, types, lambda _, carried: [carried[-2]])
+        body = made(inner.primitives, [*inputs_of(f)[:n_consts], *types], step)
+        first = [inner.full(0, scalar), inner.full(float("inf"), scalar), inner.emit("constant", value=TRUE)]
+        lengths = {"cond_consts": 0, "body_consts": n_consts}
+        zero = inner.full(0, TensorType("i32"))
+        *x, size, moved, _, _ = inner.emit_all("while", *terms, *first, zero, **lengths, condition=condition, body=body)
+        return [_nan_unless(_is_small(moved, size, epsilon**0.5), value) for value in x]
+
+    return made(made_of(f), inputs_of(f), emit)
+
+
+def _is_small(moved: Term, size: Term, tolerance: float) -> Term:
+    """Whether a step is small beside 1 and what it leads to."""
+    return lt(moved, moved.trace.full(tolerance, moved.type) * (size + moved.trace.full(1, moved.type)))
 
 
 def _largest(x: Term) -> Term:

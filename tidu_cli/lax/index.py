@@ -35,7 +35,7 @@ FAMILIES: Mapping[str, str] = {
     "control_flow.scan": "scan",
     "control_flow.cond": "cond",
     "control_flow.while_loop": "while",
-    "control_flow.implicit": "linear_solve root",
+    "control_flow.implicit": "linear_solve root fixed_point",
     "linear_algebra.orthogonal": "qr",
     "linear_algebra.singular_values": "svd pinv",
     "linear_algebra.eigenvalues": "eigh eig schur",

@@ -23,10 +23,6 @@ Extension = Callable[["PrimitiveSet", Sequence[Definition]], "PrimitiveSet"]
 """From (a set, definitions) to the set with these custom operations. Raises TypeRuleError for two different ones of one name."""
 
 
-_INSTEAD = {"fixed_point": "; a fixed point of f is a root of f(x) - x: write root"}
-"""Ops that have a name elsewhere and stand for others here, and what to write."""
-
-
 class PrimitiveSet(Frozen, slots=False):
     """A closed vocabulary of primitives.
 
@@ -103,7 +99,7 @@ class PrimitiveSet(Frozen, slots=False):
         """The primitive of that name, of the set or of a package. Raises UnknownNameError with a suggestion, and PluginError."""
         primitive = self.primitives.get(op) or self.installed(op, self.plugins)
         if primitive is None:
-            hint = _INSTEAD.get(op) or did_you_mean(op, [*self.primitives, *self.announced()])
+            hint = did_you_mean(op, [*self.primitives, *self.announced()])
             raise UnknownNameError(f"unknown op '{op}'{hint} ({Remedy(function='ops')} lists them)")
         return primitive
 

@@ -151,15 +151,22 @@ def root(
     return run(f, x0, solve, tangent_solve)
 
 
-@checked(f=a_function, solve=maybe_function)
-def fixed_point(f: Callable[..., Any], x0: Any, solve: Callable[..., Any] | None = None) -> Any:
-    """An x with f(x) = x, near the first guess x0: the root of f(x) - x, whose derivatives it has.
+@checked(f=a_function, solve=maybe_function, tangent_solve=maybe_function)
+def fixed_point(
+    f: Callable[..., Any],
+    x0: Any,
+    solve: Callable[..., Any] | None = None,
+    tangent_solve: Callable[..., Any] | None = None,
+) -> Any:
+    """An x with f(x) = x, near the first guess x0: an array or nested ones, which f takes and gives.
 
-    `solve(f, x0)` gives x; by default f is applied until x moves no more, or is NaN after 10,000 steps. Raises BuildError.
+    Derivatives are those of the root of x - f(x), of any order and in both modes. `solve(f, x0)` gives x; by default f is applied
+    until x moves no more, and x is NaN where it still does after 10,000 steps. `tangent_solve(g, b)` gives the t of g(t) = b, where
+    g is the derivative of x - f(x), by default by its matrix. Raises BuildError.
     """
     from tidu_cli.adapters.numpy.control_flow.implicit import fixed_point as run
 
-    return run(f, x0, solve)
+    return run(f, x0, solve, tangent_solve)
 
 
 @checked(matvec=a_function, b=anything, solve=maybe_function, transpose_solve=maybe_function)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tidu_cli.adapters.jax.functions.equation import Equation, spread
 from tidu_cli.adapters.jax.functions.known import Value
+from tidu_cli.adapters.jax.functions.matrices import custom_root
 from tidu_cli.adapters.jax.functions.places import equations_within
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import sinc as numpy_sinc
@@ -81,6 +82,10 @@ def own(eq: Equation) -> Callable[..., Sequence[Any]] | None:
         return None if any(t.complex for t in eq.results) else partial(_by_choice, eq)
     if how is AS_COMPUTED:
         return partial(_as_computed, eq)
+    if how is AS_A_ROOT:
+        lengths, jaxprs = origin.fixed
+        plain = not origin.mapped and len(jaxprs.solve.out_avals) == len(jaxprs.f.out_avals)  # without what has_aux=True adds
+        return partial(custom_root, eq, lengths, jaxprs) if plain else None
     if any(t.complex for t in eq.results) or not _aligned(eq, origin.mapped):
         return None
     nodes = how(*origin.fixed) if origin.fixed else how
@@ -133,6 +138,9 @@ relu has no slope at 0 then, nor relu6 at 6; and in logaddexp two kinks cancel, 
 
 AS_COMPUTED = "as computed"
 """Functions whose rule is only faster, or takes less memory, than what comes of how they are computed."""
+
+AS_A_ROOT = "as a root"
+"""`jax.lax.custom_root`, whose rule is that of a root."""
 
 
 def _log1mexp(x: Array) -> Array:
@@ -191,6 +199,7 @@ def _rules() -> dict[int, Any]:
         "jax._src.nn.functions": {
             "relu": BY_CHOICE, "relu6": BY_CHOICE, "_softmax": AS_COMPUTED, "log1mexp": _log1mexp,
         },
+        "jax._src.lax.control_flow.solves": {"_custom_root": AS_A_ROOT},
         "jax._src.lax.other": {"logaddexp": BY_CHOICE, "logaddexp2": BY_CHOICE},
         "jax._src.numpy.lax_numpy": {"_i0": SPECIAL["i0"]},
         "jax._src.numpy.linalg": dict.fromkeys(("_slogdet_small", "_slogdet_lu", "_slogdet_qr", "_det", "_pinv"), AS_COMPUTED),

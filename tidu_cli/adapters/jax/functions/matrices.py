@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from tidu_cli.adapters.jax.functions.equation import Equation
@@ -150,6 +151,20 @@ def custom_linear_solve(eq: Equation, *operands: Value) -> Sequence[Any]:
         if jaxpr is not None
     }
     return eq.emit_all("linear_solve", *arrays, num_consts=len(consts), **graphs)
+
+
+def custom_root(eq: Equation, lengths: Any, jaxprs: Any, *operands: Value) -> Sequence[Any]:
+    """The root of an equation, `jax.lax.custom_root`, of what each of its jaxprs closes over and of a guess."""
+    arrays = [eq.lifted(x) for x in operands[eq.params["num_consts"] :]]
+    closed_over, guess = arrays[: sum(lengths)], arrays[sum(lengths) :]
+    distinct = {x.value: x for x in closed_over}
+    numbers = iter([list(distinct).index(x.value) for x in closed_over])
+    consts, graphs = list(distinct.values()), {}
+    for name, jaxpr, length in zip(("f", "solve", "tangent_solve"), jaxprs, lengths, strict=True):
+        unknowns = guess * 2 if name == "tangent_solve" else guess  # x and a right side
+        own = list(islice(numbers, length))
+        graphs[name] = eq.reader.made([x.type for x in (*consts, *unknowns)], _of_its_own(jaxpr, own, len(unknowns), False))
+    return eq.emit_all("root", *consts, *guess, num_consts=len(consts), **graphs)
 
 
 def _of_its_own(jaxpr: Any, consts: Sequence[int], n_unknowns: int, adjoint: bool) -> Callable[[Any, list[Array]], Sequence[Any]]:

@@ -25,9 +25,9 @@ from tidu_cli.adapters.numpy.control_flow.bodies import (
     settled,
     type_of,
 )
-from tidu_cli.adapters.numpy.control_flow.while_loop import while_loop
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct
+from tidu_cli.control_flow.solvers import difference
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Graph
@@ -39,9 +39,6 @@ from tidu_cli.transforms.transpose import transpose
 from tidu_cli.watching import listening
 
 Function = Callable[..., Any]
-
-FIXED_POINT_STEPS = 10_000
-"""The most steps that `fixed_point` takes by itself."""
 
 
 class Equation(Frozen, slots=False):
@@ -106,8 +103,10 @@ class Equation(Frozen, slots=False):
             with body.going_on():
                 result = solver(self.function, rebuilt(self.guess, given))
         else:
-            outside = equation.outside
-            graph = derivative(equation.closed(outside), len(outside), turned=self.linear)
+            outside, closed = equation.outside, equation.closed(equation.outside)
+            if self.op == "fixed_point":
+                closed = difference(closed, len(outside))
+            graph = derivative(closed, len(outside), turned=self.linear)
             body, (*at, given) = _begun(recorder, carried, 1 if self.linear else 2)
             point = [None] * len(given) if self.linear else at[0]
 
@@ -186,47 +185,6 @@ def linear_solve(matvec: Function, b: Any, solve: Function | None = None, transp
     return Equation("linear_solve", "matvec", matvec, b, solvers, linear=True).solution()
 
 
-def fixed_point(f: Function, x0: Any, solve: Function | None = None) -> Any:
+def fixed_point(f: Function, x0: Any, solve: Function | None = None, tangent_solve: Function | None = None) -> Any:
     """An x with f(x) = x, from the first guess x0. Raises BuildError."""
-    parameters(f, ("x",))
-    if solve is not None:
-        parameters(solve, ("f", "x0"))
-
-    def difference(x: Any) -> Any:
-        after = leaves_as(x, f(x), "x", named(f, "f"))
-        return rebuilt(x, [a - b for a, (_, b) in zip(after, leaves(x, "x"), strict=True)])
-
-    def by_solver(_: Function, guess: Any) -> Any:
-        return iterated(f, guess) if solve is None else solve(f, guess)
-
-    return root(difference, x0, by_solver)
-
-
-def iterated(f: Function, x0: Any) -> Any:
-    """f of f of … x0 until the change is as small as rounding; NaN if it is not small after FIXED_POINT_STEPS."""
-    epsilon = max(float(np.finfo(_numpys(x)).eps) for _, x in leaves(x0, "x"))
-
-    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        x, _, k = state
-        after = list(leaves_as(x, f(x), "x", named(f, "f")))
-        change, size = [a - b for a, (_, b) in zip(after, leaves(x, "x"), strict=True)], after
-        return rebuilt(x, after), _largest(change) / (1 + _largest(size)), k + 1
-
-    def goes_on(state: tuple[Any, Any, Any]) -> Any:
-        _, change, k = state
-        return (change > 16 * epsilon) & (k < FIXED_POINT_STEPS)
-
-    x, change, _ = while_loop(goes_on, step, (x0, np.float64(np.inf), 0))
-    return rebuilt(x, [np.where(change <= epsilon**0.5, leaf, np.nan) for _, leaf in leaves(x, "x")])
-
-
-def _numpys(leaf: Leaf) -> Any:
-    dtype = np.asarray(leaf).dtype if not isinstance(leaf, Array) else leaf.dtype
-    return np.dtype(dtype) if np.dtype(dtype).kind in "fc" else np.dtype(np.float64)
-
-
-def _largest(arrays: Sequence[Leaf]) -> Any:
-    total: Any = np.float64(0)
-    for x in arrays:
-        total = np.maximum(total, np.max(np.abs(x)).astype(np.float64))
-    return total
+    return Equation("fixed_point", "f", f, x0, {"solve": solve, "tangent_solve": tangent_solve}).solution()
