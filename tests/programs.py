@@ -16,14 +16,19 @@ if TYPE_CHECKING:  # which a bare machine lacks, and the packages are printed fo
     import pytest
 
 PACKAGES = {
+    "avr-gcc": "gcc-avr avr-libc",
     "bash": "bash",
+    "c++": "g++",
     "cc": "gcc libc6-dev",
     "chromium": "chromium fonts-dejavu-core",
+    "clang": "clang",
     "dot": "graphviz",
     "fish": "fish",
     "groff": "groff-base",
     "mandoc": "mandoc",
     "node": "nodejs",
+    "rustc": "rustc",
+    "wasm-ld": "lld",
     "zsh": "zsh",
 }
 """The packages of Debian that bring each program."""
@@ -47,7 +52,12 @@ _NAMES = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
 _CALLS = {
     "dot": r"\btidu( -\S+)* (dot\b.*(--format[= ]|-o ?\S+\.)(svg|png|pdf)|view)\b",
     "node": r"\bnode\b",
+    "avr-gcc": r"\bavr-(gcc|size)\b|\bsketch\.elf\b",
+    "c++": r"(^|\s)c\+\+\s|\bfromcpp\b",
     "cc": r"\bcc\b",
+    "clang": r"\bclang\b|\bcall\.mjs\b",
+    "rustc": r"\brustc\b|\bfromrust\b",
+    "wasm-ld": r"\bclang --target=wasm32\b|\bcall\.mjs\b",
     "dask": r"--scheduler\b|\.zarr\b",
     "jax": r"--jax\b|\.mlir(bc)?\b|--engine[= ]xla|stablehlo",
     "llvmlite": r"(--engine[= ]|TIDU_ENGINE=)native",
