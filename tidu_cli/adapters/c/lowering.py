@@ -62,12 +62,12 @@ class Item:
         self.shape, self.kernel = shape, kernel
         self.statements: list[tuple[int, str, list[View]]] = []
         self.made: list[int] = []
+        self.placed: list[int] = []
+        """Those that get places in the workspace."""
         self.last: list[int] = []
-        """The roots that nothing reads after it."""
+        """The roots in the workspace that nothing reads after it."""
         self.used: dict[str, None] = {}
         """The parameters that it names."""
-        self.inner: set[int] | None = None
-        """The roots that its statements read, once that is asked."""
 
 
 class Unit:
@@ -110,6 +110,8 @@ class Unit:
 
     def element(self, template: str, reads: list[View], shape: tuple[int, ...], dtype: str) -> View:
         """What a template makes for each element of operands of one shape."""
+        if not shape:
+            return self._number(template, reads, dtype)
         if 0 in shape:
             return zeros(dtype, shape)
         key = tuple([n for n in shape if n != 1])
@@ -132,6 +134,35 @@ class Unit:
         item.made.append(view.root)
         self.n_statements += 1
         return view
+
+    def _number(self, template: str, reads: list[View], dtype: str) -> View:
+        """`element` of numbers, of which there may be millions."""
+        makers, readers, root = self.makers, self.readers, len(self.makers)
+        earliest = 0
+        for view in reads:
+            if view[1] >= 0 and (maker := makers[view[1]]) >= earliest:
+                item = self.items[maker]
+                earliest = maker + (item.kernel is not None or item.shape != () or view[2] != 0)
+        at = self._latest.get((), -1)
+        if at < earliest or len(self.items[at].statements) >= MOST_STATEMENTS:
+            at = self._latest[()] = len(self.items)
+            self.items.append(Item())
+        for view in reads:
+            if (read := view[1]) >= 0:
+                if readers[read] < at:
+                    readers[read] = at
+                if makers[read] != at:
+                    self.kept[read] = True
+        item = self.items[at]
+        item.statements.append((root, template, reads))
+        item.made.append(root)
+        self.dtypes.append(dtype)
+        self.sizes.append(1)
+        makers.append(at)
+        readers.append(-1)
+        self.kept.append(False)
+        self.n_statements += 1
+        return tuple.__new__(View, (dtype, root, 0, (), (), ""))
 
     def dense(self, view: View) -> View:
         """The elements in a row, copied if they are not."""
@@ -173,7 +204,12 @@ class Unit:
         values: list[View] = [given[k] for k in steps.inputs]
         code, start, args = steps.code.tolist(), steps.start.tolist(), steps.args.tolist()
         known: dict[int, Any] = {}
+        partners = _sines_and_cosines(graph, code, start, args)
+        early: dict[int, View] = {}
         for step, number in enumerate(code):
+            if step in early:
+                values.append(early.pop(step))
+                continue
             how = known.get(number)
             if how is None:
                 case = graph.cases[number]
@@ -190,6 +226,9 @@ class Unit:
                 if len(reads) > 1:
                     reads = [v if v[3] == shape else v.broadcast(shape, ()) for v in reads]
                 values.append(self.element(template, reads, shape, dtype))
+                if step in partners:
+                    other = module.how(graph.cases[code[partners[step]]])[0]
+                    early[partners[step]] = self.element(other, reads, shape, dtype)
             else:
                 values += how(self, graph.cases[number], reads)
         self._end([None if v is None else values[v] for v in steps.outputs])
@@ -215,19 +254,18 @@ class Unit:
     # Places in the workspace.
 
     def _lay_out(self) -> None:
-        for root, reader in enumerate(self.readers):
-            maker = self.makers[root]
-            if maker >= 0 and root not in self.places:
-                self.items[max(reader, maker)].last.append(root)
+        for root, (maker, reader, kept) in enumerate(zip(self.makers, self.readers, self.kept, strict=True)):
+            if kept and maker >= 0 and root not in self.places:
+                item = self.items[maker]
+                item.placed.append(root)
+                self.items[reader if reader > maker else maker].last.append(root)
         for item in self.items:
-            for root in item.made:
-                if self.kept[root] and root not in self.places:
-                    dtype = self.dtypes[root]
-                    begin = self.pools.setdefault(dtype, Pool()).take(max(self.sizes[root], 1))
-                    self.places[root] = f"w_{dtype}", begin
+            for root in item.placed:
+                dtype = self.dtypes[root]
+                begin = self.pools.setdefault(dtype, Pool()).take(self.sizes[root] or 1)
+                self.places[root] = f"w_{dtype}", begin
             for root in item.last:
-                if self.kept[root]:
-                    self.pools[self.dtypes[root]].give(self.places[root][1], max(self.sizes[root], 1))
+                self.pools[self.dtypes[root]].give(self.places[root][1], self.sizes[root] or 1)
 
     # Text.
 
@@ -245,7 +283,7 @@ class Unit:
         declared, calls = self.parameters(), []
         for number, (lines, used) in enumerate(self._chunks()):
             name = f"{self.name}_{number}"
-            more(name, [declared[p] for p in used] or ["void"], [*unused(used, lines), *lines])
+            more(name, [declared[p] for p in used] or ["void"], lines)
             calls.append(f"{name}({', '.join(used)});")
         return calls
 
@@ -258,7 +296,10 @@ class Unit:
             if count and count + n > MOST_STATEMENTS:
                 yield lines, list(used)
                 lines, used, count = [], {}, 0
-            lines += self._text(item)
+            text = self._text(item)
+            if item.kernel or item.shape:  # these may ask for more than they name
+                lines += unused([name for name in item.used if name not in used], text)
+            lines += text
             used |= item.used
             count += n
         yield lines, list(used)
@@ -292,7 +333,7 @@ class Unit:
     def _loop(self, item: Item) -> list[str]:
         own = set(item.made)
         if not item.shape:  # numbers, as most are where statements are many
-            return list(self._statements(item, own, (), {}))
+            return self._numbers(item, own)
         dense = row_major(item.shape)
         seen = {v: v.steps for _, _, reads in item.statements for v in reads if v.root not in own and v.root != CONSTANT}
         sizes, (_, *strides) = merged(item.shape, [dense, *seen.values()])
@@ -301,19 +342,11 @@ class Unit:
         return loops(zip(ix, sizes, strict=True), list(self._statements(item, own, ix, refs, row_major(sizes))))
 
     def _statements(
-        self, item: Item, own: set[int], ix: Sequence[str], refs: dict[View, View], dense: tuple[int, ...] = ()
+        self, item: Item, own: set[int], ix: Sequence[str], refs: dict[View, View], dense: tuple[int, ...]
     ) -> Iterator[str]:
+        inner = {v.root for _, _, reads in item.statements for v in reads}
         for root, template, reads in item.statements:
-            operands = [
-                f"v{v.root}"
-                if v.root in own
-                else v.text
-                if v.root == CONSTANT
-                else self.at(refs[v], ix)
-                if refs
-                else self.at(v, ["0"] * len(v.shape))
-                for v in reads
-            ]
+            operands = [f"v{v.root}" if v.root in own else v.text if v.root == CONSTANT else self.at(refs[v], ix) for v in reads]
             ctype = CTYPES[self.dtypes[root]]
             value = template.format(*operands)
             if self.readers[root] == self.makers[root] or not self.kept[root]:
@@ -321,18 +354,56 @@ class Unit:
                 value = f"v{root}"
                 if self.readers[root] < 0 and not self.kept[root]:
                     yield f"(void)v{root};"
-            elif self._inner(root, item):
+            elif root in inner:
                 yield f"const {ctype} v{root} = {value};"
                 value = f"v{root}"
             if self.kept[root]:
                 name, offset = self.base(root)
                 yield f"{name}[{place(offset, dense, ix)}] = {value};"
 
-    def _inner(self, root: int, item: Item) -> bool:
-        """Whether a statement of the same loop reads a root that is in memory, too."""
-        if item.inner is None:
-            item.inner = {v.root for _, _, reads in item.statements for v in reads}
-        return root in item.inner
+    def _numbers(self, item: Item, own: set[int]) -> list[str]:
+        """The statements of a loop without axes."""
+        lines: list[str] = []
+        inner = {v[1] for _, _, reads in item.statements for v in reads}
+        kept, places, dtypes, used = self.kept, self.places, self.dtypes, item.used
+        for root, template, reads in item.statements:
+            operands = []
+            for view in reads:
+                if (read := view[1]) in own:
+                    operands.append(f"v{read}")
+                elif read >= 0:
+                    name, offset = places[read]
+                    if name[:2] != "c_":
+                        used[name] = None
+                    operands.append(f"{name}[{offset + view[2]}]")
+                else:
+                    operands.append(self.at(view, ["0"] * len(view[3])))
+            value = template.format(*operands)
+            if root in inner or not kept[root]:
+                lines.append(f"const {CTYPES[dtypes[root]]} v{root} = {value};")
+                value = f"v{root}"
+                if root not in inner:
+                    lines.append(f"(void)v{root};")
+            if kept[root]:
+                name, offset = places[root]
+                used[name] = None
+                lines.append(f"{name}[{offset}] = {value};")
+        return lines
+
+
+def _sines_and_cosines(graph: Graph, code: list[int], start: list[int], args: list[int]) -> dict[int, int]:
+    """Steps that are the sine or the cosine of what a later step is the other of. Side by side they are one call, of sincos."""
+    either = {number for number in set(code) if graph.cases[number].op in ("sin", "cos")}
+    partners: dict[int, int] = {}
+    if len(either) < 2:
+        return partners
+    first: dict[int, int] = {}
+    for step, number in enumerate(code):
+        if number in either:
+            other = first.setdefault(args[start[step]], step)
+            if other not in partners and code[other] != number:
+                partners[other] = step
+    return partners
 
 
 def unused(names: Iterable[str], lines: Sequence[str]) -> list[str]:

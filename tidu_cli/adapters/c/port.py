@@ -47,9 +47,11 @@ class _C:
     def write(self, document: Document, beside: str | None, options: Mapping[str, Any]) -> Written:
         """The source, and the header beside it. Raises DocumentError for what C cannot be written of, before the first piece."""
         from tidu_cli.adapters.c.module import Module
+        from tidu_cli.graph.large import no_collection
 
-        module = Module(document, options.get("real"))
-        source = ("".join(module.source()).encode(),)
+        with no_collection():
+            module = Module(document, options.get("real"))
+            source = ("".join(module.source()).encode(),)
         if beside is None:
             return Written(source)
         header = beside.removesuffix(".data").rpartition(".c")[0] + ".h"
