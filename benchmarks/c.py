@@ -1,11 +1,11 @@
 """C that tidu writes, beside C that CasADi writes of the same functions, and beside XLA: by turns in one process.
 
-    python -m benchmarks.c [scalars] [arrays] [--casadi PYTHON] [--nodes 1000 10000] [--flags=-O2] [--markdown]
+    python -m benchmarks.c [scalars] [arrays] [--casadi PYTHON] [--nodes 1000 10000] [--flags=-O2]
 
-`scalars` are the gradients of graphs of scalars of `benchmarks.generate` by all inputs. tidu and CasADi differentiate the same function by
-themselves; both files are compiled with the same flags. Times are the least of many runs, a node is one of tidu's gradient, and
-writing counts processor time. `arrays` are gradients of ADBench's functions, with `jax.jit(jax.grad(f))` beside them; one thread.
-CasADi may be in an environment of its own, whose Python `--casadi` names.
+`scalars` are the gradients of graphs of scalars of `benchmarks.generate` by all inputs. tidu and CasADi differentiate the same
+function by themselves; both files are compiled with the same flags. Times are the least of many runs, a node is one of tidu's
+gradient, and writing counts processor time. `arrays` are gradients of ADBench's functions, with `jax.jit(jax.grad(f))` beside them,
+on one thread. CasADi may be in an environment of its own, whose Python `--casadi` names.
 """
 
 from __future__ import annotations

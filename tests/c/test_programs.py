@@ -299,3 +299,15 @@ def test_what_is_read_at_another_place_comes_from_memory():
     """A loop has only the element at hand that it is at, though the shape is the same."""
     document = trace(lambda x: np.sin(x).T * np.cos(x) + np.exp(np.cos(x))[::-1], "f64[3,3]")
     agree(document, [np.arange(9.0).reshape(3, 3)])
+
+
+@CC
+def test_sines_and_cosines_of_one_value_stand_side_by_side(tmp_path):
+    """Compilers make one call of the two, though a derivative asks for the second long after the first."""
+    document = materialize(transpose(linearize(chain(2001), [Key("x")])))
+    agree(document, values_for(document, 1), "-O0")
+    lines = [line.strip() for line in format_document(document, "c").decode().splitlines() if re.search(r"\b(sin|cos)\(", line)]
+    arguments = [re.sub(r".*\b(?:sin|cos)\((.*)\);", r"\1", line) for line in lines]
+    assert len(lines) == 2001 and arguments[:-1:2] == arguments[1::2]  # the last sine is not asked for
+    shaped = trace(lambda x: np.cos(x) * np.sum(np.exp(np.sin(x))), "f64[3]")
+    agree(shaped, [np.arange(3.0)])

@@ -1,0 +1,46 @@
+"""Steps of a function in the making, and the places in the workspace of what is between them."""
+
+from __future__ import annotations
+
+from tidu_cli.adapters.c.kernel import Kernel
+from tidu_cli.adapters.c.views import View
+
+
+class Pool:
+    """The workspace for one dtype: places that are free, by their sizes, and how far it reaches."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._free: dict[int, list[int]] = {}
+
+    def take(self, n: int) -> int:
+        """The first of `n` places: those that were given back, if they are as many, or are the least more."""
+        free = self._free.get(n)
+        if not free:
+            larger = min((size for size, places in self._free.items() if size > n and places), default=0) if n > 1 else 0
+            if not larger:
+                self.size += n
+                return self.size - n
+            begin = self._free[larger].pop()
+            self.give(begin + n, larger - n)
+            return begin
+        return free.pop()
+
+    def give(self, begin: int, n: int) -> None:
+        """Give places back."""
+        self._free.setdefault(n, []).append(begin)
+
+
+class Item:
+    """A loop, of statements for each element; or a kernel. `made` are the roots whose places it needs."""
+
+    def __init__(self, shape: tuple[int, ...] = (), kernel: Kernel | None = None) -> None:
+        self.shape, self.kernel = shape, kernel
+        self.statements: list[tuple[int, str, list[View]]] = []
+        self.made: list[int] = []
+        self.placed: list[int] = []
+        """Those that get places in the workspace."""
+        self.last: list[int] = []
+        """The roots in the workspace that nothing reads after it."""
+        self.used: dict[str, None] = {}
+        """The parameters that it names."""
