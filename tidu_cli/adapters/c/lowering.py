@@ -125,6 +125,12 @@ class Unit:
         self.n_statements += 1
         return tuple.__new__(View, (dtype, root, 0, (), (), ""))
 
+    def _keep_together(self) -> None:
+        """Make the next two statements of numbers ones of one item, as compilers look at one function at a time."""
+        at = self._latest.get((), -1)
+        if at >= 0 and len(self.items[at].statements) == MOST_STATEMENTS - 1:
+            del self._latest[()]
+
     def dense(self, view: View) -> View:
         """The elements in a row, copied if they are not."""
         return view if view.is_dense or not view.size else self.element("{0}", [view], view.shape, view.dtype)
@@ -186,6 +192,8 @@ class Unit:
                     reads[n] = zeros(reads[n].dtype, reads[n].shape)
                 if len(reads) > 1:
                     reads = [v if v[3] == shape else v.broadcast(shape, ()) for v in reads]
+                if step in partners and not shape:
+                    self._keep_together()
                 values.append(self.element(template, reads, shape, dtype))
                 if step in partners:
                     other = module.how(graph.cases[code[partners[step]]])[0]

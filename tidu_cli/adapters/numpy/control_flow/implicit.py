@@ -27,7 +27,6 @@ from tidu_cli.adapters.numpy.control_flow.bodies import (
 )
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct
-from tidu_cli.control_flow.solvers import difference
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Graph
@@ -104,8 +103,8 @@ class Equation(Frozen, slots=False):
                 result = solver(self.function, rebuilt(self.guess, given))
         else:
             outside, closed = equation.outside, equation.closed(equation.outside)
-            if self.op == "fixed_point":
-                closed = difference(closed, len(outside))
+            if self.op == "fixed_point":  # whose graph is not the one that is zero at the solution
+                closed = BUILTIN.parse_attrs(self.op, {"num_consts": len(outside), self.main: closed}).residual  # type: ignore[attr-defined]
             graph = derivative(closed, len(outside), turned=self.linear)
             body, (*at, given) = _begun(recorder, carried, 1 if self.linear else 2)
             point = [None] * len(given) if self.linear else at[0]
