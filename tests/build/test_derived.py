@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import doctest
+import pickle
 import re
 
 import numpy as np
@@ -168,6 +170,20 @@ def test_documents_and_what_is_compiled_are_called_as_functions():
         "<lambda>", document.head.name
     )
     assert tidu.compile(tidu.formula("x**2"))(3.0) == tidu.formula("x**2")(3.0) == {"y": 9.0}
+
+
+def test_copies_and_pickles_compute_the_same():
+    """What was made for calls stays behind: an engine may hold locks and machine code."""
+    gradient = tidu.grad(loss)
+    due = gradient(PARAMS, X)
+    for other in (copy.deepcopy(gradient), copy.copy(gradient), pickle.loads(pickle.dumps(gradient))):
+        assert repr(other).endswith("traced for 0 kinds of arguments>") and repr(gradient).endswith("for 1 kind of arguments>")
+        assert all((other(PARAMS, X)[name] == due[name]).all() for name in due)
+
+
+def test_integers_beyond_all_floats_are_refused():
+    with pytest.raises(ArgumentError, match=r"^argument 'x' is an integer larger than any float$"):
+        tidu.grad(lambda x: x * x)(10**400)
 
 
 NAMES = ["grad", "value_and_grad", "hessian", "jacobian", "jvp", "vjp", "hvp", "stop_gradient", "Document", "Compiled"]

@@ -161,3 +161,17 @@ def test_what_is_not_msgpack_ends_it(data, message):
     done = process("eval", ROSENBROCK, "--stream", "msgpack", input=msgpack.packb({"x": 1, "y": 1}) + data)
     assert (done.returncode, done.stderr.decode().startswith(f"tidu eval: error: {message}")) == (1, True), done.stderr
     assert list(msgpack.unpackb(done.stdout)) == ["f"]
+
+
+def test_a_message_that_is_no_map_is_answered():
+    data = msgpack.packb({"x": 1, "y": 1}) + msgpack.packb([1, 2]) + msgpack.packb({"x": 2, "y": 1})
+    first, second, third = map(msgpack.unpackb, streamed(data, "msgpack"))
+    assert (list(first), list(third)) == (["f", "x@-1", "y@-1"],) * 2
+    assert second == {"error": "message 2: is not a map of values by key"}
+
+
+def test_progress_says_nothing_of_lines():
+    """They are no long work: with -v each would begin a stage, as one evaluation does."""
+    done = process("eval", ROSENBROCK, "--stream", "-v", input=b'{"x": 1, "y": 1}\n' * 3)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 3
+    assert done.stderr.decode().count("evaluating") == 0

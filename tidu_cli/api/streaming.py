@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.files import is_msgpack_map
 from tidu_cli.formats.json import json_text
 from tidu_cli.formats.values import read_values, write_values
 from tidu_cli.graph.graph import Graph
@@ -16,6 +17,7 @@ from tidu_cli.runtime.evaluate import call
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory
 from tidu_cli.runtime.trial import prepared_often
+from tidu_cli.watching import listening
 
 _AT_ONCE = 1 << 20
 
@@ -45,7 +47,10 @@ def answers(
         try:
             if not item:
                 raise DocumentError(_too_long())
-            return write_values(call(program, {**known, **read_values(item, what, declared)}), kind, types)
+            if kind == "msgpack" and not is_msgpack_map(item[:1]):
+                raise DocumentError("is not a map of values by key")
+            with listening(None):  # as an item is no long work, of which there may be millions
+                return write_values(call(program, {**known, **read_values(item, what, declared)}), kind, types)
         except TiduError as error:
             message = str(error)
         except MemoryError:

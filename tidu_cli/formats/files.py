@@ -240,7 +240,9 @@ def read_bytes(path: str) -> bytes:
         elif path.lower().endswith((".csv.gz", ".csv.zst")):
             source.require_room(2 * len(data) + 2 * PER_ENTRY * (data.count(b",") + data.count(b"\n")))
     if not data:
-        raise DocumentError(f"{where}: empty; expected a document in JSON or msgpack")
+        table = path.lower().endswith((".csv", ".csv.gz", ".csv.zst"))
+        expected = "a line of names and lines of numbers" if table else "a document in JSON or msgpack"
+        raise DocumentError(f"{where}: empty; expected {expected}")
     return data
 
 

@@ -21,6 +21,20 @@ def test_loops_are_refused_where_steps_are_limited():
     assert tidu_cli.evaluate(loop, given, engine="auto", max_steps=100)["a"] == 1.0
 
 
+def test_solvers_of_equations_are_loops_too():
+    """Also those that a document does not hold, as they are tidu's own."""
+    for name, equation in {
+        "root": lambda a: tidu_cli.root(lambda x: x * x - a, a),
+        "fixed_point": lambda a: tidu_cli.fixed_point(lambda x: (x + a / x) / 2, a),
+        "linear_solve": lambda a: tidu_cli.linear_solve(lambda x: a**0.5 * x, a),
+    }.items():
+        document = tidu_cli.trace(equation, "f64[]")
+        with pytest.raises(EvaluationError, match=rf"\({name}\) has loops, whose steps only numpy and native count"):
+            tidu_cli.evaluate(document, {"a": 4.0}, engine="xla", max_steps=100)
+        values = [tidu_cli.evaluate(document, {"a": 4.0}, engine=engine)["y"] for engine in ("numpy", "xla")]
+        assert values == pytest.approx([2.0] * 2, rel=1e-15)
+
+
 def test_loops_within_nodes_and_programs_made_before_are_refused_too():
     def halved(x):
         return tidu_cli.while_loop(lambda x: x > 1, lambda x: 0.5 * x, x)

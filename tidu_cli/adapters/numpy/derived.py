@@ -106,6 +106,10 @@ class _Derived:
         kinds = f"{len(self._kept)} kind{'' if len(self._kept) == 1 else 's'} of arguments"
         return f"<{self._name} of {_named(self._function)}{self._by()}, traced for {kinds}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles have: all but what was made for calls, which holds locks and machine code, and is made again."""
+        return {**self.__dict__, "_kept": {}}
+
     def _by(self) -> str:
         return ""
 
@@ -342,7 +346,10 @@ def _leaves(tree: Any, path: str, moves: bool, level: int = 0) -> Iterator[_Leaf
     elif isinstance(value, Array):
         yield _Leaf(path, value, value.type, _movable(path, value.type, moves))
     elif isinstance(value, int | float | complex) or (hasattr(value, "shape") and hasattr(value, "dtype")):
-        array = np.asarray(float(value) if type(value) is int else value)
+        try:
+            array = np.asarray(float(value) if type(value) is int else value)
+        except OverflowError:
+            raise ArgumentError(f"argument '{path}' is an integer larger than any float") from None
         type_ = type_of_argument(array, path)
         assert isinstance(type_, TensorType)
         yield _Leaf(path, array, type_, _movable(path, type_, moves))

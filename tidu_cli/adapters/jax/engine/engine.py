@@ -54,11 +54,15 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
         raise EvaluationError(f"the engine xla cannot run it: {str(error).splitlines()[0]}: choose the engine numpy") from None
 
 
+_LOOPS = ("scan", "while", "root", "fixed_point", "linear_solve")
+"""What runs as loops: equations by those that solve them."""
+
+
 def _uncounted(graph: Graph) -> str | None:
     """Why it cannot keep to a limit on steps: what XLA has begun runs to its end."""
     for code in dict.fromkeys(graph.code):
         within = [case.op for case in cases_within([graph.cases[code]])]
-        if any(op in ("scan", "while") or op not in BUILTIN.primitives for op in within):
+        if any(op in _LOOPS or op not in BUILTIN.primitives for op in within):
             place = graph.describe(list(graph.code).index(code))
             return f"{place} has loops, whose steps only numpy and native count: choose one of these, or set no limit on steps"
     return None
