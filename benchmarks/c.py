@@ -115,7 +115,7 @@ def theirs(document: Any, point: np.ndarray, folder: Path, flags: Sequence[str],
 
 
 def by_turns(*calls: Call, seconds: float = 2.0, repeats: int = 1) -> tuple[list[float], list[float]]:
-    """The least time of each, and the medians of its ratios to all others. A turn of each is so many calls."""
+    """The least time of each, and the medians of its ratios to all others. In each turn it is called `repeats` times."""
     times: list[list[float]] = [[] for _ in calls]
     end = time.perf_counter() + seconds
     while len(times[0]) < 5 or time.perf_counter() < end:

@@ -280,6 +280,10 @@ def test_is_differentiated_as_by_jax(name: str) -> None:
 
 def test_a_root_is_read_as_a_root() -> None:
     assert [case.op for case, _ in from_jax(root, 2.0).head.nodes() if case.op != "constant"] == ["root"]
+    document = from_jax(roots, S, V)  # whose solvers take other constants, in an order of their own
+    assert [case.op for case, _ in document.head.nodes()].count("root") == 1
+    (y,) = tidu_cli.evaluate(document, dict(zip(map(str, document.inputs), (S, V), strict=True))).values()
+    np.testing.assert_allclose(y, roots(S, V), rtol=1e-12, atol=1e-12)
 
 
 VALUES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {

@@ -49,7 +49,7 @@ def answers(
                 raise DocumentError(_too_long())
             if kind == "msgpack" and not is_msgpack_map(item[:1]):
                 raise DocumentError("is not a map of values by key")
-            with listening(None):  # as an item is no long work, of which there may be millions
+            with listening(None):  # an item is short work, and a stream may have millions
                 return write_values(call(program, {**known, **read_values(item, what, declared)}), kind, types)
         except TiduError as error:
             message = str(error)

@@ -90,7 +90,7 @@ class RootAttrs(Attrs):
 
 
 class FixedPointAttrs(RootAttrs):
-    """The first `num_consts` operands come first in all graphs; the others are a first guess of x. `f` gives x of x. `solve` of the
+    """The first `num_consts` operands come first in all graphs; the others are a first guess of x. `f` maps x to x. `solve` of the
     guess gives x; `tangent_solve` of x and b gives the t of t − ∂f/∂x t = b; without them tidu solves both.
     """
 

@@ -97,7 +97,7 @@ class Unit:
         return view
 
     def _number(self, template: str, reads: list[View], dtype: str) -> View:
-        """`element` of numbers, of which there may be millions."""
+        """What `element` gives of operands without axes, written for speed, as a file may hold millions of them."""
         makers, readers, root = self.makers, self.readers, len(self.makers)
         earliest = 0
         for view in reads:

@@ -55,7 +55,7 @@ def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | Non
 
 
 _LOOPS = ("scan", "while", "root", "fixed_point", "linear_solve")
-"""What runs as loops: equations by those that solve them."""
+"""Operations that run as loops. Those of equations do so in their solvers."""
 
 
 def _uncounted(graph: Graph) -> str | None:

@@ -90,7 +90,7 @@ def additions(graph: Graph, kept: Collection[int]) -> tuple[Mapping[int, str], M
 def joinings(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
     """The forms of sums of arrays that zeros pad along one axis, so that each element is of one of them: they are joined.
 
-    Such are cotangents of what is sliced into parts. Pads are what they are of, and a sum of two joins what they are of.
+    Cotangents of the parts of an array are such sums. A pad is then written as its operand, and a sum as two operands joined.
     """
     forms: dict[int, str] = {}
     parts: dict[int, tuple[int, int, int, Mapping[int, str]]] = {}  # by values: axis, begin, end, and forms of the nodes so far
@@ -191,14 +191,15 @@ CHEAP = frozenset({"add", "sub", "mul", "div", "erf"})
 """Operations that take little beside a product of matrices, and give the same bits whenever they are computed."""
 
 MOST_COPIES, SMALL_PART, NEAR = 3, 16, 8
-"""So many operations are repeated for one value. For these a sixteenth of its bytes is held, and others eight nodes longer."""
+"""At most `MOST_COPIES` operations are repeated for one value. They may hold 1/`SMALL_PART` of its bytes in small operands, and
+other operands for `NEAR` nodes longer."""
 
 
 def computed_again(graph: Graph, kept: Collection[int], forms: Mapping[int, str]) -> tuple[Mapping[int, int], Collection[int]]:
-    """Nodes of which there are copies, each with the operand that is small, or -1 if it reads another copy; and who reads them.
+    """The nodes to compute twice, each with its small operand, or -1 if it reads another copy; and the nodes that read the copies.
 
-    They are chosen of what is alive where most memory is taken, and are computed of what is alive there besides. `kept` are values
-    that are read outside of the graph, and `forms` those of nodes that are written in another form.
+    A value is chosen if it is alive where most memory is taken, and can be computed from others that are alive there. `kept` are
+    the values that are read outside of the graph, `forms` the nodes that are written in another form.
     """
     largest = max((t.nbytes for case in graph.cases.cases for t in case.results), default=0)
     return _Held(graph, kept, forms).copies() if largest >= 4 * LEAST else ({}, ())
