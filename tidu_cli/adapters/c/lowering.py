@@ -7,48 +7,35 @@ Values that are read elsewhere have places in the workspace from the loop that m
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from tidu_cli.adapters.c.kernel import Kernel
-from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH, WHOLE, written
+from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH, WHOLE
 from tidu_cli.adapters.c.moves import zeros
-from tidu_cli.adapters.c.places import Item, Pool
-from tidu_cli.adapters.c.views import CONSTANT, COUNT, CTYPES, View, indices, loops, merged, place, row_major
+from tidu_cli.adapters.c.places import Item
+from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function
+from tidu_cli.adapters.c.views import CTYPES, View, row_major
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.runtime.plans.steps import needed_steps
 
-MOST_STATEMENTS = 250
-"""A function has no more of them, or loops, so that compilers take time in proportion to their number."""
-
 
 class UnwrittenError(DocumentError):
     """What C cannot be written of, with why."""
 
 
-class Unit:
-    """A function in the making, of a graph whose inputs and outputs are arrays that callers have."""
+class Unit(Function):
+    """A function in the making: its items are built step by step of the graph."""
 
     def __init__(self, module: Any, graph: Graph, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        self.module, self.graph, self.name = module, graph, name
-        self.inputs, self.outputs = inputs, outputs
-        self.items: list[Item] = []
-        self.dtypes: list[str] = []  # of roots, as all that follows
-        self.sizes: list[int] = []
-        self.makers: list[int] = []  # the item that makes each, -1 of inputs and constants
-        self.readers: list[int] = []  # the last item that reads it
-        self.kept: list[bool] = []  # whether it is in memory
-        self.places: dict[int, tuple[str, int]] = {}
-        self.pools: dict[str, Pool] = {}
-        self.n_statements = 0
+        super().__init__(module, graph, name, inputs, outputs)
         self._latest: dict[tuple[int, ...], int] = {}
         self._build()
-        self._lay_out()
+        self.lay_out()
 
     # Roots, and items that make them.
 
@@ -220,145 +207,6 @@ class Unit:
             self.kept[root] = True
             self.places[root] = name, 0
 
-    # Places in the workspace.
-
-    def _lay_out(self) -> None:
-        for root, (maker, reader, kept) in enumerate(zip(self.makers, self.readers, self.kept, strict=True)):
-            if kept and maker >= 0 and root not in self.places:
-                item = self.items[maker]
-                item.placed.append(root)
-                self.items[reader if reader > maker else maker].last.append(root)
-        for item in self.items:
-            for root in item.placed:
-                dtype = self.dtypes[root]
-                begin = self.pools.setdefault(dtype, Pool()).take(self.sizes[root] or 1)
-                self.places[root] = f"w_{dtype}", begin
-            for root in item.last:
-                self.pools[self.dtypes[root]].give(self.places[root][1], self.sizes[root] or 1)
-
-    # Text.
-
-    def parameters(self) -> dict[str, str]:
-        """The declarations of inputs, outputs and workspaces, by name."""
-        types = [f"const {CTYPES[self.module.dtype(i.type)]} *restrict " for i in self.graph.inputs]
-        types += [f"{CTYPES[self.module.dtype(o.type)]} *restrict " for o in self.graph.outputs]
-        own = {name: t + name for name, t in zip((*self.inputs, *self.outputs), types, strict=True)}
-        return own | {f"w_{dtype}": f"{CTYPES[dtype]} *restrict w_{dtype}" for dtype in sorted(self.pools)}
-
-    def body(self, more: Callable[[str, list[str], Sequence[str]], None]) -> list[str]:
-        """The statements. Where they are many they are calls of functions, that `more` is given: a name, parameters and a body."""
-        if self.n_statements <= MOST_STATEMENTS:
-            return [line for item in self.items for line in self._text(item)]
-        declared, calls = self.parameters(), []
-        for number, (lines, used) in enumerate(self._chunks()):
-            name = f"{self.name}_{number}"
-            more(name, [declared[p] for p in used] or ["void"], lines)
-            calls.append(f"{name}({', '.join(used)});")
-        return calls
-
-    def _chunks(self) -> Iterator[tuple[list[str], list[str]]]:
-        lines: list[str] = []
-        used: dict[str, None] = {}
-        count = 0
-        for item in self.items:
-            n = len(item.statements) or 20
-            if count and count + n > MOST_STATEMENTS:
-                yield lines, list(used)
-                lines, used, count = [], {}, 0
-            text = self._text(item)
-            if item.kernel or item.shape:  # these may ask for more than they name
-                lines += unused([name for name in item.used if name not in used], text)
-            lines += text
-            used |= item.used
-            count += n
-        yield lines, list(used)
-
-    def _text(self, item: Item) -> list[str]:
-        self._item = item
-        return ["{", *(f"    {line}" for line in (written(item.kernel) if item.kernel else self._loop(item))), "}"]
-
-    def base(self, root: int) -> tuple[str, int]:
-        """The name of the memory of a root, and where in it the root begins."""
-        name, offset = self.places[root]
-        if not name.startswith("c_"):
-            self._item.used[name] = None
-        return name, offset
-
-    def at(self, view: View, ix: Sequence[str]) -> str:
-        """The element of a view at some indices."""
-        if view.root == CONSTANT:
-            return view.text
-        if view.root == COUNT:
-            return f"(({CTYPES[view.dtype]})({place(view.offset, view.strides, ix)}))"
-        name, offset = self.base(view.root)
-        return f"{name}[{place(offset + view.offset, view.strides, ix)}]"
-
-    def pointer(self, view: View) -> str:
-        """The address of a view's first element."""
-        name, offset = self.base(view.root)
-        begin = offset + view.offset
-        return f"({name} + {begin})" if begin else name
-
-    def _loop(self, item: Item) -> list[str]:
-        own = set(item.made)
-        if not item.shape:  # numbers, as most are where statements are many
-            return self._numbers(item, own)
-        dense = row_major(item.shape)
-        seen = {v: v.steps for _, _, reads in item.statements for v in reads if v.root not in own and v.root != CONSTANT}
-        sizes, (_, *strides) = merged(item.shape, [dense, *seen.values()])
-        ix = indices("i", sizes)
-        refs = {v: v._replace(strides=tuple(s)) for v, s in zip(seen, strides, strict=True)}
-        return loops(zip(ix, sizes, strict=True), list(self._statements(item, own, ix, refs, row_major(sizes))))
-
-    def _statements(
-        self, item: Item, own: set[int], ix: Sequence[str], refs: dict[View, View], dense: tuple[int, ...]
-    ) -> Iterator[str]:
-        inner = {v.root for _, _, reads in item.statements for v in reads}
-        for root, template, reads in item.statements:
-            operands = [f"v{v.root}" if v.root in own else v.text if v.root == CONSTANT else self.at(refs[v], ix) for v in reads]
-            ctype = CTYPES[self.dtypes[root]]
-            value = template.format(*operands)
-            if self.readers[root] == self.makers[root] or not self.kept[root]:
-                yield f"const {ctype} v{root} = {value};"
-                value = f"v{root}"
-                if self.readers[root] < 0 and not self.kept[root]:
-                    yield f"(void)v{root};"
-            elif root in inner:
-                yield f"const {ctype} v{root} = {value};"
-                value = f"v{root}"
-            if self.kept[root]:
-                name, offset = self.base(root)
-                yield f"{name}[{place(offset, dense, ix)}] = {value};"
-
-    def _numbers(self, item: Item, own: set[int]) -> list[str]:
-        """The statements of a loop without axes."""
-        lines: list[str] = []
-        inner = {v[1] for _, _, reads in item.statements for v in reads}
-        kept, places, dtypes, used = self.kept, self.places, self.dtypes, item.used
-        for root, template, reads in item.statements:
-            operands = []
-            for view in reads:
-                if (read := view[1]) in own:
-                    operands.append(f"v{read}")
-                elif read >= 0:
-                    name, offset = places[read]
-                    if name[:2] != "c_":
-                        used[name] = None
-                    operands.append(f"{name}[{offset + view[2]}]")
-                else:
-                    operands.append(self.at(view, ["0"] * len(view[3])))
-            value = template.format(*operands)
-            if root in inner or not kept[root]:
-                lines.append(f"const {CTYPES[dtypes[root]]} v{root} = {value};")
-                value = f"v{root}"
-                if root not in inner:
-                    lines.append(f"(void)v{root};")
-            if kept[root]:
-                name, offset = places[root]
-                used[name] = None
-                lines.append(f"{name}[{offset}] = {value};")
-        return lines
-
 
 def _sines_and_cosines(graph: Graph, code: list[int], start: list[int], args: list[int]) -> dict[int, int]:
     """Steps that are the sine or the cosine of what a later step is the other of. Side by side they are one call, of sincos."""
@@ -373,12 +221,6 @@ def _sines_and_cosines(graph: Graph, code: list[int], start: list[int], args: li
             if other not in partners and code[other] != number:
                 partners[other] = step
     return partners
-
-
-def unused(names: Iterable[str], lines: Sequence[str]) -> list[str]:
-    """Statements that say that parameters are not used."""
-    words = set(re.findall(r"\w+", "\n".join(lines)))
-    return [f"(void){name};" for name in names if name not in words]
 
 
 def require_plain(types: Sequence[Type | None]) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
-from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain, unused
+from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
+from tidu_cli.adapters.c.text import unused
 from tidu_cli.adapters.c.views import CTYPES, bits
 from tidu_cli.checking.numeric.sampling import one_node_document
 from tidu_cli.errors import MissingRuleError, Remedy, TiduError
