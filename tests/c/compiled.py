@@ -16,6 +16,8 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 
+EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7}
+
 _numbers = itertools.count()
 
 
@@ -50,12 +52,17 @@ def called(library: Path, path: Path):
 
 
 def alike(actual, expected, type_: TensorType, told=""):
-    """Equal bits of integers and bools; floats but for roundings."""
+    """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings."""
     expected = np.asarray(expected)
     assert actual.dtype == expected.dtype and actual.shape == expected.shape, told
-    if actual.dtype.kind != "f":
+    if actual.dtype.kind in "biu":
         np.testing.assert_array_equal(actual, expected, err_msg=str(told))
         return
-    few = 64 * np.finfo(actual.dtype).eps
+    if type_.dtype in ("f16", "bf16"):
+        few, actual, expected = 4 * EPSILON[type_.dtype], actual.astype(np.float32), expected.astype(np.float32)
+    else:
+        few = 64 * np.finfo(actual.dtype).eps
+    if actual.dtype.kind == "c":
+        actual, expected = (np.stack([x.real, x.imag]) for x in (actual, expected))
     scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
     np.testing.assert_allclose(actual, expected, few, few * float(scale), err_msg=str(told))

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.c.views import CTYPES, bits
-from tidu_cli.graph.types import SIGNED
+from tidu_cli.adapters.c.functions.complexes import PARTS, complex_function
+from tidu_cli.adapters.c.functions.halves import of_halves
+from tidu_cli.adapters.c.functions.reals import REALS
+from tidu_cli.adapters.c.views import CTYPES, HALVES, bits
+from tidu_cli.graph.types import FLOATS, SIGNED
 from tidu_cli.lax.arrays.structural import numpy_dtype
-
-FLOATS = ("f32", "f64")
 
 Use = Callable[..., str]
 """From the name of a function and dtypes to what it is called; notes that the file needs it."""
@@ -32,46 +33,12 @@ _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=
 SAME = frozenset({"copy", "stop_gradient", "optimization_barrier"})
 """What gives its operands."""
 
-_FUNCTIONS = {
-    "max": "static $T $N($T a, $T b) { return a >= b$NAN_A ? a : b; }",
-    "min": "static $T $N($T a, $T b) { return a <= b$NAN_A ? a : b; }",
-    "sign": "static $T $N($T a) { return ($T)(a > 0 ? 1 : $NEGATIVE a); }",
-    "less": "static int $N($T a, $T b) { return a < b$NAN_B; }",
-    "strong": "static $T $N($T zero, $T a) { return zero == 0 && a != a ? 0 : a; }",
-    "logaddexp": "static $T $N($T a, $T b) { const $T d = a - b; return a == b ? a + log$S(($T)2) : d > 0 ? "
-    "a + log1p$S(exp$S(-d)) : d <= 0 ? b + log1p$S(exp$S(d)) : d; }",
-    "divide": "static $T $N($T a, $T b) { return b == 0 ? ($T)-1 : $BY_MINUS_ONE($T)(a / b); }",
-    "remainder": "static $T $N($T a, $T b) { return b == 0 ? a : $NONE_LEFT($T)(a % b); }",
-    "power": "static $T $N($T a, long n) { $W r = 1, s = ($W)a; "
-    "for (; n > 0; n /= 2) { if (n % 2) r *= s; s *= s; } return ($T)r; }",
-    "shift_left": "static $T $N($T a, $T b) { return ($U)b < $B ? ($T)(($W)($U)a << ($U)b) : ($T)0; }",
-    "shift_right_logical": "static $T $N($T a, $T b) { return ($U)b < $B ? ($T)(($U)a >> ($U)b) : ($T)0; }",
-    "shift_right_arithmetic": "static $T $N($T a, $T b) { return ($T)(($I)a >> (($U)b < $B ? ($U)b : $B - 1)); }",
-    "population_count": "static $T $N($T a) { $U x = ($U)a; int n = 0; "
-    "for (; x; x = ($U)(x >> 1)) n += (int)(x & 1); return ($T)n; }",
-    "clz": "static $T $N($T a) { $U x = ($U)a; int n = $B; for (; x; x = ($U)(x >> 1)) --n; return ($T)n; }",
-    "to": "static $T $N($R a) { return a != a ? 0 : a <= ($R)$LOW ? $LOW : a >= ($R)$HIGH ? $HIGH : ($T)a; }",
-    "bits": "static $T $N($R a) { $T r; memcpy(&r, &a, sizeof r); return r; }",
-    "reduce": """static $T $N($T a, int exponent, int mantissa) {
-    const $U ones = (($U)1 << $EB) - 1, bias = ones >> 1, drop = $MB - ($U)mantissa;
-    $U w, e;
-    if (a != a) return a;
-    memcpy(&w, &a, sizeof w);
-    if (drop > 0) w = (w + ((w >> drop) & 1) + ((($U)1 << (drop - 1)) - 1)) & ~((($U)1 << drop) - 1);
-    e = (w >> $MB) & ones;
-    if (exponent < $EB) {
-        const $U reach = (($U)1 << (exponent - 1)) - 1, sign = w & (($U)1 << ($B - 1));
-        if ((w & (ones << $MB)) > ((bias + reach) << $MB)) w = sign | (ones << $MB);
-        else if (e < bias - reach || (w & (ones << $MB)) <= ((bias - reach) << $MB)) w = sign;
-    }
-    memcpy(&a, &w, sizeof w);
-    return a;
-}""",
-}
-
 
 def function(name: str, called: str, dtype: str, other: str = "") -> str:
     """The text of a function for a dtype."""
+    if dtype in PARTS and name != "bits":
+        return complex_function(name, called, dtype)
+    text = (of_halves(name, dtype) if dtype in HALVES else None) or REALS[name]
     floats, signed, n = dtype in FLOATS, dtype in SIGNED, bits(dtype)
     low, high = ("0", "0") if floats or dtype == "bool" else (literal(dtype, k) for k in bounds(dtype))
     words = {
@@ -83,7 +50,7 @@ def function(name: str, called: str, dtype: str, other: str = "") -> str:
         "BY_MINUS_ONE": f"b == -1 ? ($T)(0 - ({wide(dtype)})a) : ".replace("$T", CTYPES[dtype]) if signed else "",
         "NONE_LEFT": "b == -1 ? 0 : " if signed else "",
     }  # fmt: skip
-    return Template(_FUNCTIONS[name]).substitute(words)
+    return Template(text).substitute(words)
 
 
 def wide(dtype: str) -> str:
@@ -93,7 +60,7 @@ def wide(dtype: str) -> str:
 
 def suffix(dtype: str) -> str:
     """That of functions of math.h."""
-    return "f" if dtype == "f32" else ""
+    return "f" if CTYPES[dtype] == "float" else ""
 
 
 def bounds(dtype: str) -> tuple[int, int]:
@@ -106,13 +73,16 @@ def bounds(dtype: str) -> tuple[int, int]:
 
 def literal(dtype: str, value: Any) -> str:
     """A number of a dtype in C, an operand of templates."""
+    if dtype in PARTS:
+        return f"((k_{dtype}){{{literal(PARTS[dtype], complex(value).real)}, {literal(PARTS[dtype], complex(value).imag)}}})"
     if dtype not in FLOATS:
         whole = int(value)
         if whole == -(2**63):
             return "(-9223372036854775807LL - 1)"
         text = f"{whole}{'ULL' if dtype == 'u64' else 'LL' if dtype in ('i64', 'u32') else ''}"
     else:
-        number = np.float32(value) if dtype == "f32" else np.float64(value)
+        number = value if isinstance(value, np.generic) else numpy_dtype(np, dtype).type(value)
+        number = np.float64(number) if dtype == "f64" else np.float32(number)
         if not math.isfinite(number):
             text = "NAN" if number != number else "INFINITY" if number > 0 else "-INFINITY"
         else:
@@ -123,15 +93,22 @@ def literal(dtype: str, value: Any) -> str:
 def template(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) -> str | None:
     """The expression of one element, with `{k}` for that of operand k; None if the operation is none of these."""
     one = dtypes[min(1, len(dtypes) - 1) if op in ("select_n", "clamp") else 0] if dtypes else result
-    ctype, s = CTYPES[one], suffix(one)
-    if op in _COMPARED:
-        return f"({{0}} {_COMPARED[op]} {{1}})"
     if op in SAME:
         return "{0}"
     if op == "select_n":
         return _selected(dtypes)
+    if op == "convert_element_type":
+        return _converted(one, result, use)
+    if op == "bitcast_convert_type" and bits(one) == bits(result):
+        return _same_bits(one, result, use)
     if op == "add_cotangents" and len({*dtypes, result}) == 1:  # of different ones they are of different types
         op = "add"
+    if one in PARTS or result in PARTS:
+        return _of_complex(op, attrs, dtypes, result, use)
+    if one in HALVES:
+        return _of_halves(op, attrs, dtypes, result, use)
+    if op in _COMPARED:
+        return f"({{0}} {_COMPARED[op]} {{1}})"
     if op in ("max", "min"):
         return f"{use(op, one)}({{0}}, {{1}})"
     if op == "clamp":
@@ -140,15 +117,89 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) 
         return f"{use(op, one)}({{0}}, {{1}})"
     if op in ("population_count", "clz", "sign"):
         return f"{use(op, one)}({{0}})"
-    if op == "convert_element_type":
-        return _converted(one, result, use)
-    if op == "bitcast_convert_type" and bits(one) == bits(result):
-        return f"{use('bits', result, one)}({{0}})"
     if op == "not":
-        return "(!{0})" if one == "bool" else f"(({ctype})~{{0}})"
+        return "(!{0})" if one == "bool" else f"(({CTYPES[one]})~{{0}})"
     if op in ("and", "or", "xor"):
-        return f"(({ctype})({{0}} {_SIGNS[op]} {{1}}))"
-    return _of_floats(op, attrs, dtypes, s, use) if one in FLOATS else _of_integers(op, attrs, one, use)
+        return f"(({CTYPES[one]})({{0}} {_SIGNS[op]} {{1}}))"
+    return _of_floats(op, attrs, dtypes, suffix(one), use) if one in FLOATS else _of_integers(op, attrs, one, use)
+
+
+_OF_COMPLEX = [
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "square",
+    "sign",
+    "conj",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "logistic",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "complex",
+]
+
+
+def _of_complex(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) -> str | None:
+    one = dtypes[0]
+    if op in _OF_COMPLEX:
+        return f"{use(op, result)}({', '.join(f'{{{k}}}' for k in range(len(dtypes)))})"
+    if op in ("real", "imag"):
+        return "{0}.re" if op == "real" else "{0}.im"
+    if op == "abs":
+        return f"hypot{suffix(result)}({{0}}.re, {{0}}.im)"
+    if op == "eq":
+        return "({0}.re == {1}.re && {0}.im == {1}.im)"
+    if op == "ne":
+        return "({0}.re != {1}.re || {0}.im != {1}.im)"
+    if op == "pow":
+        exponent = "{1}" if dtypes[1] == one else f"{use('complex', one)}(({CTYPES[PARTS[one]]}){{1}}, 0)"
+        return f"{use('pow', one)}({{0}}, {exponent})"
+    if op == "integer_pow":
+        if abs(attrs.y) >= 100:
+            return f"{use('pow', one)}({{0}}, {use('complex', one)}({literal(PARTS[one], attrs.y)}, 0))"
+        return "{0}" if attrs.y == 1 else f"{use('power', one)}({{0}}, {attrs.y}L)"
+    if op in ("strong_mul", "strong_div"):
+        zero, computed = ("{1}", "mul") if op == "strong_mul" else ("{0}", "div")
+        return f"{use('strong', one)}({zero}, {use(computed, one)}({{0}}, {{1}}))"
+    return None
+
+
+_EXACT = frozenset({"max", "min", "clamp", "neg", "abs", "sign", "floor", "ceil", "round", "rem", "is_finite", *_COMPARED})
+"""What gives halves of halves, or no floats."""
+
+
+def _of_halves(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) -> str | None:
+    one = dtypes[0]
+    if op == "nextafter":
+        return f"{use(op, one)}({{0}}, {{1}})"
+    if op == "reduce_precision":
+        exponent, mantissa = (5, 10) if one == "f16" else (8, 7)
+        return f"{use('reduce', one)}({{0}}, {min(attrs.exponent_bits, exponent)}, {min(attrs.mantissa_bits, mantissa)})"
+    text = template(op, attrs, ["f32" if d in HALVES else d for d in dtypes], "f32" if result in HALVES else result, use)
+    if text is None or op in _EXACT:
+        return text
+    if text.startswith("((float)pow("):
+        return f"{use('narrow', one)}({text.removeprefix('((float)')[:-1]})"
+    return f"{use('round', one)}({text})"
 
 
 def _of_floats(op: str, attrs: Any, dtypes: Sequence[str], s: str, use: Use) -> str | None:
@@ -211,11 +262,28 @@ def _selected(dtypes: Sequence[str]) -> str:
     return chosen
 
 
+def _same_bits(old: str, new: str, use: Use) -> str:
+    """The bits of a number as another dtype. Halves have theirs in memory alone."""
+    bits_of = f"{use('save', old)}({{0}})" if old in HALVES else "{0}"
+    if new in HALVES:
+        return f"{use('load', new)}((uint16_t){bits_of})"
+    return f"{use('bits', new, 'u16' if old in HALVES else old)}({bits_of})"
+
+
 def _converted(old: str, new: str, use: Use) -> str:
     if new == old:
         return "{0}"
+    if new in PARTS:
+        part = CTYPES[PARTS[new]]
+        return f"{use('complex', new)}(({part}){{0}}{'.re' * (old in PARTS)}, {f'({part}){{0}}.im' if old in PARTS else '0'})"
+    if old in PARTS:
+        if new == "bool":
+            return "({0}.re != 0 || {0}.im != 0)"
+        return _converted(PARTS[old], new, use).replace("{0}", "{0}.re")
     if new == "bool":
         return "({0} != 0)"
+    if new in HALVES:
+        return f"{use('narrow', new)}({{0}})" if old == "f64" else f"{use('round', new)}({'(float)' * (old not in FLOATS)}{{0}})"
     if old in FLOATS and new not in FLOATS:
-        return f"{use('to', new, old)}({{0}})"
+        return f"{use('to', new, 'f32' if old in HALVES else old)}({{0}})"
     return f"(({CTYPES[new]}){{0}})"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidu_cli.adapters.c.elements import FLOATS, bounds, literal
-from tidu_cli.adapters.c.views import CTYPES, View, indices, loops
+from tidu_cli.adapters.c.elements import bounds, literal
+from tidu_cli.adapters.c.functions.complexes import PARTS
+from tidu_cli.adapters.c.views import CTYPES, HALVES, View, indices, loops
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.types import SIGNED
+from tidu_cli.graph.types import FLOATS, SIGNED
 
 Lines = list[str]
 
@@ -40,28 +41,48 @@ class Kernel:
         text: str = self.unit.at(self.results[k], ix)
         return text
 
+    def put(self, k: int, ix: Sequence[str], value: str) -> str:
+        """The statement that sets an element of result k."""
+        text: str = self.unit.put(self.results[k], ix, value)
+        return text
+
     def row(self, view: View) -> str:
         """The address of an array in a row."""
         text: str = self.unit.pointer(view)
         return text
 
     def fold(self, op: str, dtype: str) -> Callable[..., str]:
-        """What an operation makes of two operands."""
-        text: str = self.unit.module.fold(op, dtype)
-        return text.format
+        """What an operation makes of two operands. A file has what is called, and compilers complain of what is not."""
+        return lambda a, b: str(self.unit.module.fold(op, dtype).format(a, b))
+
+    def called(self, name: str, dtype: str) -> Callable[..., str]:
+        """What a function makes of operands."""
+        return lambda *a: f"{self.unit.module.use(name, dtype)}({', '.join(a)})"
 
     def converted(self, k: int, ix: Sequence[str], dtype: str) -> str:
         """An element of operand k in another dtype."""
-        own = self.reads[k].dtype
-        return self.at(k, ix) if own == dtype else f"(({CTYPES[dtype]}){self.at(k, ix)})"
+        text: str = self.unit.module.convert(self.reads[k].dtype, dtype)
+        return text.format(self.at(k, ix))
 
     def copy(self, k: int, target: View) -> Lines:
         """Operand k put into an array of its shape."""
         ix = indices("i", target.shape)
-        return loops(zip(ix, target.shape, strict=True), [f"{self.unit.at(target, ix)} = {self.at(k, ix)};"])
+        return loops(zip(ix, target.shape, strict=True), [self.unit.put(target, ix, self.at(k, ix))])
+
+
+def zero(dtype: str) -> str:
+    """What sums begin with."""
+    return literal(dtype, 0) if dtype in PARTS else "0"
+
+
+def summed_in(dtype: str) -> str:
+    """The dtype in which sums of a dtype's numbers grow: halves would stop growing at 2048 or 256."""
+    return "f32" if dtype in HALVES else dtype
 
 
 def _lowest(dtype: str) -> str:
+    if dtype in PARTS:
+        return literal(dtype, complex(float("-inf"), 0))
     return "(-INFINITY)" if dtype in FLOATS else literal(dtype, bounds(dtype)[0])
 
 
@@ -88,13 +109,19 @@ REDUCED = {
 
 def folding(k: Kernel, dtype: str) -> tuple[Callable[..., str], str]:
     """How a reduction combines two numbers, and what it begins with."""
-    op = REDUCED[k.case.op]
+    op, dtype = REDUCED[k.case.op], summed_in(dtype)
     if not k.reads[0].size:
         return lambda a, b: a, _first(op, dtype)
     if op == "logaddexp":
-        called = k.unit.module.use(op, dtype)
-        return lambda a, b: f"{called}({a}, {b})", _first(op, dtype)
+        return k.called(op, dtype), _first(op, dtype)
     return k.fold(op, dtype), _first(op, dtype)
+
+
+def reduced(fold: Callable[..., str], first: str, dtype: str, element: str) -> tuple[Lines, str]:
+    """What declares `a`, and what puts an element to it. The product of 1 and a complex number with an infinite part is NaN."""
+    if dtype in PARTS:
+        return [f"{CTYPES[dtype]} a = {first};", "int begun = 0;"], f"a = begun++ ? {fold('a', element)} : {element};"
+    return [f"{CTYPES[dtype]} a = {first};"], f"a = {fold('a', element)};"
 
 
 def along(ix: Sequence[str], shape: Sequence[int], axes: Sequence[int]) -> list[tuple[str, int]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidu_cli.adapters.c.elements import FLOATS, bounds, literal
-from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding
+from tidu_cli.adapters.c.elements import bounds, literal
+from tidu_cli.adapters.c.functions.complexes import PARTS
+from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding, reduced, summed_in, zero
 from tidu_cli.adapters.c.matrices import MATRICES
 from tidu_cli.adapters.c.sliding import SLIDING, window_reduction
-from tidu_cli.adapters.c.views import CTYPES, View, indices, loops
+from tidu_cli.adapters.c.views import CTYPES, HALVES, STORED, View, indices, loops, row_major
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.types import SIGNED
+from tidu_cli.graph.types import FLOATS, INEXACT, SIGNED
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
 
 
@@ -22,14 +23,15 @@ def _reduce(k: Kernel) -> Lines:
     kept = [a for a in range(len(x.shape)) if a not in axes]
     out = [ix[a] for a in kept]
     inner = next((a for a in reversed(range(len(ix))) if ix[a] != "0"), None)
-    if inner is None or inner in axes or not x.size:
+    if inner is None or inner in axes or not x.size or x.dtype in PARTS or x.dtype in HALVES:
         empty = any(x.shape[a] == 0 for a in axes)
-        step = [] if empty else loops(along(ix, x.shape, axes), [f"a = {fold('a', k.at(0, ix))};"])
-        return loops(along(ix, x.shape, kept), [f"{CTYPES[x.dtype]} a = {first};", *step, f"{k.to(0, out)} = a;"])
+        start, step = reduced(fold, first, x.dtype, "0" if empty else k.at(0, ix))
+        steps = [] if empty else loops(along(ix, x.shape, axes), [step])
+        return loops(along(ix, x.shape, kept), [*(start[:1] if empty else start), *steps, k.put(0, out, "a")])
     # Row by row, so that neighbours are added to neighbours.
-    start = loops(along(ix, x.shape, kept), [f"{k.to(0, out)} = {first};"])
+    start = loops(along(ix, x.shape, kept), [k.put(0, out, first)])
     everywhere = along(ix, x.shape, range(len(ix)))
-    return [*start, *loops(everywhere, [f"{k.to(0, out)} = {fold(k.to(0, out), k.at(0, ix))};"])]
+    return [*start, *loops(everywhere, [k.put(0, out, fold(k.to(0, out), k.at(0, ix)))])]
 
 
 def _position(k: Kernel) -> Lines:
@@ -43,7 +45,7 @@ def _position(k: Kernel) -> Lines:
     search = loops(
         [("j", x.shape[axis])], [f"const {ctype} x = {k.at(0, ix)};", f"if (j == 0 || x {sign} a{nan}) {{ a = x; p = j; }}"]
     )
-    body = ["long p = 0;", f"{ctype} a = 0;", *search, f"{k.to(0, [ix[a] for a in kept])} = ({CTYPES[r.dtype]})p;"]
+    body = ["long p = 0;", f"{ctype} a = 0;", *search, k.put(0, [ix[a] for a in kept], f"({CTYPES[r.dtype]})p")]
     return loops(along(ix, x.shape, kept), body)
 
 
@@ -54,36 +56,35 @@ def _cumulative(k: Kernel) -> Lines:
     others = along(ix, x.shape, [a for a in range(len(ix)) if a != axis])
     n = x.shape[axis]
     ix[axis] = "p"
-    step = [
-        f"const long p = {f'{n - 1} - j' if k.attrs.reverse else 'j'};",
-        f"a = {fold('a', k.at(0, ix))};",
-        f"{k.to(0, ix)} = a;",
-    ]
-    return loops(others, [f"{CTYPES[x.dtype]} a = {first};", *loops([("j", n)], step)])
+    start, step = reduced(fold, first, x.dtype, k.at(0, ix))
+    steps = [f"const long p = {f'{n - 1} - j' if k.attrs.reverse else 'j'};", step, k.put(0, ix, "a")]
+    return loops(others, [*start, *loops([("j", n)], steps)])
 
 
 def _dot(k: Kernel) -> Lines:
     (x, y), (r,) = k.reads, k.results
     (xc, yc), (xb, yb) = k.attrs.dimension_numbers
-    add, mul = k.fold("add", r.dtype), k.fold("mul", r.dtype)
+    dtype = summed_in(r.dtype)
+    add, mul = k.fold("add", dtype), k.fold("mul", dtype)
     batch, contracted = indices("b", [x.shape[a] for a in xb]), indices("j", [x.shape[a] for a in xc])
     xf = [a for a in range(len(x.shape)) if a not in xc and a not in xb]
     yf = [a for a in range(len(y.shape)) if a not in yc and a not in yb]
     rows, columns = indices("m", [x.shape[a] for a in xf]), indices("n", [y.shape[a] for a in yf])
     xi = dict(zip((*xb, *xc, *xf), (*batch, *contracted, *rows), strict=True))
     yi = dict(zip((*yb, *yc, *yf), (*batch, *contracted, *columns), strict=True))
-    left, right = (k.converted(n, [i[a] for a in range(len(i))], r.dtype) for n, i in ((0, xi), (1, yi)))
-    out = k.to(0, [*batch, *rows, *columns])
+    left, right = (k.converted(n, [i[a] for a in range(len(i))], dtype) for n, i in ((0, xi), (1, yi)))
+    place = [*batch, *rows, *columns]
+    out = k.to(0, place)
     over_b, over_c = _along_all(batch, x.shape, xb), _along_all(contracted, x.shape, xc)
     over_m, over_n = _along_all(rows, x.shape, xf), _along_all(columns, y.shape, yf)
     ctype = CTYPES[r.dtype]
     strides = [y.strides[a] for a in yf if y.shape[a] != 1]
-    if not strides or strides[-1] != 1 or not x.size or not y.size:
+    if not strides or strides[-1] != 1 or not x.size or not y.size or dtype != r.dtype:
         step = loops(over_c, [f"a = {add('a', mul(left, right))};"]) if x.size and y.size else []
-        return loops([*over_b, *over_m, *over_n], [f"{ctype} a = 0;", *step, f"{out} = a;"])
+        return loops([*over_b, *over_m, *over_n], [f"{ctype} a = {zero(dtype)};", *step, k.put(0, place, "a")])
     # Rows of the right factor are added up: neighbours to neighbours.
-    step = loops(over_c, [f"const {ctype} x = {left};", *loops(over_n, [f"{out} = {add(out, mul('x', right))};"])])
-    return loops([*over_b, *over_m], [*loops(over_n, [f"{out} = 0;"]), *step])
+    step = loops(over_c, [f"const {ctype} x = {left};", *loops(over_n, [k.put(0, place, add(out, mul("x", right)))])])
+    return loops([*over_b, *over_m], [*loops(over_n, [k.put(0, place, zero(dtype))]), *step])
 
 
 def _along_all(ix: Sequence[str], shape: Sequence[int], axes: Sequence[int]) -> list[tuple[str, int]]:
@@ -97,7 +98,7 @@ def _concatenate(k: Kernel) -> Lines:
             ix = indices("i", x.shape)
             out = list(ix)
             out[k.attrs.dimension] = _sum(out[k.attrs.dimension], begin)
-            lines += loops(zip(ix, x.shape, strict=True), [f"{k.to(0, out)} = {k.at(n, ix)};"])
+            lines += loops(zip(ix, x.shape, strict=True), [k.put(0, out, k.at(n, ix))])
         begin += x.shape[k.attrs.dimension]
     return lines
 
@@ -109,7 +110,7 @@ def _sum(index: str, offset: int) -> str:
 def _pad(k: Kernel) -> Lines:
     (x, _), (r,) = k.reads, k.results
     ox, ix = indices("i", r.shape), indices("i", x.shape)
-    fill = loops(zip(ox, r.shape, strict=True), [f"{k.to(0, ox)} = {k.at(1, ())};"])
+    fill = loops(zip(ox, r.shape, strict=True), [k.put(0, ox, k.at(1, ()))])
     if not x.size:
         return fill
     out, tests = [], []
@@ -118,7 +119,7 @@ def _pad(k: Kernel) -> Lines:
         out.append(at)
         if low < 0 or high < 0:
             tests.append(f"{at} >= 0 && {at} < {n}")
-    put = f"{k.to(0, out)} = {k.at(0, ix)};"
+    put = k.put(0, out, k.at(0, ix))
     return [*fill, *loops(zip(ix, x.shape, strict=True), [f"if ({' && '.join(tests)}) {put}" if tests else put])]
 
 
@@ -141,7 +142,7 @@ def _dynamic_slice(k: Kernel) -> Lines:
     lines, starts = _starts(k, 1, r.shape)
     ix = indices("i", r.shape)
     place = [f"({s} + {i})" for s, i in zip(starts, ix, strict=True)]
-    return [*lines, *loops(zip(ix, r.shape, strict=True), [f"{k.to(0, ix)} = {k.at(0, place)};"])]
+    return [*lines, *loops(zip(ix, r.shape, strict=True), [k.put(0, ix, k.at(0, place))])]
 
 
 def _dynamic_update(k: Kernel) -> Lines:
@@ -149,7 +150,7 @@ def _dynamic_update(k: Kernel) -> Lines:
     lines, starts = _starts(k, 2, update.shape)
     ix = indices("i", update.shape)
     place = [f"({s} + {i})" for s, i in zip(starts, ix, strict=True)]
-    put = loops(zip(ix, update.shape, strict=True), [f"{k.to(0, place)} = {k.at(1, ix)};"]) if update.size else []
+    put = loops(zip(ix, update.shape, strict=True), [k.put(0, place, k.at(1, ix))]) if update.size else []
     return [*lines, *(f"(void){s};" for s in starts), *k.copy(0, k.results[0]), *put]
 
 
@@ -181,24 +182,30 @@ def _gather(k: Kernel) -> Lines:
     x, a = k.reads[0], k.attrs
     windows = gather_windows(a.dimension_numbers, a.slice_sizes, *k.case.operands)  # type: ignore[arg-type]
     if a.mode != "fill":
-        return _windows(k, windows, lambda place, own: [f"{k.to(0, own)} = {k.at(0, place)};"], fill=False)
+        return _windows(k, windows, lambda place, own: [k.put(0, own, k.at(0, place))], fill=False)
     value = a.fill_value
     if value is None:
-        value = "NaN" if x.dtype in FLOATS else bounds(x.dtype)[0 if x.dtype in SIGNED else 1]
-    number = literal(x.dtype, float(str(value).replace("Infinity", "inf")) if x.dtype in FLOATS else int(value))
-    return _windows(k, windows, lambda place, own: [f"{k.to(0, own)} = fits ? {k.at(0, place)} : {number};"], fill=True)
+        value = "NaN" if x.dtype in INEXACT else bounds(x.dtype)[0 if x.dtype in SIGNED else 1]
+    number = literal(x.dtype, float(str(value).replace("Infinity", "inf")) if x.dtype in INEXACT else int(value))
+    return _windows(k, windows, lambda place, own: [k.put(0, own, f"fits ? {k.at(0, place)} : {number}")], fill=True)
 
 
 def _scatter(k: Kernel) -> Lines:
     windows = scatter_windows(k.attrs.dimension_numbers, *k.case.operands)  # type: ignore[arg-type]
-    fold = k.fold(REDUCED[k.case.op], k.reads[0].dtype) if k.case.op in REDUCED else lambda old, new: new
+    fold = k.fold(REDUCED[k.case.op], summed_in(k.reads[0].dtype)) if k.case.op in REDUCED else lambda old, new: new
     test = "if (fits) " if k.attrs.mode == "fill" else ""
+    if not (k.reads[2].size and k.reads[0].size):
+        return k.copy(0, k.results[0])
+    target, end = k.results[0], Lines()
+    if k.scratch:  # sums of halves, which are rounded in the end
+        target = k.scratch[0]._replace(shape=target.shape, strides=row_major(target.shape))
+        ix = indices("i", target.shape)
+        end = loops(zip(ix, target.shape, strict=True), [k.put(0, ix, k.unit.at(target, ix))])
 
     def put(place: list[str], own: list[str]) -> Lines:
-        return [f"{test}{k.to(0, place)} = {fold(k.to(0, place), k.at(2, own))};"]
+        return [test + k.unit.put(target, place, fold(k.unit.at(target, place), k.at(2, own)))]
 
-    copied = k.copy(0, k.results[0])
-    return [*copied, *_windows(k, windows, put, fill=bool(test))] if k.reads[2].size and k.reads[0].size else copied
+    return [*k.copy(0, target), *_windows(k, windows, put, fill=bool(test)), *end]
 
 
 def _sorted(k: Kernel) -> Lines:
@@ -216,11 +223,9 @@ def _sorted(k: Kernel) -> Lines:
         """Whether the element at position a comes before that at b."""
         test = ""
         for m in reversed(range(1 if top else k.attrs.num_keys)):
-            less = k.unit.module.use("less", k.reads[m].dtype)
+            less = k.called("less", k.reads[m].dtype)
             one, other = key(m, a), key(m, b)
-            ahead, behind = (
-                f"{less}({p}, {q})" for p, q in (((other, one), (one, other)) if top else ((one, other), (other, one)))
-            )
+            ahead, behind = (less(p, q) for p, q in (((other, one), (one, other)) if top else ((one, other), (other, one))))
             test = f"({ahead} || (!{behind} && {test}))" if test else ahead
         return test
 
@@ -231,8 +236,8 @@ def _sorted(k: Kernel) -> Lines:
     ]
     length = k.results[0].shape[axis]
     out = ["p" if a == axis else i for a, i in enumerate(ix)]
-    put = [f"{k.to(m, out)} = {key(m, 'o[p]')};" for m in range(1 if top else len(k.reads))]
-    put += [f"{k.to(1, out)} = (int32_t)o[p];"] if top else []
+    put = [k.put(m, out, key(m, "o[p]")) for m in range(1 if top else len(k.reads))]
+    put += [k.put(1, out, "(int32_t)o[p]")] if top else []
     lane = [
         f"int64_t *o = {order}, *t = {spare};",
         *loops([("j", n)], ["o[j] = j;"]),
@@ -250,7 +255,7 @@ def _sorted(k: Kernel) -> Lines:
 
 
 def _bitcast(k: Kernel) -> Lines:
-    return [f"memcpy({k.row(k.results[0])}, {k.row(k.reads[0])}, {k.reads[0].size} * sizeof({CTYPES[k.reads[0].dtype]}));"]
+    return [f"memcpy({k.row(k.results[0])}, {k.row(k.reads[0])}, {k.reads[0].size} * sizeof({STORED[k.reads[0].dtype]}));"]
 
 
 # Graphs within graphs.
@@ -341,7 +346,13 @@ def _lanes(case: Case) -> list[tuple[str, int]]:
     return [("i64", n)] * 2
 
 
+def _sums(case: Case) -> list[tuple[str, int]]:
+    type_: Any = case.results[0]
+    return [(summed_in(type_.dtype), type_.size)] if type_.dtype in HALVES else []
+
+
 SCRATCH: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
+    **dict.fromkeys((op for op in (*REDUCED, "select_and_scatter_add") if "scatter" in op), _sums),
     "sort": _lanes,
     "top_k": _lanes,
     "scan": lambda case: [(t.dtype, t.size) for t in case.results[: case.attrs.num_carry]],  # type: ignore

@@ -224,12 +224,12 @@ def _sines_and_cosines(graph: Graph, code: list[int], start: list[int], args: li
 
 
 def require_plain(types: Sequence[Type | None]) -> None:
-    """Raises UnwrittenError for what has no place in C: records, times, half precision and complex numbers."""
+    """Raises UnwrittenError for what has no place in C: records and times."""
     for type_ in types:
         if not isinstance(type_, TensorType):
             raise UnwrittenError(f"{type_ or 'a detached operand'}: C is written of arrays alone; write their fields apart")
         if type_.dtype not in CTYPES:
-            raise UnwrittenError(f"{type_}: C is written of bool, integers, f32 and f64; convert it first")
+            raise UnwrittenError(f"{type_}: C is written of bools and numbers; convert it first")
 
 
 def has_kernel(case: Case) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from tidu_cli.adapters.c.elements import suffix
-from tidu_cli.adapters.c.kernel import Kernel, Lines
+from tidu_cli.adapters.c.elements import literal, suffix
+from tidu_cli.adapters.c.functions.complexes import PARTS
+from tidu_cli.adapters.c.kernel import Kernel, Lines, zero
 from tidu_cli.adapters.c.views import CTYPES, indices, loops
 
 
@@ -21,28 +23,39 @@ def _each(k: Kernel, lines: Callable[[Callable[..., str]], Sequence[str]]) -> Li
     return loops(zip(batch, x.shape[:-2], strict=True), list(lines(at)))
 
 
+def _signs(k: Kernel, dtype: str) -> tuple[Callable[..., str], ...]:
+    """Difference, product, quotient and conjugate of numbers of a dtype."""
+    conj = k.called("conj", dtype) if dtype in PARTS else str
+    return k.fold("sub", dtype), k.fold("mul", dtype), k.fold("div", dtype), conj
+
+
 def _cholesky(k: Kernel) -> Lines:
-    n, s, ctype = k.reads[0].shape[-1], suffix(k.reads[0].dtype), CTYPES[k.reads[0].dtype]
-    return _each(
-        k,
-        lambda at: [
+    n, dtype = k.reads[0].shape[-1], k.reads[0].dtype
+    (sub, mul, div, conj), s, ctype = _signs(k, dtype), suffix(dtype), CTYPES[dtype]
+    part = ".re" if dtype in PARTS else ""
+
+    def lines(at: Callable[..., str]) -> Lines:
+        own, pivot = at("r0", "i", "j"), at("r0", "j", "j")
+        root = f"sqrt{s}({pivot}{part})"
+        return [
             "int fails = 0;",
             f"for (long j = 0; j < {n}; ++j) {{",
             f"    for (long i = 0; i < {n}; ++i) {{",
-            f"        {ctype} a = 0;",
+            f"        {ctype} a = {zero(dtype)};",
             "        if (i >= j) {",
             f"            a = {at('x0', 'i', 'j')};",
-            f"            for (long l = 0; l < j; ++l) a -= {at('r0', 'i', 'l')} * {at('r0', 'j', 'l')};",
+            f"            for (long l = 0; l < j; ++l) a = {sub('a', mul(at('r0', 'i', 'l'), conj(at('r0', 'j', 'l'))))};",
             "        }",
-            f"        {at('r0', 'i', 'j')} = a;",
+            f"        {own} = a;",
             "    }",
-            f"    if (!({at('r0', 'j', 'j')} > 0)) fails = 1;",
-            f"    {at('r0', 'j', 'j')} = sqrt{s}({at('r0', 'j', 'j')});",
-            f"    for (long i = j + 1; i < {n}; ++i) {at('r0', 'i', 'j')} /= {at('r0', 'j', 'j')};",
+            f"    if (!({pivot}{part} > 0)) fails = 1;",
+            f"    {pivot} = {k.unit.module.convert(PARTS.get(dtype, dtype), dtype).format(root)};",
+            f"    for (long i = j + 1; i < {n}; ++i) {own} = {div(own, pivot)};",
             "}",
-            f"if (fails) for (long i = 0; i < {n}; ++i) for (long j = 0; j <= i; ++j) {at('r0', 'i', 'j')} = NAN;",
-        ],
-    )
+            f"if (fails) for (long i = 0; i < {n}; ++i) for (long j = 0; j <= i; ++j) {own} = {literal(dtype, math.nan)};",
+        ]
+
+    return _each(k, lines)
 
 
 def _triangular_solve(k: Kernel) -> Lines:
@@ -51,8 +64,11 @@ def _triangular_solve(k: Kernel) -> Lines:
     turned = a.transpose_a is a.left_side  # whether unknown i goes with column i of a
     lower = (a.lower is not a.transpose_a) is a.left_side
 
+    sub, mul, div, conj = _signs(k, b.dtype)
+    conj = conj if a.conjugate_a else str
+
     def lines(at: Callable[..., str]) -> Lines:
-        factor = at("x0", *(("l", "i") if turned else ("i", "l")))
+        factor = conj(at("x0", *(("l", "i") if turned else ("i", "l"))))
         place = (lambda i: (i, "c")) if a.left_side else (lambda i: ("c", i))
         ahead = "for (long l = 0; l < i; ++l)" if lower else f"for (long l = i + 1; l < {n}; ++l)"
         order = f"for (long i = 0; i < {n}; ++i)" if lower else f"for (long i = {n - 1}; i >= 0; --i)"
@@ -60,31 +76,38 @@ def _triangular_solve(k: Kernel) -> Lines:
         return [
             f"for (long c = 0; c < {m}; ++c) {order} {{",
             f"    {CTYPES[b.dtype]} s = {at('x1', *place('i'))};",
-            f"    {ahead} s -= {factor} * {at('r0', *place('l'))};",
-            f"    {own} = {'s' if a.unit_diagonal else 's / ' + at('x0', 'i', 'i')};",
+            f"    {ahead} s = {sub('s', mul(factor, at('r0', *place('l'))))};",
+            f"    {own} = {'s' if a.unit_diagonal else div('s', conj(at('x0', 'i', 'i')))};",
             "}",
         ]
 
     return _each(k, lines)
 
 
-def _eliminated(at: Callable[..., str], m: int, n: int, dtype: str, swapped: Sequence[str]) -> Lines:
+def _eliminated(k: Kernel, at: Callable[..., str], m: int, n: int, swapped: Sequence[str]) -> Lines:
     """Gaussian elimination of r0 in place. `swapped` is done where rows j and p are exchanged, `p` being where the pivot was."""
-    s, ctype = suffix(dtype), CTYPES[dtype]
+    dtype = k.reads[0].dtype
+    s, ctype, (sub, mul, div, _) = suffix(dtype), CTYPES[dtype], _signs(k, dtype)
+    own, pivot, other = at("r0", "i", "j"), at("r0", "j", "j"), at("r0", "i", "l")
+
+    def size(element: str) -> str:
+        """By which pivots are chosen, as LAPACK does."""
+        return f"(fabs{s}({element}.re) + fabs{s}({element}.im))" if dtype in PARTS else f"fabs{s}({element})"
+
     return [
         f"for (long j = 0; j < {min(m, n)}; ++j) {{",
         "    long p = j;",
-        f"    for (long i = j + 1; i < {m}; ++i) if (fabs{s}({at('r0', 'i', 'j')}) > fabs{s}({at('r0', 'p', 'j')})) p = i;",
+        f"    for (long i = j + 1; i < {m}; ++i) if ({size(own)} > {size(at('r0', 'p', 'j'))}) p = i;",
         *(f"    {line}" for line in swapped),
         f"    if (p != j) for (long l = 0; l < {n}; ++l) {{",
         f"        const {ctype} t = {at('r0', 'j', 'l')};",
         f"        {at('r0', 'j', 'l')} = {at('r0', 'p', 'l')};",
         f"        {at('r0', 'p', 'l')} = t;",
         "    }",
-        f"    if ({at('r0', 'j', 'j')} == 0) continue;",
+        f"    if ({size(pivot)} == 0) continue;",
         f"    for (long i = j + 1; i < {m}; ++i) {{",
-        f"        {at('r0', 'i', 'j')} /= {at('r0', 'j', 'j')};",
-        f"        for (long l = j + 1; l < {n}; ++l) {at('r0', 'i', 'l')} -= {at('r0', 'i', 'j')} * {at('r0', 'j', 'l')};",
+        f"        {own} = {div(own, pivot)};",
+        f"        for (long l = j + 1; l < {n}; ++l) {other} = {sub(other, mul(own, at('r0', 'j', 'l')))};",
         "    }",
         "}",
     ]
@@ -99,7 +122,7 @@ def _lu(k: Kernel) -> Lines:
             f"{{ const int32_t q = {at('r2', 'j')}; {at('r2', 'j')} = {at('r2', 'p')}; {at('r2', 'p')} = q; }}",
         ]
         numbered = f"for (long i = 0; i < {m}; ++i) {at('r2', 'i')} = (int32_t)i;"
-        return [numbered, *_eliminated(at, m, n, k.reads[0].dtype, swapped)]
+        return [numbered, *_eliminated(k, at, m, n, swapped)]
 
     return [*k.copy(0, k.results[0]), *_each(k, lines)]
 
@@ -169,16 +192,16 @@ def _qr(k: Kernel) -> Lines:
 def _det(k: Kernel) -> Lines:
     (x,), n, ctype = k.reads, k.reads[0].shape[-1], CTYPES[k.reads[0].dtype]
     batch = indices("b", x.shape[:-2])
-    a = k.row(k.scratch[0])
+    a, negated = k.row(k.scratch[0]), k.called("neg", x.dtype)("d") if x.dtype in PARTS else "-d"
 
     def at(where: str, *ix: str) -> str:
         return f"a[{ix[0]} * {n} + {ix[1]}]"
 
     body = [
-        f"{ctype} *const a = {a}, d = 1;",
+        f"{ctype} *const a = {a}, d = {literal(x.dtype, 1) if x.dtype in PARTS else 1};",
         f"for (long i = 0; i < {n}; ++i) for (long j = 0; j < {n}; ++j) {at('r0', 'i', 'j')} = {k.at(0, [*batch, 'i', 'j'])};",
-        *_eliminated(at, n, n, x.dtype, ["if (p != j) d = -d;"]),
-        f"for (long j = 0; j < {n}; ++j) d *= {at('r0', 'j', 'j')};",
+        *_eliminated(k, at, n, n, [f"if (p != j) d = {negated};"]),
+        f"for (long j = 0; j < {n}; ++j) d = {k.fold('mul', x.dtype)('d', at('r0', 'j', 'j'))};",
         f"{k.to(0, batch)} = d;",
     ]
     return loops(zip(batch, x.shape[:-2], strict=True), body)

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
+from tidu_cli.adapters.c.functions.complexes import PARTS, TYPES, functions_called
 from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.text import unused
-from tidu_cli.adapters.c.views import CTYPES, bits
+from tidu_cli.adapters.c.views import HALVES, PASSED, STORED, bits
 from tidu_cli.checking.numeric.sampling import one_node_document
 from tidu_cli.errors import MissingRuleError, Remedy, TiduError
 from tidu_cli.frozen import replace
@@ -25,7 +26,11 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 MARK = "/* Written by tidu"
 """How files begin that tidu wrote."""
 
-_REALS = {"double": {"f32": "f64"}, "float": {"f64": "f32"}}
+_REALS = {
+    "double": {"f16": "f64", "bf16": "f64", "f32": "f64", "c64": "c128"},
+    "float": {"f16": "f32", "bf16": "f32", "f64": "f32", "c128": "c64"},
+}
+"""The dtypes that --real takes others for."""
 
 
 class Module:
@@ -60,12 +65,34 @@ class Module:
         """The name of a helper, which the file then has."""
         called = f"k_{name}_{dtype}{f'_{other}' if other else ''}"
         if called not in self.helpers:
-            self.helpers[called] = function(name, called, dtype, other)
+            text = function(name, called, dtype, other)
+            for needed in functions_called(text) if dtype in PARTS or dtype in HALVES else ():
+                if needed[0] != name:
+                    self.use(*needed)
+            self.helpers[called] = text
         return called
+
+    def loaded(self, dtype: str, element: str) -> str:
+        """The number that an element in memory is, of a half."""
+        return f"{self.use('load', dtype)}({element})"
+
+    def saved(self, dtype: str, number: str) -> str:
+        """What a number is in memory, of a half."""
+        return f"{self.use('save', dtype)}({number})"
+
+    def convert(self, old: str, new: str) -> str:
+        """The template of a conversion."""
+        return str(template("convert_element_type", None, (old,), new, self.use))
 
     def constant(self, dtype: str, values: Any) -> str:
         """The name of an array of constants."""
-        text = f"{CTYPES[dtype]} NAME[{len(values)}] = {{{', '.join([literal(dtype, x) for x in values.tolist()])}}};"
+        if dtype in HALVES:
+            numbers = [str(x) for x in values.view("uint16").tolist()]
+        else:
+            numbers = [literal(dtype, x) for x in values.tolist()]
+        if dtype in PARTS:
+            numbers = [number.removeprefix(f"((k_{dtype})").removesuffix(")") for number in numbers]
+        text = f"{STORED[dtype]} NAME[{len(values)}] = {{{', '.join(numbers)}}};"
         return self.constants.setdefault(text, f"c_{len(self.constants)}")
 
     def fold(self, op: str, dtype: str) -> str:
@@ -94,6 +121,8 @@ class Module:
             return text, result.shape, self.dtype(result), ignored
         if case.op == "qr" and case.attrs.pivoting:  # type: ignore[attr-defined]
             raise UnwrittenError("C has no qr with pivoting; leave out pivoting")
+        if case.op == "qr" and dtypes[0] in PARTS:
+            raise UnwrittenError("C has no qr of complex numbers")
         if has_kernel(case) or self.children(case):
             return Unit.kernel
         raise UnwrittenError(self._reason(case))
@@ -145,9 +174,14 @@ class Module:
         lines = unit.body(self._part)
         head = ["unsigned char *const w = (unsigned char *)work;"] if unit.pools else ["(void)work;"]
         for dtype, begin in self._offsets():
-            head.append(f"{CTYPES[dtype]} *const w_{dtype} = ({CTYPES[dtype]} *)(void *)(w + {begin});")
+            head.append(f"{STORED[dtype]} *const w_{dtype} = ({STORED[dtype]} *)(void *)(w + {begin});")
         own = {name: text for name, text in unit.parameters().items() if not name.startswith("w_")}
-        opening = f"int {self.name}({', '.join([*own.values(), 'double *restrict work'])})"
+        parameters = dict(own)
+        for name, dtype, constant in self._ports():
+            if dtype in PARTS:  # pairs where callers see them
+                head.append(f"{constant}k_{dtype} *const {name} = ({constant}k_{dtype} *)({constant}void *)k_{name};")
+                parameters[name] = f"{constant}{PASSED[dtype]} *restrict k_{name}"
+        opening = f"int {self.name}({', '.join([*parameters.values(), 'double *restrict work'])})"
         body = [*head, *unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines), *lines, "return 0;"]
         yield self._top("")
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
@@ -155,6 +189,10 @@ class Module:
         yield "\n"
         if any(text.startswith("K_APART") for text in self.functions):
             yield _APART
+        texts = (*self.helpers.values(), *self.constants, *self.functions, *head)
+        for dtype in TYPES:
+            if any(f"k_{dtype} " in text for text in texts):
+                yield TYPES[dtype] + "\n\n"
         for text, name in self.constants.items():
             yield f"static const {text.replace('NAME', name, 1)}\n\n"
         for text in (*self.helpers.values(), *self.functions):
@@ -186,21 +224,22 @@ class Module:
 
     def _declared(self) -> Iterator[str]:
         self._offsets()
-        ports: list[tuple[str, Any]] = [
-            *zip(self.unit.inputs, self.graph.inputs, strict=True),
-            *zip(self.unit.outputs, self.graph.outputs, strict=True),
-        ]
+        ports: list[Any] = [*self.graph.inputs, *self.graph.outputs]
         yield f"#define {self.name}_WORK_BYTES {self.n_bytes}L\n"
         yield f"#define {self.name}_WORK ((({self.name}_WORK_BYTES) + sizeof(double)) / sizeof(double))\n"
-        for name, port in ports:
-            yield f"#define {self.name}_SIZE_{name} {port.type.size}L\n"
-        n = len(self.graph.inputs)
-        types = [f"{'const ' if k < n else ''}{CTYPES[self.dtype(port.type)]} *{name}" for k, (name, port) in enumerate(ports)]
+        for (name, dtype, _), port in zip(self._ports(), ports, strict=True):
+            yield f"#define {self.name}_SIZE_{name} {port.type.size * (1 + (dtype in PARTS))}L\n"
+        types = [f"{constant}{PASSED[dtype]} *{name}" for name, dtype, constant in self._ports()]
         yield "\n/* Computes outputs from inputs, arrays row by row. No two may overlap.\n"
         yield f"   `work` has {self.name}_WORK doubles, which mean nothing before and after. Gives 0. */\n"
         yield f"int {self.name}({', '.join([*types, 'double *work'])});\n\n"
         yield "/* JSON: the keys, types and names of the parameters, in order, and the bytes of the workspace. */\n"
         yield f"const char *{self.name}_describe(void);\n"
+
+    def _ports(self) -> list[tuple[str, str, str]]:
+        """The names and dtypes of parameters, and what their declarations begin with."""
+        inputs = [(name, self.dtype(i.type), "const ") for name, i in zip(self.unit.inputs, self.graph.inputs, strict=True)]
+        return inputs + [(name, self.dtype(o.type), "") for name, o in zip(self.unit.outputs, self.graph.outputs, strict=True)]
 
     def _described(self) -> str:
         def told(names: Sequence[str], ports: Sequence[Any]) -> list[dict[str, object]]:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from tidu_cli.adapters.c.elements import FLOATS
+from tidu_cli.adapters.c.kernel import summed_in, zero
 from tidu_cli.adapters.c.views import CTYPES, indices, loops, place, row_major
+from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.signal.sliding import Sliding, slidings
 from tidu_cli.lax.signal.window_reduction import windows_of
 
@@ -34,9 +35,10 @@ def _conv(k: Any) -> list[str]:
     feature = f"({group} * {window[1]} + c)" if a.feature_group_count > 1 else "c"
     left = _placed(ls, [sample, feature, *(f"q{d}" for d in range(len(axes)))])
     right = _placed(rs, ["o1", "c", *inner])
-    product = k.fold("mul", r.dtype)(k.converted(0, left, r.dtype), k.converted(1, right, r.dtype))
-    step = loops([("c", window[1])], _met(axes, outer[2:], inner, [f"a = {k.fold('add', r.dtype)('a', product)};"]))
-    body = [f"{CTYPES[r.dtype]} a = 0;", *(step if x.size and y.size else []), f"{k.to(0, _placed(os, outer))} = a;"]
+    dtype = summed_in(r.dtype)
+    product = k.fold("mul", dtype)(k.converted(0, left, dtype), k.converted(1, right, dtype))
+    step = loops([("c", window[1])], _met(axes, outer[2:], inner, [f"a = {k.fold('add', dtype)('a', product)};"]))
+    body = [f"{CTYPES[dtype]} a = {zero(dtype)};", *(step if x.size and y.size else []), k.put(0, _placed(os, outer), "a")]
     return loops(zip(outer, shape, strict=True), body)
 
 
@@ -51,13 +53,13 @@ def window_reduction(k: Any, fold: Callable[..., str], first: str) -> list[str]:
     axes = windows_of(k.attrs, k.case.operands[0])
     outer, inner, met = ([f"{letter}{d}" for d in range(len(axes))] for letter in "otq")
     step = _met(axes, outer, inner, [f"a = {fold('a', k.at(0, met))};"]) if x.size else []
-    return loops(zip(outer, r.shape, strict=True), [f"{CTYPES[x.dtype]} a = {first};", *step, f"{k.to(0, outer)} = a;"])
+    return loops(zip(outer, r.shape, strict=True), [f"{CTYPES[x.dtype]} a = {first};", *step, k.put(0, outer, "a")])
 
 
 def _selected(k: Any) -> list[str]:
     """The element of each window that is extreme, the first of ties: read, or added to."""
     adding = k.case.op == "select_and_scatter_add"
-    x = k.reads[1]
+    x, operand = k.reads[1], k.reads[0].dtype
     axes = windows_of(k.attrs, k.case.operands[1])
     outer, inner, met = ([f"{letter}{d}" for d in range(len(axes))] for letter in "otq")
     nan = " || (x != x && a == a)" if x.dtype in FLOATS else ""
@@ -68,13 +70,17 @@ def _selected(k: Any) -> list[str]:
     search = ["long best = -1;", f"{ctype} a = 0;", *_met(axes, outer, inner, body)] if x.size else []
     at = [f"(best / {s} % {max(n, 1)})" for s, n in zip(strides, x.shape, strict=True)] if x.size else []
     if not adding:
-        chosen = f"best < 0 ? 0 : {k.at(0, at)}" if x.size else "0"
-        return loops(zip(outer, k.results[0].shape, strict=True), [*search, f"{k.to(0, outer)} = {chosen};"])
+        chosen = f"best < 0 ? {zero(operand)} : {k.at(0, at)}" if x.size else zero(operand)
+        return loops(zip(outer, k.results[0].shape, strict=True), [*search, k.put(0, outer, chosen)])
     ix = indices("i", x.shape)
-    cleared = loops(zip(ix, x.shape, strict=True), [f"{k.to(0, ix)} = 0;"])
-    put = f"if (best >= 0) {k.to(0, at)} = {k.fold('add', k.results[0].dtype)(k.to(0, at), k.at(0, outer))};"
+    target, end = k.results[0], []
+    if k.scratch:  # sums of halves, which are rounded in the end
+        target = k.scratch[0]._replace(shape=target.shape, strides=strides)
+        end = loops(zip(ix, x.shape, strict=True), [k.put(0, ix, k.unit.at(target, ix))])
+    cleared = loops(zip(ix, x.shape, strict=True), [k.unit.put(target, ix, zero(target.dtype))])
+    put = k.unit.put(target, at, k.fold("add", target.dtype)(k.unit.at(target, at), k.at(0, outer)))
     sizes = [along.count for along in axes]
-    return [*cleared, *(loops(zip(outer, sizes, strict=True), [*search, put]) if prod(sizes) else [])]
+    return [*cleared, *(loops(zip(outer, sizes, strict=True), [*search, f"if (best >= 0) {put}"]) if prod(sizes) else []), *end]
 
 
 SLIDING: dict[str, Callable[[Any], list[str]]] = {

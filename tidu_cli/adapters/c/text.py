@@ -8,7 +8,7 @@ from typing import Any
 
 from tidu_cli.adapters.c.kernels import written
 from tidu_cli.adapters.c.places import Item, Pool
-from tidu_cli.adapters.c.views import CONSTANT, COUNT, CTYPES, View, indices, loops, merged, place, row_major
+from tidu_cli.adapters.c.views import CONSTANT, COUNT, CTYPES, HALVES, STORED, View, indices, loops, merged, place, row_major
 from tidu_cli.graph.graph import Graph
 
 MOST_STATEMENTS = 250
@@ -52,10 +52,10 @@ class Function:
 
     def parameters(self) -> dict[str, str]:
         """The declarations of inputs, outputs and workspaces, by name."""
-        types = [f"const {CTYPES[self.module.dtype(i.type)]} *restrict " for i in self.graph.inputs]
-        types += [f"{CTYPES[self.module.dtype(o.type)]} *restrict " for o in self.graph.outputs]
+        types = [f"const {STORED[self.module.dtype(i.type)]} *restrict " for i in self.graph.inputs]
+        types += [f"{STORED[self.module.dtype(o.type)]} *restrict " for o in self.graph.outputs]
         own = {name: t + name for name, t in zip((*self.inputs, *self.outputs), types, strict=True)}
-        return own | {f"w_{dtype}": f"{CTYPES[dtype]} *restrict w_{dtype}" for dtype in sorted(self.pools)}
+        return own | {f"w_{dtype}": f"{STORED[dtype]} *restrict w_{dtype}" for dtype in sorted(self.pools)}
 
     def body(self, more: Callable[[str, list[str], Sequence[str]], None]) -> list[str]:
         """The statements. Where they are many they are calls of functions, that `more` is given: a name, parameters and a body."""
@@ -101,9 +101,18 @@ class Function:
         if view.root == CONSTANT:
             return view.text
         if view.root == COUNT:
-            return f"(({CTYPES[view.dtype]})({place(view.offset, view.strides, ix)}))"
+            count = f"({place(view.offset, view.strides, ix)})"
+            convert = self.module.convert("i64", view.dtype)
+            return convert.format(count) if convert != "{0}" else f"(({CTYPES[view.dtype]}){count})"
         name, offset = self.base(view.root)
-        return f"{name}[{place(offset + view.offset, view.strides, ix)}]"
+        element = f"{name}[{place(offset + view.offset, view.strides, ix)}]"
+        return self.module.loaded(view.dtype, element) if view.dtype in HALVES else element
+
+    def put(self, view: View, ix: Sequence[str], value: str) -> str:
+        """The statement that sets the element of a view at some indices."""
+        name, offset = self.base(view.root)
+        value = self.module.saved(view.dtype, value) if view.dtype in HALVES else value
+        return f"{name}[{place(offset + view.offset, view.strides, ix)}] = {value};"
 
     def pointer(self, view: View) -> str:
         """The address of a view's first element."""
@@ -140,7 +149,10 @@ class Function:
                 value = f"v{root}"
             if self.kept[root]:
                 name, offset = self.base(root)
-                yield f"{name}[{place(offset, dense, ix)}] = {value};"
+                yield f"{name}[{place(offset, dense, ix)}] = {self._saved(root, value)};"
+
+    def _saved(self, root: int, value: str) -> str:
+        return self.module.saved(self.dtypes[root], value) if self.dtypes[root] in HALVES else value
 
     def _numbers(self, item: Item, own: set[int]) -> list[str]:
         """The statements of a loop without axes."""
@@ -156,7 +168,8 @@ class Function:
                     name, offset = places[read]
                     if name[:2] != "c_":
                         used[name] = None
-                    operands.append(f"{name}[{offset + view[2]}]")
+                    element = f"{name}[{offset + view[2]}]"
+                    operands.append(self.module.loaded(view[0], element) if view[0] in HALVES else element)
                 else:
                     operands.append(self.at(view, ["0"] * len(view[3])))
             value = template.format(*operands)
@@ -168,7 +181,7 @@ class Function:
             if kept[root]:
                 name, offset = places[root]
                 used[name] = None
-                lines.append(f"{name}[{offset}] = {value};")
+                lines.append(f"{name}[{offset}] = {self._saved(root, value)};")
         return lines
 
 

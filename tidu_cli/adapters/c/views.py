@@ -6,11 +6,21 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
+from tidu_cli.graph.types import ITEMSIZE
+
 CTYPES = {
     "bool": "unsigned char", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t",
     "u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t", "f32": "float", "f64": "double",
+    "f16": "float", "bf16": "float", "c64": "k_c64", "c128": "k_c128",
 }  # fmt: skip
-"""The types of C by dtype."""
+"""The types of C by dtype, in which values are computed with."""
+
+HALVES = frozenset({"f16", "bf16"})
+STORED = {d: "uint16_t" if d in HALVES else t for d, t in CTYPES.items()}
+"""Those in which values lie in memory."""
+
+PASSED = STORED | {"c64": "float", "c128": "double"}
+"""Those in which callers have them: complex numbers as pairs."""
 
 CONSTANT, COUNT = -1, -2
 """In place of a root: all elements are one number, or each is the place of itself, offset and strides being those of a count."""
@@ -18,7 +28,7 @@ CONSTANT, COUNT = -1, -2
 
 def bits(dtype: str) -> int:
     """How many bits an element takes."""
-    return 8 if dtype == "bool" else int(dtype[1:])
+    return 8 * ITEMSIZE[dtype]
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
