@@ -44,7 +44,8 @@ def called(library: Path, path: Path):
         made = [np.full(o["shape"], 7, numpy_dtype(np, o["dtype"])) for o in described["outputs"]]
         work = np.full(described["work_bytes"] // 8 + 1, np.nan)
         arrays = [a.ctypes.data_as(ctypes.c_void_p) for a in (*given, *made, work)]
-        assert getattr(functions, described["function"])(*arrays) == 0
+        status = getattr(functions, described["function"])(*arrays)
+        assert status == 0, f"status {status}"
         return made
 
     call.source, call.described = path, described

@@ -263,7 +263,8 @@ def _bitcast(k: Kernel) -> Lines:
 
 def _called(k: Kernel, child: Any, inputs: Sequence[str], outputs: Sequence[str]) -> str:
     pools = [k.row(k.pools[dtype]) for dtype in sorted(child.pools)]
-    return f"{child.name}({', '.join([*inputs, *outputs, *pools])});"
+    steps = [k.unit.steps()] if child.has_while else []
+    return f"{child.name}({', '.join([*inputs, *outputs, *pools, *steps])});"
 
 
 def _call(k: Kernel) -> Lines:
@@ -313,7 +314,9 @@ def _while(k: Kernel) -> Lines:
     flag = k.row(k.scratch[len(k.results)])
     test = _called(k, k.children[0], [*_rows(k, k.reads[:n]), *now], [flag])
     step = _called(k, k.children[1], [*_rows(k, k.reads[n:m]), *now], new)
-    return [*lines, "for (;;) {", f"    {test}", f"    if (!*{flag}) break;", *(f"    {line}" for line in (step, *moved)), "}"]
+    # Where no steps are left, loops end one after the other, and what called them goes on to its end with what there is.
+    left = f"if (!*{flag} || --*{k.unit.steps()} < 0) break;"
+    return [*lines, "for (;;) {", *(f"    {line}" for line in (test, left, step, *moved)), "}"]
 
 
 def _windowed(k: Kernel) -> Lines:

@@ -136,6 +136,7 @@ class Unit(Function):
             for dtype, pool in child.pools.items():
                 pools[dtype] = max(pools.get(dtype, 0), pool.size)
         own = {dtype: self.root(dtype, (n,), at) for dtype, n in pools.items()}
+        self.has_while |= case.op == "while" or any(child.has_while for child in children)
         item = Item(kernel=Kernel(self, case, reads, results, scratch, children, own))
         self.items.append(item)
         for view in (*results, *scratch, *own.values()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from string import Template
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
@@ -12,7 +13,7 @@ from tidu_cli.adapters.c.functions.complexes import PARTS, TYPES, functions_call
 from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
-from tidu_cli.adapters.c.text import unused
+from tidu_cli.adapters.c.text import STEPS, unused
 from tidu_cli.adapters.c.views import HALVES, PASSED, STORED, bits
 from tidu_cli.checking.numeric.sampling import one_node_document
 from tidu_cli.errors import MissingRuleError, Remedy, TiduError
@@ -20,6 +21,7 @@ from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.limits import DRAWN_STEPS, allowed_steps
 from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -53,6 +55,9 @@ class Module:
             self.unit = Unit(self, self.graph, f"{self.name}_part", *names)
         except UnwrittenError as error:
             raise UnwrittenError(f"graph '{self.graph.name}': {error}; or write it with ", Remedy("format", "msgpack")) from None
+        wide = not {"i64", "u64", "f64", "c128"}.isdisjoint(self.unit.pools)
+        self.room = "float" if real == "float" and not wide else "double"
+        """The type of the workspace's elements, as which all that is in it is aligned."""
 
     # What units ask for.
 
@@ -175,18 +180,27 @@ class Module:
         head = ["unsigned char *const w = (unsigned char *)work;"] if unit.pools else ["(void)work;"]
         for dtype, begin in self._offsets():
             head.append(f"{STORED[dtype]} *const w_{dtype} = ({STORED[dtype]} *)(void *)(w + {begin});")
+        if unit.has_while:
+            head.append(f"int64_t left = TIDU_MAX_STEPS, *const {STEPS} = &left;")
         own = {name: text for name, text in unit.parameters().items() if not name.startswith("w_")}
         parameters = dict(own)
         for name, dtype, constant in self._ports():
             if dtype in PARTS:  # pairs where callers see them
                 head.append(f"{constant}k_{dtype} *const {name} = ({constant}k_{dtype} *)({constant}void *)k_{name};")
                 parameters[name] = f"{constant}{PASSED[dtype]} *restrict k_{name}"
-        opening = f"int {self.name}({', '.join([*parameters.values(), 'double *restrict work'])})"
-        body = [*head, *unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines), *lines, "return 0;"]
+        opening = f"int {self.name}({', '.join([*parameters.values(), f'{self.room} *restrict work'])})"
+        body = [
+            *head,
+            *unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines),
+            *lines,
+            "return left < 0;" if unit.has_while else "return 0;",
+        ]
         yield self._top("")
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
         yield from self._declared()
         yield "\n"
+        if unit.has_while:
+            yield _LIMIT.substitute(steps=allowed_steps() or DRAWN_STEPS)
         if any(text.startswith("K_APART") for text in self.functions):
             yield _APART
         texts = (*self.helpers.values(), *self.constants, *self.functions, *head)
@@ -226,13 +240,14 @@ class Module:
         self._offsets()
         ports: list[Any] = [*self.graph.inputs, *self.graph.outputs]
         yield f"#define {self.name}_WORK_BYTES {self.n_bytes}L\n"
-        yield f"#define {self.name}_WORK ((({self.name}_WORK_BYTES) + sizeof(double)) / sizeof(double))\n"
+        yield f"#define {self.name}_WORK ((({self.name}_WORK_BYTES) + sizeof({self.room})) / sizeof({self.room}))\n"
         for (name, dtype, _), port in zip(self._ports(), ports, strict=True):
             yield f"#define {self.name}_SIZE_{name} {port.type.size * (1 + (dtype in PARTS))}L\n"
         types = [f"{constant}{PASSED[dtype]} *{name}" for name, dtype, constant in self._ports()]
         yield "\n/* Computes outputs from inputs, arrays row by row. No two may overlap.\n"
-        yield f"   `work` has {self.name}_WORK doubles, which mean nothing before and after. Gives 0. */\n"
-        yield f"int {self.name}({', '.join([*types, 'double *work'])});\n\n"
+        gives = "Gives 0; 1 where its loops run more steps than TIDU_MAX_STEPS" if self.unit.has_while else "Gives 0"
+        yield f"   `work` has {self.name}_WORK {self.room}s, which mean nothing before and after. {gives}. */\n"
+        yield f"int {self.name}({', '.join([*types, f'{self.room} *work'])});\n\n"
         yield "/* JSON: the keys, types and names of the parameters, in order, and the bytes of the workspace. */\n"
         yield f"const char *{self.name}_describe(void);\n"
 
@@ -268,6 +283,13 @@ def _alone(document: Document) -> Graph:
 def _block(opening: str, lines: Sequence[str]) -> str:
     return "\n".join([opening, "{", *(f"    {line}" for line in lines), "}"])
 
+
+_LIMIT = Template("""#ifndef TIDU_MAX_STEPS
+#define TIDU_MAX_STEPS $steps
+#endif
+
+""")
+"""How many steps loops may run that end by a condition, all together."""
 
 _APART = """#ifdef __GNUC__
 #define K_APART __attribute__((noinline))

@@ -15,6 +15,9 @@ MOST_STATEMENTS = 250
 """A function has no more of them, or loops, so that compilers take time in proportion to their number."""
 
 
+STEPS = "w_steps"
+
+
 class Function:
     """A function of a graph whose inputs and outputs are arrays that callers have: roots, and the items that make them."""
 
@@ -30,6 +33,8 @@ class Function:
         self.places: dict[int, tuple[str, int]] = {}
         self.pools: dict[str, Pool] = {}
         self.n_statements = 0
+        self.has_while = False
+        """Whether it has a loop that may run for ever, and so counts its steps."""
 
     # Places in the workspace.
 
@@ -55,7 +60,8 @@ class Function:
         types = [f"const {STORED[self.module.dtype(i.type)]} *restrict " for i in self.graph.inputs]
         types += [f"{STORED[self.module.dtype(o.type)]} *restrict " for o in self.graph.outputs]
         own = {name: t + name for name, t in zip((*self.inputs, *self.outputs), types, strict=True)}
-        return own | {f"w_{dtype}": f"{STORED[dtype]} *restrict w_{dtype}" for dtype in sorted(self.pools)}
+        own |= {f"w_{dtype}": f"{STORED[dtype]} *restrict w_{dtype}" for dtype in sorted(self.pools)}
+        return own | ({STEPS: f"int64_t *{STEPS}"} if self.has_while else {})
 
     def body(self, more: Callable[[str, list[str], Sequence[str]], None]) -> list[str]:
         """The statements. Where they are many they are calls of functions, that `more` is given: a name, parameters and a body."""
@@ -95,6 +101,11 @@ class Function:
         if not name.startswith("c_"):
             self._item.used[name] = None
         return name, offset
+
+    def steps(self) -> str:
+        """The name of the address of how many steps loops have left."""
+        self._item.used[STEPS] = None
+        return STEPS
 
     def at(self, view: View, ix: Sequence[str]) -> str:
         """The element of a view at some indices."""

@@ -18,10 +18,30 @@ TYPES = {d: f"typedef struct {{ {r} re, im; }} k_{d};" for d, r in (("c64", "flo
 """The declarations of their types."""
 
 _WORDS = {
-    "c64": {"D": "c64", "T": "k_c64", "R": "float", "S": "f", "HUGE": "1e38f", "TINY": "1e-30f", "MOST": "80", "FAR": "9"},
-    "c128": {"D": "c128", "T": "k_c128", "R": "double", "S": "", "HUGE": "1e308", "TINY": "1e-290", "MOST": "700", "FAR": "22"},
+    "c64": {
+        "D": "c64",
+        "T": "k_c64",
+        "R": "float",
+        "S": "f",
+        "HUGE": "1e38f",
+        "TINY": "1e-30f",
+        "UP": "1152921504606846976.0f",
+        "MOST": "80",
+        "FAR": "9",
+    },
+    "c128": {
+        "D": "c128",
+        "T": "k_c128",
+        "R": "double",
+        "S": "",
+        "HUGE": "1e308",
+        "TINY": "1e-290",
+        "UP": "1152921504606846976.0",
+        "MOST": "700",
+        "FAR": "22",
+    },
 }
-"""HUGE and TINY: beyond these sizes are scaled; MOST: beyond this exponentials are made of two; FAR: beyond this tanh is 1."""
+"""Beyond HUGE and TINY numbers are scaled, tiny ones by UP, 2⁶⁰; beyond MOST exponentials are made of two; beyond FAR tanh is 1."""
 
 _ONE = "static $T $N($T z) "
 _TWO = "static $T $N($T a, $T b) "
@@ -88,7 +108,7 @@ COMPLEXES = {
     + """{
     if (z.im == 0) return k_complex_$D(exp$S(z.re), z.im);
     if (!isfinite(z.im)) {
-        if (isinf(z.re)) return z.re < 0 ? k_complex_$D(0, 0) : k_complex_$D(z.re, NAN);
+        if (isinf(z.re)) return z.re < 0 ? k_complex_$D(0, copysign$S(0, z.im)) : k_complex_$D(z.re, NAN);
         return k_complex_$D(NAN, NAN);
     } else {
         const int far = fabs$S(z.re) > $MOST;
@@ -103,7 +123,7 @@ COMPLEXES = {
 }""",
     "expm1": _ONE
     + """{
-    if (!isfinite(z.re) || !isfinite(z.im)) {
+    if (!isfinite(z.re) || !isfinite(z.im) || z.re > $MOST) {
         z = k_exp_$D(z);
         z.re -= 1;
         return z;
@@ -118,7 +138,7 @@ COMPLEXES = {
     const $R angle = atan2$S(z.im, z.re);
     if (a < b) { const $R t = a; a = b; b = t; }
     if (a > $HUGE / 8 && !isinf(a) && b == b) { a /= 8; b /= 8; more = ($R)2.07944154167983592825; }
-    if (a < $TINY && a > 0) { a *= 1048576; b *= 1048576; more = ($R)-13.8629436111989061883; }
+    if (a < $TINY && a > 0) { a *= $UP; b *= $UP; more = ($R)-41.5888308335967185650; }
     if (more == 0 && a > ($R)0.5 && a < 2) return k_complex_$D(log1p$S((a - 1) * (a + 1) + b * b) / 2, angle);
     return k_complex_$D(log$S(hypot$S(a, b)) + more, angle);
 }""",
@@ -150,7 +170,7 @@ COMPLEXES = {
     if (a != a) return k_complex_$D(a, NAN);
     if (isinf(a)) return a > 0 ? k_complex_$D(a, copysign$S(b - b, b)) : k_complex_$D(fabs$S(b - b), copysign$S(a, b));
     if (fabs$S(a) > $HUGE / 8 || fabs$S(b) > $HUGE / 8) { a /= 16; b /= 16; back = 4; }
-    else if (fabs$S(a) < $TINY && fabs$S(b) < $TINY) { a *= 1048576; b *= 1048576; back = ($R)0.0009765625; }
+    else if (fabs$S(a) < $TINY && fabs$S(b) < $TINY) { a *= $UP; b *= $UP; back = ($R)9.31322574615478515625e-10; }
     {
         const $R t = sqrt$S((fabs$S(a) + hypot$S(a, b)) / 2);
         if (a >= 0) return k_complex_$D(t * back, b / (2 * t) * back);
@@ -167,7 +187,7 @@ COMPLEXES = {
     + """{
     const $R x = z.re, y = z.im;
     if (y == 0) return k_complex_$D(sinh$S(x), y);
-    if (!isfinite(y)) return k_complex_$D(x == 0 || isinf(x) ? x : NAN, NAN);
+    if (!isfinite(y)) return k_complex_$D(x == 0 ? x : isinf(x) ? fabs$S(x) : NAN, NAN);
     if (fabs$S(x) > $MOST && isfinite(x)) {
         const $R e = exp$S(fabs$S(x) / 2), h = e / 2;
         return k_complex_$D(copysign$S(h, x) * cos$S(y) * e, h * sin$S(y) * e);
@@ -178,7 +198,7 @@ COMPLEXES = {
     + """{
     const $R x = z.re, y = z.im;
     if (y == 0) return k_complex_$D(cosh$S(x), copysign$S(1, x) * y);
-    if (!isfinite(y)) return k_complex_$D(isinf(x) ? fabs$S(x) : NAN, x == 0 ? x : NAN);
+    if (!isfinite(y)) return k_complex_$D(isinf(x) ? fabs$S(x) : NAN, x == 0 ? 0 : NAN);
     if (fabs$S(x) > $MOST && isfinite(x)) {
         const $R e = exp$S(fabs$S(x) / 2), h = e / 2;
         return k_complex_$D(h * cos$S(y) * e, copysign$S(h, x) * sin$S(y) * e);
@@ -199,9 +219,9 @@ COMPLEXES = {
         return isinf(b) ? k_complex_$D(c / s, 1 / t) : k_complex_$D(b * c * s / d, t / d);
     }
 }""",
-    "sin": _ONE + "{ z = k_sinh_$D(k_complex_$D(-z.im, z.re)); return k_complex_$D(z.im, -z.re); }",
+    "sin": _ONE + "{ z = k_sinh_$D(k_complex_$D(z.im, z.re)); return k_complex_$D(z.im, z.re); }",
     "cos": _ONE + "{ return k_cosh_$D(k_complex_$D(-z.im, z.re)); }",
-    "tan": _ONE + "{ z = k_tanh_$D(k_complex_$D(-z.im, z.re)); return k_complex_$D(z.im, -z.re); }",
+    "tan": _ONE + "{ z = k_tanh_$D(k_complex_$D(z.im, z.re)); return k_complex_$D(z.im, z.re); }",
     "asinh": _ONE
     + """{
     const $T b = k_complex_$D(z.im, z.re);

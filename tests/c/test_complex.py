@@ -1,0 +1,199 @@
+"""Complex numbers and halves in C: NumPy's values, also at zeros, infinities and NaN, and where floats end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.c.compiled import compiled
+from tests.c.test_primitives import documented
+from tests.c.test_programs import CC, agree, values_for
+from tests.graphs.strategies import REAL, documents, seeds
+from tests.graphs.templates import apply, make_case
+from tests.tiers import examples
+from tidu_cli.adapters.numpy.api import trace
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+FUNCTIONS = [
+    "neg",
+    "square",
+    "sign",
+    "conj",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "logistic",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "abs",
+    "real",
+    "imag",
+]
+SIZES = {"c128": (1e-320, 1e300, 710.0, np.float64), "c64": (1e-42, 1e36, 89.0, np.float32)}
+HALVES = ("f16", "bf16")
+ADDED = {
+    "dimension_numbers": {
+        "update_window_dims": [], "inserted_window_dims": [0], "scatter_dims_to_operand_dims": [0],
+    },
+    "mode": "clip",
+}  # fmt: skip
+
+
+def special(dtype):
+    """Pairs of special numbers, and numbers of all sizes from 0.001 to 100."""
+    tiny, huge, steep, _ = SIZES[dtype]
+    parts = [0.0, 0.5, 1.0, 2.0, np.inf, tiny, huge, 30.0, np.pi, steep]
+    parts = [np.nan, *parts, *(-x for x in parts)]
+    rng = np.random.default_rng(0)
+    re, im = 10.0 ** rng.uniform(-3, 2, (2, 1000)) * rng.choice([-1, 1], (2, 1000))
+    return np.concatenate([[complex(a, b) for a in parts for b in parts], re + 1j * im]).astype(numpy_dtype(np, dtype))
+
+
+def classes(x):
+    """Of each number whether it is NaN, or which infinity."""
+    return np.where(np.isinf(x), np.sign(x), np.where(np.isnan(x), 2, 0))
+
+
+@CC
+@pytest.mark.parametrize("dtype", sorted(SIZES))
+def test_functions_of_complex_numbers_are_numpys_few_units_off(dtype, tmp_path):
+    z, (_, huge, steep, real) = special(dtype), SIZES[dtype]
+    cases = [make_case(op, {}, [TensorType(dtype, z.shape)]) for op in FUNCTIONS]
+    made = compiled(documented(cases), tmp_path, "-O0")(*[z] * len(cases))
+    for op, value, case in zip(FUNCTIONS, made, cases, strict=True):
+        (expected,) = apply(case, [z])
+        with np.errstate(all="ignore"):
+            # SciPy's expm1 overflows before NumPy's exp does; and 1e36 ln 2 is another number, with another sine, once it is rounded.
+            taken = (
+                (z.real < steep) if op == "expm1" else (abs(z.imag) != np.float32(huge)) if op == "exp2" else np.full(z.shape, True)
+            )
+            size = np.abs(expected)
+        size = np.maximum(np.where(np.isfinite(size), size, np.finfo(real).max), np.finfo(real).tiny)
+        for a, b in ((value.real, expected.real), (value.imag, expected.imag)):
+            np.testing.assert_array_equal(classes(a)[taken], classes(b)[taken], err_msg=op)
+            finite = np.isfinite(a) & np.isfinite(b) & taken
+            units = np.abs(a[finite] / 2 - b[finite] / 2) / size[finite] * 2 / np.finfo(real).eps
+            # Sines of hundreds in SciPy's expm1, and angles of ours in single where NumPy's are in double, lose digits.
+            assert units.max() < {"expm1": 5000, "exp2": 100}.get(op, 6), (op, units.max(), z[finite][units.argmax()])
+
+
+@CC
+@pytest.mark.parametrize("dtype", sorted(SIZES))
+def test_products_quotients_and_powers_are_numpys(dtype, tmp_path):
+    tiny, huge, _, real = SIZES[dtype]
+    parts = [0.0, -0.0, 1.5, -2.0, np.inf, np.nan, huge, tiny]
+    numbers = np.array([complex(a, b) for a in parts for b in parts], numpy_dtype(np, dtype))
+    x, y = (np.ravel(v) for v in np.meshgrid(numbers, numbers))
+
+    def is_exact(z):
+        return ~np.isin(abs(z.real), [real(huge), real(tiny)]) & ~np.isin(abs(z.imag), [real(huge), real(tiny)])
+
+    ops = ["add", "sub", "mul", "div", "strong_mul", "strong_div", "eq", "ne", "pow"]
+    types = [TensorType(dtype, x.shape)] * 2
+    cases = [make_case(op, {}, types) for op in ops]
+    made = compiled(documented(cases), tmp_path, "-O0")(*[x, y] * len(cases))
+    for op, value, case in zip(ops, made, cases, strict=True):
+        (expected,) = apply(case, [x, y])
+        if op == "pow":  # beyond exact powers products of logarithms lose digits, and infinities what they are
+            some = np.isin(y, [0, 1.5, -2]) & (np.abs(x) < 10) & (np.abs(x) > 0.1)
+            np.testing.assert_allclose(value[some], expected[some], 20 * np.finfo(real).eps)
+        else:
+            # Whether NumPy's products are fused with sums, and so rounded once, depends on the machine.
+            fits = np.full(x.shape, True) if "mul" not in op else is_exact(x) & is_exact(y)
+            np.testing.assert_array_equal(value[fits], expected[fits], err_msg=op)
+
+
+@CC
+@pytest.mark.parametrize("dtype", HALVES)
+def test_halves_are_rounded_as_numpy_rounds_them(dtype, tmp_path):
+    """Every half there is, and doubles and floats that lie halfway between two, or next to that."""
+    own = numpy_dtype(np, dtype)
+    every = np.arange(2**16, dtype=np.uint16).view(own)
+    with np.errstate(all="ignore"):
+        wide = every.astype(np.float64)
+        ties = np.concatenate([(wide[:-1] + wide[1:]) / 2, wide])
+        ties = np.concatenate([ties, np.nextafter(ties, 0), np.nextafter(ties, np.inf)])
+        floats = ties.astype(np.float32)
+        floats = np.concatenate([floats, np.nextafter(floats, np.float32(0))])
+    other = np.roll(every, 12345)
+    given_ = [
+        (make_case("convert_element_type", {"new_dtype": dtype}, [TensorType("f64", ties.shape)]), [ties]),
+        (make_case("convert_element_type", {"new_dtype": dtype}, [TensorType("f32", floats.shape)]), [floats]),
+        (make_case("convert_element_type", {"new_dtype": "f64"}, [TensorType(dtype, every.shape)]), [every]),
+        (make_case("bitcast_convert_type", {"new_dtype": "u16"}, [TensorType(dtype, every.shape)]), [every]),
+        *((make_case(op, {}, [TensorType(dtype, every.shape)]), [every]) for op in ("sqrt", "neg", "floor", "square")),
+        *((make_case(op, {}, [TensorType(dtype, every.shape)] * 2), [every, other]) for op in ("add", "mul", "div", "nextafter")),
+    ]
+    cases = [case for case, _ in given_]
+    made = compiled(documented(cases), tmp_path, "-O1")(*[x for _, xs in given_ for x in xs])
+    with np.errstate(all="ignore"):
+        for value, (case, operands) in zip(made, given_, strict=True):
+            (expected,) = apply(case, operands)
+            is_nan = np.isnan(operands[0] if case.op == "bitcast_convert_type" else expected)
+            assert value[~is_nan].tobytes() == expected[~is_nan].tobytes(), case
+            assert case.op == "bitcast_convert_type" or np.isnan(value[is_nan]).all(), case
+
+
+@CC
+def test_sums_of_halves_grow(tmp_path):
+    """They are those of floats, as in NumPy's kernels: by themselves they would stop at 2048."""
+    document = trace(lambda x: (np.sum(x), np.cumsum(x)[-1], x @ x), "f16[5000]")
+    x = np.ones(5000, np.float16)
+    scattered = make_case("scatter-add", ADDED, [TensorType("f16", (3,)), TensorType("i32", (5000, 1)), TensorType("f16", (5000,))])
+    (sums,) = compiled(documented([scattered]), tmp_path)(np.zeros(3, np.float16), np.zeros((5000, 1), np.int32), x)
+    assert {float(y) for y in compiled(document, tmp_path)(x)} == {float(sums[0])} == {5000.0}
+
+
+@CC
+@settings(max_examples=examples(60, check=12))
+@given(documents(dtypes=("c128", "f64", "c64")), seeds)
+def test_random_documents_of_complex_numbers(document, seed):
+    agree(document, values_for(document, seed))
+
+
+@CC
+@settings(max_examples=examples(40, check=8))
+@given(documents(makers=REAL, dtypes=("f16", "bf16", "f32")), seeds)
+def test_random_documents_of_halves(document, seed):
+    agree(document, values_for(document, seed))
+
+
+@CC
+@settings(max_examples=examples(60, check=8))
+@given(documents(dtypes=("c128",), max_graphs=2, max_nodes=10), seeds)
+def test_derivatives_of_random_documents_of_complex_numbers(document, seed):
+    wrt = [i.key for graph in document.graphs for i in graph.inputs if i.key not in document.bound][:1]
+    if wrt:
+        first = linearize(document, wrt)
+        agree(transpose(first), values_for(transpose(first), seed))
+        second = linearize(materialize(transpose(first)), wrt)
+        agree(second, values_for(second, seed), "-O2")
+
+
+@CC
+def test_callers_have_complex_numbers_as_pairs(tmp_path):
+    document = trace(lambda z, x: np.sum(z * x), "c64[2]", "f32[2]")
+    run = compiled(materialize(document), tmp_path)
+    source = run.source.read_text()
+    assert "(const float *in_z, const float *in_x, float *out_y, " in source
+    assert [line.split()[-1] for line in source.splitlines() if "_SIZE_" in line] == ["4L", "2L", "2L"]
+    assert "complex.h" not in source
