@@ -1,4 +1,4 @@
-"""Complex numbers and halves in C: NumPy's values, also at zeros, infinities and NaN, and where floats end."""
+"""Complex numbers, halves and Fourier transforms in C: NumPy's values, also at zeros, infinities and NaN, and where floats end."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.graphs.strategies import REAL, documents, seeds
 from tests.graphs.templates import apply, make_case
 from tests.tiers import examples
 from tidu_cli.adapters.numpy.api import trace
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.transforms.linearize import linearize
@@ -197,3 +198,42 @@ def test_callers_have_complex_numbers_as_pairs(tmp_path):
     assert "(const float *in_z, const float *in_x, float *out_y, " in source
     assert [line.split()[-1] for line in source.splitlines() if "_SIZE_" in line] == ["4L", "2L", "2L"]
     assert "complex.h" not in source
+
+
+LENGTHS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 35, 49, 53, 59, 64, 101, 128, 210, 360, 509, 1000, 1024, 2187)
+"""Of each kind of factor, and such as are convolutions."""
+
+
+@CC
+@pytest.mark.parametrize("dtype", sorted(SIZES))
+def test_fourier_transforms_of_any_length(dtype, tmp_path):
+    """Errors are units times the logarithm of the length, whatever its factors are."""
+    rng, real = np.random.default_rng(0), SIZES[dtype][3]
+    kinds = [(kind, n) for n in LENGTHS for kind in ("FFT", "IFFT", "RFFT", "IRFFT")]
+    cases, operands = [], []
+    for kind, n in kinds:
+        shape = (2, n // 2 + 1 if kind == "IRFFT" else n)
+        x = rng.normal(size=shape) + (0 if kind == "RFFT" else 1j * rng.normal(size=shape))
+        type_ = TensorType({"c128": "f64", "c64": "f32"}[dtype] if kind == "RFFT" else dtype, shape)
+        operands.append(x.astype(numpy_dtype(np, type_.dtype)))
+        cases.append(make_case("fft", {"fft_type": kind, "fft_lengths": [n]}, [type_]))
+    made = compiled(documented(cases), tmp_path, "-O1")(*operands)
+    for (kind, n), value, x in zip(kinds, made, operands, strict=True):
+        wide = x.astype(np.longdouble if kind == "RFFT" else np.clongdouble)
+        expected = getattr(np.fft, kind.lower())(wide, n=n)
+        error = np.linalg.norm(value - expected) / np.linalg.norm(expected)
+        assert error < (1 + np.log2(n) / 2) * np.finfo(real).eps, (kind, n, error / np.finfo(real).eps)
+
+
+@CC
+@pytest.mark.parametrize("n", [12, 59])
+def test_derivatives_of_fourier_transforms(n):
+    def loss(x, y):
+        z = np.fft.fft(np.exp(1j * x) * np.fft.irfft2(np.fft.rfft2(y), s=(2, n))[1])
+        return np.sum(np.abs(np.fft.ifft(z * np.tanh(z))) ** 2)
+
+    document = trace(loss, f"f64[{n}]", f"f64[2,{n}]")
+    first = transpose(linearize(document, [Key("x"), Key("y")]))
+    agree(first, values_for(first, 1), "-O2")
+    second = linearize(materialize(first), [Key("x")])
+    agree(second, values_for(second, 1), "-O2")

@@ -19,7 +19,7 @@ from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.lax.vocabulary import BUILTIN
 
 REFUSED = {
-    "fft", "svd", "pinv", "eigh", "eig", "schur", "expm", "expm_frechet", "logm",
+    "svd", "pinv", "eigh", "eig", "schur", "expm", "expm_frechet", "logm",
     "logm_frechet", "sqrtm", "solve_sylvester", "polar", "cofactors", "record", "field", "difference", "retract",
 }  # fmt: skip
 """What has no C."""

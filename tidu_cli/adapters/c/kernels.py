@@ -9,7 +9,7 @@ from tidu_cli.adapters.c.elements import bounds, literal
 from tidu_cli.adapters.c.functions.complexes import PARTS
 from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding, reduced, summed_in, zero
 from tidu_cli.adapters.c.matrices import MATRICES
-from tidu_cli.adapters.c.sliding import SLIDING, window_reduction
+from tidu_cli.adapters.c.sliding import SLIDING, fourier_room, window_reduction
 from tidu_cli.adapters.c.views import CTYPES, HALVES, STORED, View, indices, loops, row_major
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, INEXACT, SIGNED
@@ -360,6 +360,7 @@ SCRATCH: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
     "top_k": _lanes,
     "scan": lambda case: [(t.dtype, t.size) for t in case.results[: case.attrs.num_carry]],  # type: ignore
     "while": lambda case: [*[(t.dtype, t.size) for t in case.results], ("bool", 1)],  # type: ignore
+    "fft": fourier_room,
     "qr": lambda case: [(case.operands[0].dtype, case.operands[0].size), (case.operands[0].dtype, min(case.operands[0].shape))],  # type: ignore
     "det": lambda case: [(case.operands[0].dtype, case.operands[0].shape[-1] ** 2)],  # type: ignore
 }

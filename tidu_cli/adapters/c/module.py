@@ -72,7 +72,7 @@ class Module:
         if called not in self.helpers:
             text = function(name, called, dtype, other)
             for needed in functions_called(text) if dtype in PARTS or dtype in HALVES else ():
-                if needed[0] != name:
+                if needed != (name, dtype):
                     self.use(*needed)
             self.helpers[called] = text
         return called

@@ -1,4 +1,4 @@
-"""Windows that slide over an array: convolutions, reductions of windows, and what their extrema choose."""
+"""Signals: convolutions, reductions of windows and what their extrema choose; and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from tidu_cli.adapters.c.functions.complexes import PARTS
+from tidu_cli.adapters.c.functions.fourier import convolution_length, room
 from tidu_cli.adapters.c.kernel import summed_in, zero
-from tidu_cli.adapters.c.views import CTYPES, indices, loops, place, row_major
+from tidu_cli.adapters.c.views import CTYPES, View, indices, loops, place, row_major
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.signal.sliding import Sliding, slidings
 from tidu_cli.lax.signal.window_reduction import windows_of
@@ -83,7 +86,65 @@ def _selected(k: Any) -> list[str]:
     return [*cleared, *(loops(zip(outer, sizes, strict=True), [*search, f"if (best >= 0) {put}"]) if prod(sizes) else []), *end]
 
 
+def fourier_room(case: Case) -> list[tuple[str, int]]:
+    """The memory of an fft: that of a line, and of one of real numbers over several axes what comes before the last."""
+    (x,), (r,), a = case.operands, case.results, case.attrs
+    dtype: Any = x.dtype if x.dtype in PARTS else r.dtype  # type: ignore[union-attr]
+    lines = [(dtype, max(map(room, a.fft_lengths)))]  # type: ignore[attr-defined]
+    between = a.fft_type == "IRFFT" and len(a.fft_lengths) > 1  # type: ignore[attr-defined]
+    return [*lines, (dtype, x.size)] if between else lines  # type: ignore[union-attr]
+
+
+def _fft(k: Any) -> list[str]:
+    """Axis by axis, line by line: in place, but for the first."""
+    (x,), (r,), lengths, kind = k.reads, k.results, k.attrs.fft_lengths, k.attrs.fft_type
+    axes = range(len(x.shape) - len(lengths), len(x.shape))
+    passes = list(zip(axes, lengths, strict=True))
+    passes = passes if kind == "IRFFT" else passes[::-1]  # the last axis is where the numbers become complex, or real
+    between = k.scratch[1]._replace(shape=x.shape, strides=row_major(x.shape)) if len(k.scratch) > 1 else r
+    lines, source = [], x
+    for axis, n in passes:
+        of_real = kind in ("RFFT", "IRFFT") and axis == axes[-1]
+        target = r if of_real else between
+        lines += _line_by_line(k, source, target, axis, n, of_real=of_real)
+        source = target
+    return lines
+
+
+def _line_by_line(k: Any, source: View, target: View, axis: int, n: int, *, of_real: bool) -> list[str]:
+    """The transforms of all lines along an axis. Inverse ones are those of conjugates."""
+    inverse = k.attrs.fft_type in ("IFFT", "IRFFT")
+    dtype = k.scratch[0].dtype
+    m = convolution_length(n)
+    ctype, length = CTYPES[dtype], m or n
+    complex_, conj = k.called("complex", dtype), k.called("conj", dtype)
+    ix = indices("i", target.shape)
+    ix[axis] = "j"
+    element, value = k.unit.at(source, ix), complex_(f"x[j].re / {n}", f"-x[j].im / {n}") if inverse else "x[j]"
+    load = [f"for (long j = 0; j < {n}; ++j) x[j] = {conj(element) if inverse else element};"]
+    if of_real and inverse:  # the half of the line that is there stands for the other
+        value = f"x[j].re / {n}"
+        load = [f"for (long j = 0; j < {n // 2 + 1}; ++j) x[j] = {conj(element)};"]
+        load += [f"for (long j = {n // 2 + 1}; j < {n}; ++j) x[j] = {conj(f'x[{n} - j]')};"] if n > 2 else []
+        load += [f"x[{j}].im = 0;" for j in sorted({0, n // 2 if n % 2 == 0 else 0})]
+    elif of_real:
+        load = [f"for (long j = 0; j < {n}; ++j) x[j] = {complex_(element, '0')};"]
+    start = [
+        f"{ctype} *const x = {k.row(k.scratch[0])}, *const spare = x + {length}, *const roots = spare + {length};",
+        f"for (long j = 0; j < {length}; ++j) roots[j] = {k.called('root', dtype)('j', str(length))};",
+    ]
+    done = k.called("fft", dtype)("x", "spare", "roots", str(n))
+    if m:
+        start += [f"{ctype} *const f = roots + {m}, *const c = f + {m};"]
+        start += [f"{k.called('chirp', dtype)('f', 'c', 'spare', 'roots', str(n), str(m))};"]
+        done = k.called("convolved", dtype)("x", "spare", "roots", "f", "c", str(n), str(m))
+    put = f"for (long j = 0; j < {target.shape[axis]}; ++j) {k.unit.put(target, ix, value)}"
+    others = [(i, size) for a, (i, size) in enumerate(zip(ix, target.shape, strict=True)) if a != axis]
+    return ["{", *(f"    {line}" for line in (*start, *loops(others, [*load, f"{done};", put]))), "}"]
+
+
 SLIDING: dict[str, Callable[[Any], list[str]]] = {
+    "fft": _fft,
     "conv_general_dilated": _conv,
     "select_and_gather_add": _selected,
     "select_and_scatter_add": _selected,

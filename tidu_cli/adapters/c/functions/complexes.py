@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from string import Template
 
+from tidu_cli.adapters.c.functions.fourier import FOURIER
+
 PARTS = {"c64": "f32", "c128": "f64"}
 """The dtypes of the parts of complex numbers."""
 
@@ -285,7 +287,7 @@ COMPLEXES = {
 
 def complex_function(name: str, called: str, dtype: str) -> str:
     """The text of a function for a dtype."""
-    return Template(COMPLEXES[name]).substitute(_WORDS[dtype], N=called, P=PARTS[dtype])
+    return Template(COMPLEXES.get(name) or FOURIER[name]).substitute(_WORDS[dtype], N=called, P=PARTS[dtype])
 
 
 def functions_called(text: str) -> list[tuple[str, str]]:
