@@ -1,2 +1,2 @@
 # What has no C is refused by name, and nothing is written.
-tidu build 'abs(z * z)' -i z:c128[2] -o "$TMP/f.c" || ls "$TMP"
+tidu build 't - due' -i t:datetime[s] -i due:datetime[s] -o "$TMP/f.c" || ls "$TMP"
