@@ -237,3 +237,18 @@ def test_derivatives_of_fourier_transforms(n):
     agree(first, values_for(first, 1), "-O2")
     second = linearize(materialize(first), [Key("x")])
     agree(second, values_for(second, 1), "-O2")
+
+
+@CC
+def test_real_is_of_complex_numbers_and_halves_too(tmp_path):
+    document = materialize(trace(lambda z, h: (np.sum(np.fft.fft(z) * np.exp(h)), h * h), "c128[5]", "f16[5]"))
+    z, h = np.arange(5) * (1 - 2j), np.linspace(0, 1, 5, dtype=np.float16)
+    # Halves are numbers of their own where --real leaves them be, and wider where it does not.
+    exact = (np.sum(np.fft.fft(z) * np.exp(h.astype(float))), h.astype(float) ** 2)
+    for real, dtypes in (("float", ["c64", "f32"]), ("double", ["c128", "f64"])):
+        run = compiled(document, tmp_path, "-O1", real=real)
+        assert [i["dtype"] for i in run.described["inputs"]] == dtypes == [o["dtype"] for o in run.described["outputs"]]
+        text = run.source.read_text()
+        assert ("double" in text) is (real == "double") and "uint16_t" not in text
+        for value, expected in zip(run(z, h), exact, strict=True):
+            np.testing.assert_allclose(value, expected, 1e-6 if real == "float" else 1e-14)
