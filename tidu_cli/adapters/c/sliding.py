@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.adapters.c.functions.complexes import PARTS
-from tidu_cli.adapters.c.functions.fourier import convolution_length, room
+from tidu_cli.adapters.c.functions.fourier import convolution_length, is_written_out, room, roots_of_unity
 from tidu_cli.adapters.c.kernel import summed_in, zero
 from tidu_cli.adapters.c.views import CTYPES, View, indices, loops, place, row_major
 from tidu_cli.graph.graph import Case
@@ -129,13 +131,16 @@ def _line_by_line(k: Any, source: View, target: View, axis: int, n: int, *, of_r
         load += [f"x[{j}].im = 0;" for j in sorted({0, n // 2 if n % 2 == 0 else 0})]
     elif of_real:
         load = [f"for (long j = 0; j < {n}; ++j) x[j] = {complex_(element, '0')};"]
-    start = [
-        f"{ctype} *const x = {k.row(k.scratch[0])}, *const spare = x + {length}, *const roots = spare + {length};",
-        f"for (long j = 0; j < {length}; ++j) roots[j] = {k.called('root', dtype)('j', str(length))};",
-    ]
+    start, after = [f"{ctype} *const x = {k.row(k.scratch[0])}, *const spare = x + {length};"], f"spare + {length}"
+    if is_written_out(length):
+        start += [f"const {ctype} *const roots = {k.unit.module.constant(dtype, np.array(roots_of_unity(length)))};"]
+    else:
+        start += [f"{ctype} *const roots = {after};"]
+        start += [f"for (long j = 0; j < {length}; ++j) roots[j] = {k.called('root', dtype)('j', str(length))};"]
+        after = f"roots + {length}"
     done = k.called("fft", dtype)("x", "spare", "roots", str(n))
     if m:
-        start += [f"{ctype} *const f = roots + {m}, *const c = f + {m};"]
+        start += [f"{ctype} *const f = {after}, *const c = f + {m};"]
         start += [f"{k.called('chirp', dtype)('f', 'c', 'spare', 'roots', str(n), str(m))};"]
         done = k.called("convolved", dtype)("x", "spare", "roots", "f", "c", str(n), str(m))
     put = f"for (long j = 0; j < {target.shape[axis]}; ++j) {k.unit.put(target, ix, value)}"

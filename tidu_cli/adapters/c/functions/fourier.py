@@ -8,6 +8,9 @@ errors grow as the logarithm of the length does. Words are those of `complexes`.
 
 from __future__ import annotations
 
+import cmath
+import math
+
 MOST_FACTOR = 50
 """Lengths with greater prime factors are convolutions."""
 
@@ -82,4 +85,18 @@ def convolution_length(n: int) -> int:
 def room(n: int) -> int:
     """How many complex numbers a transform of n elements needs besides: two arrays and roots, or those of a convolution."""
     m = convolution_length(n)
-    return 4 * m + n if m else 3 * n
+    return 2 * (m or n) + (0 if is_written_out(m or n) else m or n) + (m + n if m else 0)
+
+
+def is_written_out(n: int) -> bool:
+    """Whether the roots of this order are constants of the file: to compute them takes as long as short transforms do."""
+    return n <= 256
+
+
+def roots_of_unity(n: int) -> list[complex]:
+    """exp(-2πi k / n) for each k, as the function of C computes them."""
+    roots = []
+    for k in range(n):
+        quarter = (4 * k + n // 2) // n
+        roots.append(cmath.rect(1, -math.pi / 2 * (4 * k - quarter * n) / n) * (1, -1j, -1, 1j)[quarter % 4])
+    return roots
