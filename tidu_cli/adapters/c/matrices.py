@@ -150,40 +150,51 @@ def _qr(k: Kernel) -> Lines:
     m, n = x.shape[-2:]
     columns, rows, s, ctype = k.results[0].shape[-1], k.results[1].shape[-2], suffix(dtype), CTYPES[dtype]
     a, tau = (k.row(v) for v in k.scratch)
+    real, (sub, mul, div, conj), add = PARTS.get(dtype, dtype), _signs(k, dtype), k.fold("add", dtype)
+    one, nothing = literal(dtype, 1) if dtype in PARTS else "1", zero(dtype)
+    below = f"a[i * {n} + j]"
 
     def lines(at: Callable[..., str]) -> Lines:
-        def reflect(element: Callable[[str], str], first: str, end: int) -> Lines:
+        def reflect(element: Callable[[str], str], first: str, end: int, factor: str) -> Lines:
             return [
                 f"    for (long l = {first}; l < {end}; ++l) {{",
                 f"        {ctype} d = {element('j')};",
-                f"        for (long i = j + 1; i < {m}; ++i) d += a[i * {n} + j] * {element('i')};",
-                "        d *= tau[j];",
-                f"        {element('j')} -= d;",
-                f"        for (long i = j + 1; i < {m}; ++i) {element('i')} -= a[i * {n} + j] * d;",
+                f"        for (long i = j + 1; i < {m}; ++i) d = {add('d', mul(conj(below), element('i')))};",
+                f"        d = {mul('d', factor)};",
+                f"        {element('j')} = {sub(element('j'), 'd')};",
+                f"        for (long i = j + 1; i < {m}; ++i) {element('i')} = {sub(element('i'), mul(below, 'd'))};",
                 "    }",
             ]
 
+        def size(of: str) -> str:
+            return f"hypot{s}({of}.re, {of}.im)" if dtype in PARTS else of
+
+        # LAPACK's: R has a real diagonal, and a column that is real and 0 below is left as it is.
+        part, turned = (".re", " || alpha.im != 0") if dtype in PARTS else ("", "")
+        beta = k.unit.module.convert(real, dtype).format("beta")
         return [
             f"{ctype} *const a = {a}, *const tau = {tau};",
-            f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) a[i * {n} + j] = {at('x0', 'i', 'j')};",
+            f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) {below} = {at('x0', 'i', 'j')};",
             f"for (long j = 0; j < {min(m, n)}; ++j) {{",
             f"    const {ctype} alpha = a[j * {n} + j];",
-            f"    {ctype} below = 0, beta = alpha;",
-            f"    for (long i = j + 1; i < {m}; ++i) below = hypot{s}(below, a[i * {n} + j]);",
-            "    tau[j] = 0;",
-            "    if (below != 0) {",
-            f"        beta = -copysign{s}(hypot{s}(alpha, below), alpha);",
-            "        tau[j] = (beta - alpha) / beta;",
-            f"        for (long i = j + 1; i < {m}; ++i) a[i * {n} + j] /= alpha - beta;",
+            f"    {CTYPES[real]} below = 0, beta = alpha{part};",
+            f"    for (long i = j + 1; i < {m}; ++i) below = hypot{s}(below, {size(below)});",
+            f"    tau[j] = {nothing};",
+            f"    if (below != 0{turned}) {{",
+            f"        beta = -copysign{s}(hypot{s}({size('alpha')}, below), alpha{part});",
+            f"        tau[j] = {div(sub(beta, 'alpha'), beta)};",
+            f"        for (long i = j + 1; i < {m}; ++i) {below} = {div(below, sub('alpha', beta))};",
             "    }",
-            f"    a[j * {n} + j] = beta;",
-            *reflect(lambda i: f"a[{i} * {n} + l]", "j + 1", n),
+            f"    a[j * {n} + j] = {beta};",
+            *reflect(lambda i: f"a[{i} * {n} + l]", "j + 1", n, conj("tau[j]")),
             "}",
-            f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {columns}; ++j) {at('r0', 'i', 'j')} = i == j ? 1 : 0;",
+            f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {columns}; ++j)",
+            f"    {at('r0', 'i', 'j')} = i == j ? {one} : {nothing};",
             f"for (long j = {min(m, n) - 1}; j >= 0; --j) {{",
-            *reflect(lambda i: at("r0", i, "l"), "0", columns),
+            *reflect(lambda i: at("r0", i, "l"), "0", columns, "tau[j]"),
             "}",
-            f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j) {at('r1', 'i', 'j')} = i <= j ? a[i * {n} + j] : 0;",
+            f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j)",
+            f"    {at('r1', 'i', 'j')} = i <= j ? {below} : {nothing};",
         ]
 
     return _each(k, lines)

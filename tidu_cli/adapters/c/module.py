@@ -126,8 +126,6 @@ class Module:
             return text, result.shape, self.dtype(result), ignored
         if case.op == "qr" and case.attrs.pivoting:  # type: ignore[attr-defined]
             raise UnwrittenError("C has no qr with pivoting; leave out pivoting")
-        if case.op == "qr" and dtypes[0] in PARTS:
-            raise UnwrittenError("C has no qr of complex numbers")
         if has_kernel(case) or self.children(case):
             return Unit.kernel
         raise UnwrittenError(self._reason(case))
