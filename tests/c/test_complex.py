@@ -252,3 +252,17 @@ def test_real_is_of_complex_numbers_and_halves_too(tmp_path):
         assert ("double" in text) is (real == "double") and "uint16_t" not in text
         for value, expected in zip(run(z, h), exact, strict=True):
             np.testing.assert_allclose(value, expected, 1e-6 if real == "float" else 1e-14)
+
+
+@CC
+def test_derivatives_of_functions_of_complex_matrices():
+    def loss(a, b):
+        square = a @ np.conj(a.T) + np.eye(3)
+        factor, q = np.linalg.cholesky(square), np.linalg.qr(a)[0]
+        return np.sum(np.abs(np.linalg.solve(factor, b) + np.linalg.solve(a, q @ b)) ** 2)
+
+    document = trace(loss, "c128[3,3]", "c128[3]")
+    first = transpose(linearize(document, [Key("a"), Key("b")]))
+    agree(first, values_for(first, 1))
+    second = linearize(materialize(first), [Key("a")])
+    agree(second, values_for(second, 1))
