@@ -124,38 +124,11 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) 
     return _of_floats(op, attrs, dtypes, suffix(one), use) if one in FLOATS else _of_integers(op, attrs, one, use)
 
 
-_OF_COMPLEX = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "neg",
-    "square",
-    "sign",
-    "conj",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log1p",
-    "logistic",
-    "sqrt",
-    "rsqrt",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "complex",
-]
+_OF_COMPLEX = frozenset({
+    "add", "sub", "mul", "div", "neg", "square", "sign", "conj", "complex", "exp", "exp2", "expm1", "log", "log1p", "logistic", "sqrt",
+    "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+})  # fmt: skip
+"""What is a function of its operands, by its own name."""
 
 
 def _of_complex(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) -> str | None:
@@ -197,7 +170,7 @@ def _of_halves(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use
     text = template(op, attrs, ["f32" if d in HALVES else d for d in dtypes], "f32" if result in HALVES else result, use)
     if text is None or op in _EXACT:
         return text
-    if text.startswith("((float)pow("):
+    if text.startswith("((float)pow("):  # powers by integers are those of doubles
         return f"{use('narrow', one)}({text.removeprefix('((float)')[:-1]})"
     return f"{use('round', one)}({text})"
 
