@@ -21,8 +21,8 @@ from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
 
 FUNCTIONS = [
-    "neg", "square", "sign", "conj", "exp", "exp2", "expm1", "log", "log1p", "logistic", "sqrt", "rsqrt", "sin", "cos", "tan", "asin",
-    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "abs", "real", "imag",
+    "neg", "square", "sign", "conj", "exp", "exp2", "expm1", "log", "log1p", "logistic", "sqrt", "rsqrt", "sin", "cos", "tan",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "abs", "real", "imag",
 ]  # fmt: skip
 SIZES = {"c128": (1e-320, 1e300, 710.0, np.float64), "c64": (1e-42, 1e36, 89.0, np.float32)}
 HALVES = ("f16", "bf16")

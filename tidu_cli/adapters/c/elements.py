@@ -125,8 +125,8 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) 
 
 
 _OF_COMPLEX = frozenset({
-    "add", "sub", "mul", "div", "neg", "square", "sign", "conj", "complex", "exp", "exp2", "expm1", "log", "log1p", "logistic", "sqrt",
-    "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "add", "sub", "mul", "div", "neg", "square", "sign", "conj", "complex", "exp", "exp2", "expm1", "log", "log1p", "logistic",
+    "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
 })  # fmt: skip
 """What is a function of its operands, by its own name."""
 
