@@ -62,8 +62,8 @@ HELPERS = {
     return np.stack([x for _, x in sorted(done, key=lambda one: one[0])], axis=-2)''',
     "_lu": '''def _lu(x):
     """LU factors of matrices, the rows that change places in turn, and their order."""
-    m, n = x.shape[-2:]
-    a = np.array(x).reshape(-1, m, n)
+    *batch, m, n = x.shape
+    a = np.array(x).reshape(int(np.prod(batch)), m, n)
     every = np.arange(len(a))
     order = np.tile(np.arange(m, dtype=np.int32), (len(a), 1))
     pivots = np.zeros((len(a), min(m, n)), np.int32)
@@ -74,11 +74,11 @@ HELPERS = {
         order[every, k], order[every, p] = order[every, p], order[every, k].copy()
         a[:, k + 1 :, k] /= a[:, None, k, k]
         a[:, k + 1 :, k + 1 :] -= a[:, k + 1 :, k, None] * a[:, None, k, k + 1 :]
-    batch = x.shape[:-2]
-    return a.reshape(x.shape), pivots.reshape(*batch, -1), order.reshape(*batch, m)''',
+    pivots = pivots.reshape(*batch, min(m, n))
+    return a.reshape(x.shape), pivots, order.reshape(*batch, m)''',
     "_permutation": '''def _permutation(pivots, n):
     """The order of n rows after each row k has changed places with row pivots[k]."""
-    lists = pivots.reshape(-1, pivots.shape[-1])
+    lists = pivots.reshape(int(np.prod(pivots.shape[:-1])), pivots.shape[-1])
     every = np.arange(len(lists))
     order = np.tile(np.arange(n, dtype=np.int32), (len(lists), 1))
     for k in range(lists.shape[1]):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tidu_cli.adapters.python_source.arrays import Results, Write, placed
 from tidu_cli.adapters.python_source.elements import dtype_text, scalar
-from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, UnwrittenError, call, shape_text
+from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, UnwrittenError, call, shape_text, tuple_text
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS
 from tidu_cli.lax.arrays.gather import _fill
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
@@ -18,7 +19,8 @@ _LONGEST = 32
 
 
 def _clipped(code: str, most: int, dtype: str) -> str:
-    return f"np.clip({code}, 0, {min(most, np.iinfo(dtype_text(dtype)[3:]).max)})"
+    wide = ".astype(np.int64)" if dtype == "u64" else ""  # which with integers that have signs would become floats
+    return f"np.clip({code}, 0, {min(most, np.iinfo(dtype_text(dtype)[3:]).max)}){wide}"
 
 
 def _ranges(unit: Any, starts: Sequence[Text], types: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> str:
@@ -77,6 +79,8 @@ class _Places(NamedTuple):
     parts: list[Text]
     fits: Text | None
     shape: tuple[int, ...]
+    order: tuple[int, ...]
+    """The axes of `shape`, first those of the batch."""
 
     @property
     def met(self) -> tuple[int, ...]:
@@ -122,7 +126,8 @@ def _places(unit: Any, windows: Any, indices: Text, type_: Any, mode: str) -> _P
         index.append(x if len(code) <= _LONGEST else unit.assign(x))
     met = fits[0] if len(fits) == 1 else " & ".join(f"({fit})" for fit in fits)
     fit = placed(unit.assign(call(met, windows.batch)), batch_axes, rank) if fits else None
-    return _Places(index, fit, windows.shape[:rank])
+    order = (*batch_axes, *(k for k in range(rank) if k not in batch_axes))
+    return _Places(index, fit, windows.shape[:rank], order)
 
 
 def _gather(unit: Any, case: Any, xs: list[Text]) -> Results:
@@ -161,9 +166,12 @@ def _scatter(unit: Any, case: Any, xs: list[Text]) -> Results:
     if wide:
         unit.emit(f"{out.code} = {out.code}.astype(np.float32)")
     if places.fits is not None and op == "scatter":
-        fits = unit.assign(call(f"np.broadcast_to({places.fits.code}, {shape_text(places.shape)})", places.shape)).code
-        index = ", ".join(f"np.broadcast_to({x.code}, {shape_text(places.shape)})[{fits}]" for x in places.parts)
-        new = f"{unit.simple(call(new, updates.shape)).code}[{fits}]"
+        fits = unit.assign(_in_a_row(places, places.fits.code)).code
+        index = ", ".join(f"{unit.assign(_in_a_row(places, x.code)).code}[{fits}]" for x in places.parts)
+        new = f"{unit.assign(_in_a_row(places, new, updates.shape)).code}[{fits}]"
+    elif op == "scatter" and len(places.shape) > 1 and not case.attrs.unique_indices:
+        index = ", ".join(unit.assign(_in_a_row(places, x.code)).code for x in places.parts)
+        new = unit.assign(_in_a_row(places, new, updates.shape)).code
     elif places.fits is not None:
         fits = placed(places.fits, range(len(places.shape)), len(updates.shape)).code
         new = f"np.where({fits}, {new}, {_neutral(op, type_.dtype)})"
@@ -172,6 +180,16 @@ def _scatter(unit: Any, case: Any, xs: list[Text]) -> Results:
     else:
         unit.emit(f"{out.code}[{index}] = {new}")
     return call(f"{out.code}.astype(np.float16)", out.shape) if wide else out
+
+
+def _in_a_row(places: _Places, code: str, shape: Sequence[int] = ()) -> Text:
+    """What there is for each place, along one axis: of equal places NumPy then takes the last."""
+    shape = tuple(shape) or places.shape
+    rest = shape[len(places.shape) :]
+    whole, order = f"np.broadcast_to({code}, {shape_text(shape)})", (*places.order, *range(len(places.shape), len(shape)))
+    if list(order) != sorted(order):
+        whole = f"np.transpose({whole}, {tuple_text(map(str, order))})"
+    return call(f"np.reshape({whole}, {shape_text((-1, *rest))})", (prod(places.shape), *rest))
 
 
 def _neutral(op: str, dtype: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.python_source.arrays import Results, Write
+from tidu_cli.adapters.python_source.arrays import Results, Write, number
 from tidu_cli.adapters.python_source.elements import dtype_text
 from tidu_cli.adapters.python_source.text import ATOM, Text, UnwrittenError, call, shape_text, tuple_text
 from tidu_cli.graph.types import INTEGERS
@@ -133,6 +133,8 @@ def _reduce_window(unit: Any, case: Any, xs: list[Text]) -> Results:
 def _select(unit: Any, case: Any, xs: list[Text]) -> Results:
     """What is at the extrema of windows, or is added there."""
     a, (type_, operand), (result,) = case.attrs, case.operands, case.results
+    if not type_.size or not operand.size:
+        return number(result.dtype, 0)
     low, ones = a.select_prim == "ge", (1,) * operand.rank
     for name in ("_spread", "_windows", "_chosen"):
         unit.module.use(name)

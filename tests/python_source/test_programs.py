@@ -1,0 +1,181 @@
+"""NumPy source of programs: random ones and their derivatives, samples, loops; whatever their names are."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from time import process_time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.c.test_programs import HOSTILE, chain, values_for
+from tests.control_flow.strategies import looping
+from tests.docs.blocks import ROOT
+from tests.graphs.strategies import REAL, documents, seeds
+from tests.lax.sampling.samples import by_op
+from tests.programs import needs
+from tests.python_source.running import alike, expected, function_of, run, source_of
+from tests.tiers import examples, few
+from tidu_cli.adapters.python_source.port import PYTHON
+from tidu_cli.errors import DocumentError
+from tidu_cli.formats.read import parse_document
+from tidu_cli.graph.closed import cases_within
+from tidu_cli.graph.graph import CaseTable, Document, Input, Output
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.types import ITEMSIZE, TensorType
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.transforms.linearize import linearize
+from tidu_cli.transforms.materialize import materialize
+from tidu_cli.transforms.transpose import transpose
+
+
+def agree(document, values, few=64):
+    """Holds the source of a document to what evaluation gives."""
+    document = materialize(document)
+    made, due = run(document, values), expected(document, values)
+    for output in document.head.outputs:
+        alike(made[str(output.key)], due[str(output.key)], output.key, few)
+
+
+def is_plain(document):
+    """Whether all types in a document are of arrays that NumPy has."""
+    types = [t for case in cases_within(document.cases.cases) for t in (*case.operands, *case.results)]
+    types += [i.type for graph in document.graphs for i in graph.inputs]
+    return all(isinstance(t, TensorType) and t.dtype in ITEMSIZE and t.dtype != "bf16" for t in types)
+
+
+@settings(max_examples=examples(400, check=60))
+@given(documents(makers=REAL, dtypes=("f64", "f32"), shapes=((), (3,), (2, 3))), seeds)
+def test_random_documents(document, seed):
+    agree(document, values_for(document, seed))
+
+
+@settings(max_examples=examples(300, check=30))
+@given(documents(makers=REAL, dtypes=("f64",), max_graphs=2, max_nodes=12), seeds)
+def test_derivatives_of_random_documents(document, seed):
+    wrt = [i.key for graph in document.graphs for i in graph.inputs if i.key not in document.bound][:1]
+    if wrt:
+        first = linearize(document, wrt)
+        agree(transpose(first), values_for(transpose(first), seed))
+        second = linearize(materialize(transpose(first)), wrt)
+        agree(second, values_for(second, seed))
+
+
+@settings(max_examples=examples(200, check=30))
+@given(looping(), seeds)
+def test_random_loops(document, seed):
+    if is_plain(document):
+        agree(document, values_for(document, seed))
+
+
+def taken(sample):
+    types = (*sample.case.operands, *sample.case.results)
+    return all(isinstance(t, TensorType) and t.dtype in ITEMSIZE and t.dtype != "bf16" for t in types)
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("name", [p.name for p in BUILTIN if p.domain.arity != 0])
+def test_samples(name):
+    """All ranks, empty arrays, and the attrs that examples leave out."""
+    from tests.python_source.test_primitives import check, is_written
+
+    own = [sample for sample in by_op().get(name, []) if taken(sample)]
+    empty = [sample for sample in own if any(0 in np.shape(x) for x in sample.operands)]
+    chosen = {id(s): s for s in (*few(own, 30), *few(empty, 4)) if is_written(s.case)}.values()
+    if chosen:
+        check([s.case for s in chosen], [list(s.operands) for s in chosen])
+
+
+SAMPLES = sorted(path.relative_to(ROOT / "samples").as_posix() for path in (ROOT / "samples").glob("*.json"))
+
+
+def sample(name):
+    return parse_document((ROOT / "samples" / name).read_bytes(), name)[0]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_of_documents_and_their_gradients(name):
+    document = sample(name)
+    if not is_plain(document):
+        with pytest.raises(DocumentError, match="NumPy source is written of"):
+            source_of(document)
+        return
+    agree(document, values_for(document, 1))
+    floats = [i.key for i in document.head.inputs if i.type.inexact]
+    gradient = transpose(linearize(document, floats))
+    agree(gradient, values_for(gradient, 1))
+
+
+_FORMAT = "loop loops_nested own_ops own_derivative own_loop bindings attrs structural_zeros no_nodes keys"
+
+
+@pytest.mark.parametrize("name", _FORMAT.split())
+def test_documents_of_the_format(name):
+    document = sample(f"conformance/valid/{name}.json")
+    if is_plain(document):
+        agree(document, values_for(document, 1))
+
+
+_MEANT = 'a"""b class np lambda v1 d2 C1 body_2 print x\\ \u202e _ __class__ loss loss_2 special True return'
+"""Names that Python, or a file, has for something else."""
+
+
+def test_names_never_become_code():
+    table = CaseTable(BUILTIN)
+    type_ = TensorType("f64")
+    names = [*HOSTILE, *_MEANT.split()]
+    builder = GraphBuilder(table, [Input(Key(name), type_) for name in names])
+    neg = table.intern(BUILTIN.case("neg", BUILTIN.parse_attrs("neg", {}), None, [type_]))
+    outputs = [Output(Key(name), builder.append(neg, [k]), type_) for k, name in enumerate(names)]
+    code, args = builder.columns()
+    for graph_name in ("def", "main", '"""; evil()', "np", "", "x" * 10_000, "1", "v1", "_lu", "\n", "é"):
+        again = GraphBuilder(table, builder.inputs)
+        again.code, again.args, again.n_values = code, args, builder.n_values
+        document = Document((again.build(graph_name, outputs),), table)
+        source = source_of(document)
+        assert source.isascii() and source == source_of(document)
+        called = {node.func.value.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
+        assert called == {"np"}
+        made = function_of(source)(*range(len(names)))
+        assert {key: float(x) for key, x in made.items()} == {str(Key(name)): -float(k) for k, name in enumerate(names)}
+
+
+def test_many_nodes_take_time_in_proportion():
+    """A hundred thousand nodes are a function of as many statements, and no expression nests deeply."""
+    began = process_time()
+    small = len(source_of(chain(1_000)))
+    source = source_of(chain(30_000))
+    assert len(source) < 40 * small
+    assert max(map(len, source.splitlines())) <= 88
+    assert process_time() - began < 60
+
+
+@needs("ruff")
+@pytest.mark.parametrize("kind", ["samples", "gradients", "primitives"])
+def test_black_leaves_it(kind, tmp_path):
+    from tests.c.test_primitives import documented
+    from tests.python_source.test_primitives import REFUSED
+    from tests.python_source.test_primitives import examples as examples_of
+
+    if kind == "primitives":
+        made = [documented([case for case, _ in examples_of(p.name)]) for p in BUILTIN if p.name not in REFUSED]
+    else:
+        made = [document for name in SAMPLES if is_plain(document := sample(name))]
+    if kind == "gradients":
+        made = [transpose(linearize(d, [i.key for i in d.head.inputs if i.type.inexact])) for d in made]
+    for k, document in enumerate(made):
+        (tmp_path / f"f{k}.py").write_text(source_of(document))
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--isolated", "--diff", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[:3000]
+
+
+def test_it_is_written_and_not_read():
+    with pytest.raises(DocumentError, match=r"tidu build f\.py:FUNCTION"):
+        PYTHON.read(None, "f.py", {}, None)
