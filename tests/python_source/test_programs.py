@@ -169,10 +169,8 @@ def test_black_leaves_it(kind, tmp_path):
         made = [transpose(linearize(d, [i.key for i in d.head.inputs if i.type.inexact])) for d in made]
     for k, document in enumerate(made):
         (tmp_path / f"f{k}.py").write_text(source_of(document))
-    done = subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--isolated", "--diff", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--diff", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[:3000]
 
 
