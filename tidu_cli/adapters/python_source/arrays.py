@@ -204,6 +204,8 @@ def _dot(unit: Any, case: Any, xs: list[Text]) -> Results:
     (lhs, rhs), (result,) = case.operands, case.results
     (lc, rc), (lb, rb) = case.attrs.dimension_numbers
     through = "f32" if result.dtype == "f16" else result.dtype
+    if not lc and lhs.rank == rhs.rank == 1 and through == lhs.dtype and not lb:
+        return call(f"np.outer({unit.full(xs[0], lhs)}, {unit.full(xs[1], rhs)})", result.shape)
     if not lc and not lb and through == lhs.dtype:
         left = placed(xs[0], range(lhs.rank), lhs.rank + rhs.rank)
         return Text(f"{left.within(PRODUCT)} * {xs[1].within(SIGN)}", PRODUCT, np.broadcast_shapes(left.shape, xs[1].shape))

@@ -23,7 +23,7 @@ _SIGNS = {
 _SAME = "exp exp2 expm1 log log1p sqrt cbrt sin cos tan sinh cosh tanh floor ceil nextafter conj"
 _FUNCTIONS = {
     **{name: name for name in _SAME.split()},
-    "abs": "abs", "max": "maximum", "min": "minimum", "is_finite": "isfinite", "real": "real", "imag": "imag", "asin": "arcsin",
+    "abs": "abs", "sign": "sign", "max": "maximum", "min": "minimum", "is_finite": "isfinite", "real": "real", "imag": "imag", "asin": "arcsin",
     "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2",
 }  # fmt: skip
 """NumPy's functions by op."""
@@ -74,11 +74,11 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str) -> Templat
         return None
     if op in ("expm1", "log1p") and one in COMPLEXES:
         return called(f"special.{op}", n)
-    if op == "sign":
-        return called("_sign" if one in FLOATS else "np.sign", 1)
     if op in _FUNCTIONS:
         return called(f"np.{_FUNCTIONS[op]}", n)
-    if op in ("strong_mul", "strong_div", "clz", "complex"):
+    if op == "complex":
+        return f"_complex({{0}}, {{1}}, {dtype_text(result)})", ATOM, (0, 0)
+    if op in ("strong_mul", "strong_div", "clz"):
         return called(f"_{op}", n)
     return _bits(op, one, result) or _other(op, attrs, dtypes, one, result)
 

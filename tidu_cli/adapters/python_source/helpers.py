@@ -38,14 +38,11 @@ HELPERS = {
         bits = bits | (bits >> bits.dtype.type(shift))
         shift *= 2
     return np.bitwise_count(~bits).astype(x.dtype)''',
-    "_complex": '''def _complex(real, imag):
+    "_complex": '''def _complex(real, imag, dtype):
     """Complex numbers of their parts."""
-    z = np.empty(np.shape(real), np.result_type(real, np.complex64))
+    z = np.zeros(np.shape(real), dtype)
     z.real, z.imag = real, imag
     return z''',
-    "_sign": '''def _sign(x):
-    """The sign; of -0 it is -0."""
-    return np.copysign(np.sign(x), x)''',
     "_shift_right_arithmetic": '''def _shift_right_arithmetic(x, y):
     """x shifted to the right, its highest bit counting as a sign."""
     signed = np.dtype(f"i{x.dtype.itemsize}")

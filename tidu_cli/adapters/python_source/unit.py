@@ -146,7 +146,7 @@ def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
     text, level, needed = known
     if text == "{0}" or text == "{1}":
         return xs[int(text[1])]
-    operands = [x._replace(shape=np.broadcast_shapes(x.shape)) for x in xs]
+    operands = list(xs)
     if op in ("add", "sub", "mul") and dtypes[0] == "f64" and all(x.is_number for x in xs):  # as Python computes it
         return Text(text.format(*[x.within(lv) for x, lv in zip(xs, needed, strict=True)]), level, (), is_number=True)
     chosen = op in ("select_n", "clamp")
@@ -160,7 +160,8 @@ def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
             operands[k] = _typed(x, case.operands[k])
         elif text.count(f"{{{k}}}") > 1:
             operands[k] = unit.simple(x)
-    shape = np.broadcast_shapes(*[x.shape for x in operands])
+    shapes = {x.shape for x in operands}
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     if text.startswith("_"):
         function = text.partition("(")[0]
         unit.module.use(function)
