@@ -20,10 +20,10 @@ _SIGNS = {
     "ge": (">=", COMPARED),
 }  # fmt: skip
 
-_SAME = "exp exp2 expm1 log log1p sqrt cbrt sin cos tan sinh cosh tanh floor ceil nextafter conj"
+_SAME = "sign exp exp2 expm1 log log1p sqrt cbrt sin cos tan sinh cosh tanh floor ceil nextafter conj"
 _FUNCTIONS = {
     **{name: name for name in _SAME.split()},
-    "abs": "abs", "sign": "sign", "max": "maximum", "min": "minimum", "is_finite": "isfinite", "real": "real", "imag": "imag", "asin": "arcsin",
+    "abs": "abs", "max": "maximum", "min": "minimum", "is_finite": "isfinite", "real": "real", "imag": "imag", "asin": "arcsin",
     "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2",
 }  # fmt: skip
 """NumPy's functions by op."""
