@@ -226,7 +226,7 @@ def _dot(unit: Any, case: Any, xs: list[Text]) -> Results:
         axes = f"({tuple_text(map(str, lc))}, {tuple_text(map(str, rc))})"
         return call(f"np.tensordot({x}, {y}, axes={axes}){back}", result.shape)
     if lhs.rank + rhs.rank > 26:
-        raise UnwrittenError("NumPy has no products over so many axes; reshape first")
+        raise UnwrittenError("NumPy has no products over more than 26 axes; reshape first")
     letters = iter(string.ascii_lowercase)
     a = [next(letters) for _ in range(lhs.rank)]
     b = [a[lc[rc.index(k)]] if k in rc else a[lb[rb.index(k)]] if k in rb else next(letters) for k in range(rhs.rank)]

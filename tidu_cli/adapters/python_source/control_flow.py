@@ -34,8 +34,10 @@ def _scan(unit: Any, case: Any, xs: list[Text]) -> Results:
     body = unit.module.inner(unit, graph, "body", "body")
     texts = [unit.simple(Text(text, ATOM, ())).code for text in texts]
     carry = _started(unit, texts[first:end], graph.inputs[first:end])
-    lists = _started(unit, ["[]"] * len(stacked), graph.outputs[a.num_carry :])
-    items = [unit.names.new(f"{name.rstrip('_')}_k") for name in lists]
+    items = [unit.names.new(f"{identifier(str(o.key))}_k") for o in graph.outputs[a.num_carry :]]
+    lists = [unit.names.new(f"{item}s") for item in items]
+    for name in lists:
+        unit.emit(f"{name} = []")
     k = unit.names.numbered("k")
     steps = f"range({length})"
     unit.emit(f"for {k} in {f'reversed({steps})' if a.reverse else steps}:")

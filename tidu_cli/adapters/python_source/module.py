@@ -51,7 +51,7 @@ class Module:
         self.functions: list[str] = []
         self.has_special = False
         self._defined: dict[Case, str] = {}
-        self.name = identifier(graph.name)
+        self.name = identifier(graph.name, "jvp", "vjp")
         self.reserved = {self.name}
         self.names = Names({self.name, *HELPERS})
         self.is_single = [str(o.key) for o in graph.outputs] == [_single(graph)]

@@ -30,7 +30,7 @@ class _Python:
 
     def read(self, source: Readable, where: str, options: Mapping[str, Any], from_plain: FromPlain | None) -> NoReturn:
         """Raises DocumentError, which says what to do instead."""
-        raise DocumentError(f"{where}: is a file of Python; tidu build {where}:FUNCTION makes a graph of a function in it")
+        raise DocumentError(f"{where}: is Python; tidu build FILE.py:FUNCTION makes a graph of a function in a file")
 
     def write(self, document: Document, beside: str | None, options: Mapping[str, Any]) -> Written:
         """The source. Raises DocumentError for what NumPy source cannot be written of, before the first piece."""

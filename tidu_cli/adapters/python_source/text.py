@@ -46,13 +46,13 @@ _OURS = re.compile(r"[vdk]\d+|C\d+|(body|condition|branch)(_\d+)?")
 """The names of values, derivatives, counters, functions and constants."""
 
 
-def identifier(text: str) -> str:
+def identifier(text: str, tangent: str = "t", cotangent: str = "ct") -> str:
     """A name that resembles a text, which may be anything: letters of ASCII, digits, and no name with another meaning.
 
-    >>> [identifier(text) for text in ("loss", "x@-1", "layers.0.w", "class", "é", "")]
-    ['loss', 'x_ct1', 'layers_0_w', 'class_', 'value', 'value']
+    >>> [identifier(text) for text in ("loss", "x@-1", "x@-1@2", "layers.0.w", "class", "é", "")]
+    ['loss', 'x_ct', 'x_ct_t2', 'layers_0_w', 'class_', 'value', 'value']
     """
-    plain = re.sub(r"@(-?)(\d+)", lambda m: f"_{'ct' if m[1] else 't'}{m[2]}", text[:200])
+    plain = re.sub(r"@(-?)(\d+)", lambda m: f"_{cotangent if m[1] else tangent}{m[2] if m[2] != '1' else ''}", text[:200])
     plain = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")
     plain = plain[:_LONGEST].rstrip("_") or "value"
     if not plain[0].isalpha():
