@@ -53,3 +53,24 @@ def check(cases, operands):
 def test_examples(name):
     cases, operands = zip(*examples(name), strict=True)
     check(cases, operands)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_has_no_source_is_refused_by_name(name):
+    for _, case in list(example_cases(BUILTIN, BUILTIN[name]))[:1]:
+        with pytest.raises(DocumentError, match=rf"^graph '{name}': (node 0 \({name}\): )?.*NumPy source (has no|is written of)"):
+            written_as(case, BUILTIN)
+
+
+_EXACT = "add sub mul div neg max min and or select_n exp sin sqrt reshape transpose slice concatenate"
+"""What NumPy has one function for."""
+
+
+@pytest.mark.parametrize("op", _EXACT.split())
+def test_arithmetic_that_is_the_same_keeps_its_bits(op):
+    cases, operands = zip(*examples(op), strict=True)
+    document = documented(cases)
+    values = [x for xs in operands for x in xs]
+    made, due = run(document, values), expected(document, values)
+    for key in due:
+        assert np.asarray(made[key]).tobytes() == np.asarray(due[key]).tobytes(), key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import tidu_cli
 from tests.c.test_programs import HOSTILE, chain, values_for
 from tests.control_flow.strategies import looping
 from tests.docs.blocks import ROOT
@@ -29,6 +31,7 @@ from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import ITEMSIZE, TensorType
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -173,6 +176,27 @@ def test_names_never_become_code():
         assert {key: float(x) for key, x in made.items()} == {str(Key(name)): -float(k) for k, name in enumerate(names)}
 
 
+@pytest.mark.parametrize("dtype", [dtype for dtype in ITEMSIZE if dtype != "bf16"])
+def test_constants_keep_their_bits(dtype):
+    rng = np.random.default_rng(1)
+    given_ = np.frombuffer(rng.bytes(17 * ITEMSIZE[dtype]), numpy_dtype(np, dtype if dtype != "bool" else "u8"))
+    array = (given_ % 2 == 0 if dtype == "bool" else given_).copy()
+    if array.dtype.kind in "fc":
+        array[:4] = [np.nan, np.inf, -np.inf, -0.0]
+    for size in (1, 3, 17):
+        document = trace(lambda x, some=array[:size]: {"some": some.copy(), "sum": x + np.sum(some[:1] != some[:1])}, "f64[]")
+        made = np.asarray(run(document, [1.0])["some"])
+        assert (made.dtype, made.shape) == (array.dtype, (size,))
+        same = made.view(np.uint8) == array[:size].view(np.uint8)
+        assert (same.reshape(size, -1).all(-1) | (np.isnan(made) & np.isnan(array[:size]))).all()
+
+
+def test_results_may_be_written_into():
+    (made,) = run(trace(lambda x: np.broadcast_to(x, (3,)), "f64[]"), [2.0]).values()
+    made += 1
+    assert made.tolist() == [3.0, 3.0, 3.0]
+
+
 def test_many_nodes_take_time_in_proportion():
     """A hundred thousand nodes are a function of as many statements, and no expression nests deeply."""
     began = process_time()
@@ -206,3 +230,33 @@ def test_black_leaves_it(kind, tmp_path):
 def test_it_is_written_and_not_read():
     with pytest.raises(DocumentError, match=r"tidu build FILE\.py:FUNCTION"):
         PYTHON.read(None, "f.py", {}, None)
+
+
+def test_files_of_others_stay(tmp_path):
+    """A function overwrites what tidu wrote, or nothing did."""
+    document, path = sample("f.json"), tmp_path / "f.py"
+    path.write_text("print(1)\n")
+    with pytest.raises(DocumentError, match="would be replaced, and tidu did not write it; give another name, or remove it before"):
+        tidu_cli.save(document, path)
+    assert path.read_text() == "print(1)\n"
+    path.write_text("")
+    for name in ("f.json", "cube.json"):
+        tidu_cli.save(sample(name), path)
+        assert path.read_text() == source_of(sample(name))
+
+
+def test_a_refusal_leaves_no_file(tmp_path):
+    with pytest.raises(DocumentError, match="NumPy source is written of arrays alone"):
+        tidu_cli.save(sample("segment.json"), tmp_path / "f.py")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nests_of_loops():
+    """As deep as graphs nest, within the levels that Python indents."""
+    graph = {"nodes": [{"op": "sin", "inputs": [0]}]}
+    ends = {"inputs": [{"key": "a", "type": "f64[]"}], "outputs": [{"key": "a", "value": 1}]}
+    for _ in range(60):
+        attrs = {"length": 1, "num_consts": 0, "num_carry": 1, "body": graph | ends}
+        graph = {"nodes": [{"op": "scan", "inputs": [0], "attrs": attrs}]}
+    document = parse_document(json.dumps({"tidu": 1, "graphs": [{"name": "f"} | graph | ends]}).encode(), "f")[0]
+    assert run(document, [0.5])["a"] == np.sin(0.5)

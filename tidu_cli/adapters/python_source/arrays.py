@@ -34,7 +34,7 @@ def _constant(unit: Any, case: Any, xs: list[Text]) -> Results:
         return number(dtype, flat[0])
     if not flat.size:
         return call(f"np.zeros({shape_text(array.shape)}, dtype={dtype_text(dtype)})", array.shape)
-    if flat.size > _INLINE and dtype != "bool":
+    if flat.size > _INLINE:
         return call(unit.module.constant(dtype, array), array.shape)
 
     def nested(part: Any) -> str:
@@ -109,7 +109,7 @@ def _slice(unit: Any, case: Any, xs: list[Text]) -> Results:
 
 def _split(unit: Any, case: Any, xs: list[Text]) -> Results:
     axis, shape = case.attrs.axis, case.operands[0].shape
-    x = unit.simple(call(unit.full(xs[0], case.operands[0], ATOM), shape)).code
+    x = unit.simple(call(unit.full(xs[0], case.operands[0]), shape)).code
     begins = accumulate(case.attrs.sizes, initial=0)
     cuts = [[(b, b + n, 1) if k == axis else (0, m, 1) for k, m in enumerate(shape)] for b, n in zip(begins, case.attrs.sizes)]  # noqa: B905
     return [call(x + _slices(cut, shape), t.shape) for cut, t in zip(cuts, case.results, strict=True)]

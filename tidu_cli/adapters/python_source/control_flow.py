@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.adapters.python_source.arrays import Results, Write
 from tidu_cli.adapters.python_source.elements import dtype_text
-from tidu_cli.adapters.python_source.text import ATOM, Text, call, identifier, shape_text
+from tidu_cli.adapters.python_source.text import Text, call, identifier, shape_text
 
 
 def _started(unit: Any, texts: Sequence[str], ports: Sequence[Any]) -> list[str]:
@@ -32,7 +32,7 @@ def _scan(unit: Any, case: Any, xs: list[Text]) -> Results:
         rest = [call(f"np.zeros({shape_text(t.shape)}, dtype={dtype_text(t.dtype)})", t.shape) for t in stacked]
         return [*xs[first:end], *rest]
     body = unit.module.inner(unit, graph, "body", "body")
-    texts = [unit.simple(Text(text, ATOM, ())).code for text in texts]
+    texts = [text if first <= k < end else unit.simple(call(text, ())).code for k, text in enumerate(texts)]
     carry = _started(unit, texts[first:end], graph.inputs[first:end])
     items = [unit.names.new(f"{identifier(str(o.key))}_k") for o in graph.outputs[a.num_carry :]]
     lists = [unit.names.new(f"{item}s") for item in items]
@@ -55,7 +55,8 @@ def _while(unit: Any, case: Any, xs: list[Text]) -> Results:
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
     condition = unit.module.inner(unit, a.condition.graph, "condition", "condition")
     body = unit.module.inner(unit, a.body.graph, "body", "body")
-    of_condition, of_body, first = a.split([unit.simple(Text(text, ATOM, ())).code for text in texts])
+    *both, first = a.split(texts)
+    of_condition, of_body = ([unit.simple(call(text, ())).code for text in some] for some in both)
     carry = _started(unit, first, a.body.graph.inputs[a.body_consts :])
     unit.emit(f"while {condition}({', '.join([*of_condition, *carry])}):")
     _calls(unit, carry, body, [*of_body, *carry])
@@ -65,7 +66,7 @@ def _while(unit: Any, case: Any, xs: list[Text]) -> Results:
 def _cond(unit: Any, case: Any, xs: list[Text]) -> Results:
     branches = [b.graph for b in case.attrs.branches]
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
-    index, *arguments = [unit.simple(Text(text, ATOM, ())).code for text in texts]
+    index, *arguments = [unit.simple(call(text, ())).code for text in texts]
     functions = [unit.module.inner(unit, graph, "branch", f"branches[{k}]") for k, graph in enumerate(branches)]
     targets = [unit.named(k) for k in range(len(case.results))]
     last = len(functions) - 1

@@ -70,8 +70,8 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str) -> Templat
         return f"{{0}} {sign} {{1}}", level, (level + (level == COMPARED), level + 1)
     if special := _special(op, attrs, one, n):
         return special
-    if one in COMPLEXES and op in ("exp2", "atan2", "logistic"):
-        return None
+    if one in COMPLEXES and op in ("atan2", "logistic"):
+        return called("_logistic", 1) if op == "logistic" else None
     if op in ("expm1", "log1p") and one in COMPLEXES:
         return called(f"special.{op}", n)
     if op in _FUNCTIONS:
@@ -197,6 +197,16 @@ def scalar(dtype: str, value: Any) -> tuple[str, int]:
         text = "np.inf" if abs(value) == np.inf else str(abs(value)) if dtype != "f64" else repr(float(abs(value)))
         return (f"-{text}", SIGN) if np.signbit(value) else (text, ATOM)
     return str(int(value)), ATOM if value >= 0 else SIGN
+
+
+def element(dtype: str, value: Any) -> str:
+    """An element of a constant, as NumPy reads it from text; of bools 0 or 1."""
+    if dtype == "bool":
+        return str(int(value))
+    if dtype in COMPLEXES:
+        real, imag = (element("f32" if dtype == "c64" else "f64", x) for x in (value.real, value.imag))
+        return f"{real}{'' if imag[0] == '-' else '+'}{imag}j"
+    return scalar(dtype, value)[0].replace("np.", "")
 
 
 def zero(type_: Any) -> Text:

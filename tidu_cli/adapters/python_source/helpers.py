@@ -9,6 +9,11 @@ HELPERS = {
     """x / y, and 0 where x is 0, also if y is 0 or NaN."""
     quotient = x / y
     return np.where((x == 0) & np.isnan(quotient), np.zeros_like(quotient), quotient)''',
+    "_logistic": '''def _logistic(z):
+    """1 / (1 + exp(-z)) of complex numbers."""
+    right = z.real >= 0
+    e = np.exp(np.where(right, -z, z))
+    return np.where(right, np.ones_like(e), e) / (1 + e)''',
     "_round": '''def _round(x):
     """The nearest integers, of halves those away from zero."""
     whole = np.trunc(x)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, empty
 from tidu_cli.adapters.python_source.control_flow import CONTROL
-from tidu_cli.adapters.python_source.elements import dtype_text, scalar
+from tidu_cli.adapters.python_source.elements import dtype_text, element
 from tidu_cli.adapters.python_source.helpers import HELPERS
 from tidu_cli.adapters.python_source.indexing import INDEXING
 from tidu_cli.adapters.python_source.matrices import MATRICES
@@ -81,13 +82,16 @@ class Module:
     def constant(self, dtype: str, array: Any) -> str:
         """The name of an array of constants."""
         name = f"C{len(self.constants) + 1}"
-        texts, lines = [scalar(dtype, x)[0].replace("np.", "") for x in array.reshape(-1)], [""]
-        for text in texts:
+        lines = [""]
+        for text in map(partial(element, dtype), array.reshape(-1)):
             if len(lines[-1]) + len(text) + 5 > WIDTH:
                 lines.append("")
             lines[-1] += f"{' ' if lines[-1] else ''}{text}"
         body = "\n".join(f"    {line}" for line in lines)
-        made = f'{name} = np.array(\n    """\n{body}\n    """.split(),\n    dtype={dtype_text(dtype)},\n)'
+        read = "i8" if dtype == "bool" else dtype
+        made = f'{name} = np.array(\n    """\n{body}\n    """.split(),\n    dtype={dtype_text(read)},\n)'
+        if dtype == "bool":
+            made += f"\n{name} = {name} != 0"
         if array.ndim > 1:
             made += f"\n{name} = {name}.reshape({', '.join(map(str, array.shape))})"
         self.constants.append(made)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.keys import Key
 
+_NAMES = re.compile(r"[\w, ]+")
+
 WIDTH = 88
 """The longest line that black makes."""
 
@@ -115,6 +117,11 @@ def laid_out(line: str, indent: int) -> list[str]:
     pad = " " * indent
     if len(line) + indent <= WIDTH:
         return [pad + line]
+    targets, _, value = line.partition(" = ")
+    if value and "," in targets and _NAMES.fullmatch(targets) and len(line.partition("(")[0]) + indent >= WIDTH:
+        first, *rest = laid_out(f"____{value}", indent)  # as many letters as stand before it
+        names = [f"{pad}    {name}," for name in targets.split(", ")]
+        return [f"{pad}(", *names, f"{pad}) = {first[indent + 4 :]}", *rest]
     body = line.rstrip(":,")
     begin = _opening(body)
     parts = [] if begin is None else _parts(body[begin + 1 : -1])

@@ -116,7 +116,10 @@ class Unit:
         ]
 
     def _result(self, x: Text, type_: Any) -> Text:
-        return x if x.shape == type_.shape and not x.is_number else call(self.full(x, type_), type_.shape)
+        if x.shape == type_.shape and not x.is_number:
+            return x
+        code = self.full(x, type_)  # of what NumPy broadcasts, elements share memory, and callers may write into them
+        return call(f"{code}.copy()" if self.is_whole and not x.is_number else code, type_.shape)
 
     def _begin(self, n: int, section: int) -> None:
         """Say where derivatives begin, or end, above the statements from number n on."""
