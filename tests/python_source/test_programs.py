@@ -156,24 +156,28 @@ _MEANT = 'a"""b class np lambda v1 d2 C1 body_2 print x\\ \u202e _ __class__ los
 """Names that Python, or a file, has for something else."""
 
 
-def test_names_never_become_code():
+NAMES = [*HOSTILE, *_MEANT.split()]
+
+
+def hostile(graph_name):
+    """A document whose names are whatever they may be."""
     table = CaseTable(BUILTIN)
     type_ = TensorType("f64")
-    names = [*HOSTILE, *_MEANT.split()]
-    builder = GraphBuilder(table, [Input(Key(name), type_) for name in names])
+    builder = GraphBuilder(table, [Input(Key(name), type_) for name in NAMES])
     neg = table.intern(BUILTIN.case("neg", BUILTIN.parse_attrs("neg", {}), None, [type_]))
-    outputs = [Output(Key(name), builder.append(neg, [k]), type_) for k, name in enumerate(names)]
-    code, args = builder.columns()
-    for graph_name in ("def", "main", '"""; evil()', "np", "", "x" * 10_000, "1", "v1", "_lu", "\n", "é"):
-        again = GraphBuilder(table, builder.inputs)
-        again.code, again.args, again.n_values = code, args, builder.n_values
-        document = Document((again.build(graph_name, outputs),), table)
-        source = source_of(document)
-        assert source.isascii() and source == source_of(document)
-        called = {node.func.value.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
-        assert called == {"np"}
-        made = function_of(source)(*range(len(names)))
-        assert {key: float(x) for key, x in made.items()} == {str(Key(name)): -float(k) for k, name in enumerate(names)}
+    outputs = [Output(Key(name), builder.append(neg, [k]), type_) for k, name in enumerate(NAMES)]
+    return Document((builder.build(graph_name, outputs),), table)
+
+
+@pytest.mark.parametrize("graph_name", ["def", "main", '"""; evil()', "np", "", "x" * 10_000, "1", "v1", "_lu", "\n", "é"])
+def test_names_never_become_code(graph_name):
+    document = hostile(graph_name)
+    source = source_of(document)
+    assert source.isascii() and source == source_of(document)
+    called = {node.func.value.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)}
+    assert called == {"np"}
+    made = function_of(source)(*range(len(NAMES)))
+    assert {key: float(x) for key, x in made.items()} == {str(Key(name)): -float(k) for k, name in enumerate(NAMES)}
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in ITEMSIZE if dtype != "bf16"])
@@ -245,7 +249,7 @@ def test_many_nodes_take_time_in_proportion():
 
 
 @needs("ruff")
-@pytest.mark.parametrize("kind", ["samples", "gradients", "primitives"])
+@pytest.mark.parametrize("kind", ["samples", "gradients", "primitives", "names"])
 def test_black_leaves_it(kind, tmp_path):
     from tests.c.test_primitives import documented
     from tests.python_source.test_primitives import REFUSED
@@ -253,6 +257,8 @@ def test_black_leaves_it(kind, tmp_path):
 
     if kind == "primitives":
         made = [documented([case for case, _ in examples_of(p.name)]) for p in BUILTIN if p.name not in REFUSED]
+    elif kind == "names":
+        made = [hostile(name) for name in (" f ", '"f"', "f\\", "x" * 100)]
     else:
         made = [document for name in SAMPLES if is_plain(document := sample(name))]
     if kind == "gradients":

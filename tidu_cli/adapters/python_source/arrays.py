@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.python_source.elements import dtype_text, filled, scalar
+from tidu_cli.adapters.python_source.elements import dtype_text, extreme, filled, scalar
 from tidu_cli.adapters.python_source.text import ATOM, PRODUCT, SIGN, Text, UnwrittenError, call, shape_text, tuple_text
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS
@@ -159,11 +159,7 @@ def _reduce(unit: Any, case: Any, xs: list[Text]) -> Results:
     if not axes:
         return xs[0]
     if case.op in ("reduce_max", "reduce_min") and not all(type_.shape[k] for k in axes):
-        top = case.op == "reduce_min"
-        if dtype == "bool":
-            return number(dtype, top)
-        info = np.iinfo(dtype_text(dtype)[3:]) if dtype in INTEGERS else None
-        return number(dtype, (info.max if top else info.min) if info else np.inf if top else -np.inf)
+        return Text(extreme(dtype, low=case.op == "reduce_max"), SIGN, (), True)
     if name is None:
         if dtype == "bool" and case.op != "reduce_xor":
             return call(f"np.{'all' if case.op == 'reduce_and' else 'any'}({x}{axis})", result.shape)

@@ -209,6 +209,16 @@ def element(dtype: str, value: Any) -> str:
     return scalar(dtype, value)[0].replace("np.", "")
 
 
+def extreme(dtype: str, *, low: bool) -> str:
+    """What is the least, or greatest, of all numbers."""
+    if dtype == "bool":
+        return str(not low)
+    if dtype in INTEGERS:
+        info = np.iinfo(dtype_text(dtype)[3:])
+        return str(info.min if low else info.max)
+    return "-np.inf" if low else "np.inf"
+
+
 def zero(type_: Any) -> Text:
     """0 as a number of Python."""
     return Text("False" if type_.dtype == "bool" else "0.0" if type_.inexact else "0", ATOM, (), True)

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tidu_cli.adapters.python_source.arrays import Results, Write, placed
-from tidu_cli.adapters.python_source.elements import dtype_text, scalar
+from tidu_cli.adapters.python_source.elements import dtype_text, extreme, scalar
 from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, UnwrittenError, call, shape_text, tuple_text
-from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS
-from tidu_cli.lax.arrays.gather import _fill
+from tidu_cli.graph.types import COMPLEXES, FLOATS
+from tidu_cli.lax.arrays.gather import filling
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
 
 _LONGEST = 32
+"""Longer indices have names."""
 
 
 def _clipped(code: str, most: int, dtype: str) -> str:
@@ -24,35 +25,26 @@ def _clipped(code: str, most: int, dtype: str) -> str:
 
 
 def _ranges(unit: Any, starts: Sequence[Text], types: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> str:
-    """The index of a slice that begins at computed places, moved so that it fits."""
-    rank, parts = len(shape), []
-    moving = [k for k, (size, n) in enumerate(zip(sizes, shape, strict=True)) if size != n]
-    for k in moving or range(0):
-        start = unit.full(starts[k], types[k])
-        code = f"{_clipped(start, shape[k] - sizes[k], types[k].dtype)}"
-        parts.append(f"{code} + np.arange({sizes[k]})")
-    if not moving:
-        return "[...]"
-    if len(moving) == 1:
-        return f"[{', '.join([*[':'] * moving[0], parts[0]])}]"
-    # Several integer arrays that meet: each along an axis of its own, as np.ix_ has them. Axes taken whole count, too.
+    """The index of a slice that begins at computed places, moved so that it fits; empty for all of an array."""
+    own = {}
+    for k, (start, size, n) in enumerate(zip(starts, sizes, shape, strict=True)):
+        if size != n:
+            own[k] = f"{_clipped(unit.full(start, types[k]), n - size, types[k].dtype)} + np.arange({size})"
+    if len(own) < 2:
+        return "".join(f"[{', '.join([*[':'] * k, code])}]" for k, code in own.items())
+    # Several arrays of integers meet, each along an axis of its own. Axes that are taken whole count, too.
     index = []
-    own = dict(zip(moving, parts, strict=True))
-    for k in range(rank):
-        code = own.get(k, f"np.arange({sizes[k]})")
-        new = ", None" * (rank - 1 - k)
-        index.append(
-            unit.assign(call(f"({code})[:{new}]" if k in own else f"{code}[:{new}]", ())).code
-            if new
-            else unit.assign(call(code, ())).code
-        )
+    for k, size in enumerate(sizes):
+        code, new = own.get(k, f"np.arange({size})"), ", None" * (len(sizes) - 1 - k)
+        whole = f"({code})" if new and k in own else code
+        index.append(unit.assign(call(f"{whole}[:{new}]" if new else code, ())).code)
     return f"[{', '.join(index)}]"
 
 
 def _dynamic_slice(unit: Any, case: Any, xs: list[Text]) -> Results:
     type_, sizes = case.operands[0], case.attrs.slice_sizes
     index = _ranges(unit, xs[1:], case.operands[1:], sizes, type_.shape)
-    return call(unit.full(xs[0], type_, ATOM) + ("" if index == "[...]" else index), case.results[0].shape)
+    return call(unit.full(xs[0], type_, ATOM) + index, case.results[0].shape)
 
 
 def _dynamic_update(unit: Any, case: Any, xs: list[Text]) -> Results:
@@ -60,7 +52,7 @@ def _dynamic_update(unit: Any, case: Any, xs: list[Text]) -> Results:
     if not update.size:
         return xs[0]
     index = _ranges(unit, xs[2:], case.operands[2:], update.shape, type_.shape)
-    if index == "[...]":
+    if not index:
         return xs[1]
     out: Text = unit.assign(_copied(unit, xs[0], type_), 0)
     unit.emit(f"{out.code}{index} = {unit.full(xs[1], update)}")
@@ -139,7 +131,9 @@ def _gather(unit: Any, case: Any, xs: list[Text]) -> Results:
     if places.fits is None:
         return x
     fits = placed(places.fits, range(len(places.shape)), len(result.shape)) if n_rest else places.fits
-    fill = scalar(result.dtype, np.asarray(_fill(np, result.dtype, a.fill_value), dtype_text(result.dtype)[3:].rstrip("_"))[()])[0]
+    fill = scalar(result.dtype, np.asarray(filling(np, result.dtype, a.fill_value), dtype_text(result.dtype)[3:].rstrip("_"))[()])[
+        0
+    ]
     return call(f"np.where({fits.code}, {x.code}, {fill})", result.shape)
 
 
@@ -194,15 +188,7 @@ def _in_a_row(places: _Places, code: str, shape: Sequence[int] = ()) -> Text:
 
 def _neutral(op: str, dtype: str) -> str:
     """What changes nothing."""
-    if op in ("scatter-max", "scatter-min"):
-        low = op == "scatter-max"
-        if dtype == "bool":
-            return str(not low)
-        if dtype in INTEGERS:
-            info = np.iinfo(dtype_text(dtype)[3:])
-            return str(info.min if low else info.max)
-        return "-np.inf" if low else "np.inf"
-    return "1" if op == "scatter-mul" else "0"
+    return extreme(dtype, low=op == "scatter-max") if op in ("scatter-max", "scatter-min") else "1" if op == "scatter-mul" else "0"
 
 
 def _sort(unit: Any, case: Any, xs: list[Text]) -> Results:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tidu_cli.adapters.python_source.arrays import Results, Write, number
-from tidu_cli.adapters.python_source.elements import dtype_text
+from tidu_cli.adapters.python_source.elements import dtype_text, extreme
 from tidu_cli.adapters.python_source.text import ATOM, Text, UnwrittenError, call, shape_text, tuple_text
-from tidu_cli.graph.types import INTEGERS
 
 
 def _cholesky(unit: Any, case: Any, xs: list[Text]) -> Results:
@@ -103,16 +100,6 @@ def _conv(unit: Any, case: Any, xs: list[Text]) -> Results:
     return call(y + (".astype(np.float16)" if result.dtype == "f16" else ""), result.shape)
 
 
-def _fill(dtype: str, *, low: bool) -> str:
-    """What is the least, or greatest, of all numbers."""
-    if dtype == "bool":
-        return str(not low)
-    if dtype in INTEGERS:
-        info = np.iinfo(dtype_text(dtype)[3:])
-        return str(info.min if low else info.max)
-    return "-np.inf" if low else "np.inf"
-
-
 _WINDOWS = {"reduce_window_sum": "sum", "reduce_window_max": "max", "reduce_window_min": "min"}
 
 
@@ -120,7 +107,7 @@ def _reduce_window(unit: Any, case: Any, xs: list[Text]) -> Results:
     a, (type_,), dtype = case.attrs, case.operands, case.operands[0].dtype
     name, x = _WINDOWS[case.op], unit.full(xs[0], type_)
     if any(map(any, a.padding)) or set(a.base_dilation) - {1}:
-        fill = "0" if name == "sum" else _fill(dtype, low=name == "max")
+        fill = "0" if name == "sum" else extreme(dtype, low=name == "max")
         padding = tuple_text(f"({low}, {high})" for low, high in a.padding)
         x = f"{unit.module.use('_spread')}({x}, {fill}, {padding}, {_numbers(a.base_dilation)})"
     sizes = ", ".join(map(_numbers, (a.window_dimensions, a.window_strides, a.window_dilation)))
@@ -140,7 +127,7 @@ def _select(unit: Any, case: Any, xs: list[Text]) -> Results:
         unit.module.use(name)
     padding = tuple_text(f"({low}, {high})" for low, high in a.padding)
     sizes = a.base_dilation or ones, a.window_dimensions, a.window_strides, a.window_dilation or ones
-    given = [unit.full(xs[1], operand), "np.max" if low else "np.min", _fill(operand.dtype, low=low), padding]
+    given = [unit.full(xs[1], operand), "np.max" if low else "np.min", extreme(operand.dtype, low=low), padding]
     places = unit.assign(call(f"_chosen({', '.join([*given, *map(_numbers, sizes)])})", ())).code
     x = unit.full(xs[0], type_, ATOM)
     if case.op == "select_and_gather_add":

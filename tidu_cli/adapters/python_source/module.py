@@ -184,7 +184,7 @@ class Module:
 
     def _doc(self) -> Iterator[str]:
         graph = self.graph
-        yield f'"""{_told(graph.name)[:_TOLD] or "A graph"}.'
+        yield f'"""{_told(graph.name).strip() or "A graph"}.'
         if graph.inputs:
             yield ""
             yield "Args:"

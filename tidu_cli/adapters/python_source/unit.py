@@ -11,7 +11,7 @@ import numpy as np
 
 from tidu_cli.adapters.python_source.arrays import Results
 from tidu_cli.adapters.python_source.elements import dtype_text, filled, template, zero
-from tidu_cli.adapters.python_source.text import ATOM, Names, Text, UnwrittenError, call, identifier, laid_out, shape_text
+from tidu_cli.adapters.python_source.text import ATOM, WIDTH, Names, Text, UnwrittenError, call, identifier, laid_out, shape_text
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.runtime.plans.steps import needed_steps
@@ -23,11 +23,12 @@ _SECTIONS = ("# Values", "# Derivatives")
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _METHOD = re.compile(r"(.*\))(\.(?:astype|view)\([\w.]+\)|\.copy\(\))")
-_LINE = 60
+_HUGGED = re.compile(r"[A-Za-z_][\w.]*")
+"""What black leaves no space after, before **."""
 
 
 class Unit:
-    """The parameters, statements and results of a graph. `plain` results are by themselves; else they have names of outputs."""
+    """The parameters, statements and results of a graph: the whole document, or one within it, in a function at a depth."""
 
     def __init__(self, module: Any, graph: Graph, depth: int, *, is_whole: bool = False) -> None:
         self.module, self.graph, self.depth, self.is_whole = module, graph, depth, is_whole
@@ -37,7 +38,7 @@ class Unit:
         self._section = 0
         self._hints: Sequence[str] = ()
         self._functions: dict[Any, str] = {}
-        self.used, self.results = self._build()
+        self.results = self._build()
 
     # What functions of operations ask for.
 
@@ -53,7 +54,8 @@ class Unit:
     def assign(self, x: Text, result: int | None = None) -> Text:
         """A name for an expression, which may be a result of the operation."""
         name, code = self.named(result), x.code
-        if len(code) > _LINE and (match := _METHOD.fullmatch(code)):  # black has another layout for chains of calls
+        is_long = len(name) + len(code) + 3 + 4 * self.depth > WIDTH
+        if is_long and (match := _METHOD.fullmatch(code)):  # black has another layout for chains of calls
             self.emit(f"{name} = {match[1]}")
             code = f"{name}{match[2]}"
         self.emit(f"{name} = {code}")
@@ -80,7 +82,7 @@ class Unit:
 
     # The steps.
 
-    def _build(self) -> tuple[list[int], list[Text]]:
+    def _build(self) -> list[Text]:
         graph = self.graph
         steps = needed_steps(graph, graph.outputs)
         hints = self._names_of(steps.outputs)
@@ -110,7 +112,7 @@ class Unit:
                 keep = uses[first + k] == 1 and len(x.code) <= limit and not hints.get(first + k)
                 values.append(x if atom or keep or not uses[first + k] else self.assign(x, k))
             self._begin(*before)
-        return list(steps.inputs), [
+        return [
             Text(filled(zero(o.type), o.type), ATOM, o.type.shape) if v is None else self._result(values[v], o.type)  # type: ignore[union-attr]
             for v, o in zip(steps.outputs, graph.outputs, strict=True)
         ]
@@ -174,7 +176,7 @@ def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
     if "special." in text:
         unit.module.has_special = True
     code = text.format(*[x.within(lv) for x, lv in zip(operands, needed, strict=True)])
-    if "} ** " in text and _NAME.fullmatch(operands[0].code):
+    if "} ** " in text and _HUGGED.fullmatch(operands[0].code):
         code = code.replace(" ** ", "**")
     return Text(code, level, shape)
 
