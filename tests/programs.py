@@ -43,7 +43,7 @@ EXTRAS = {
     "zarr": "dask",
     "zstandard": "zstd",
 }
-EXTRAS |= dict.fromkeys(("PIL", "diffrax", "equinox", "flax", "hatchling", "iree", "magika", "mypy", "numpyro"), "check")
+EXTRAS |= dict.fromkeys(("PIL", "diffrax", "equinox", "flax", "hatchling", "iree", "magika", "mypy", "numpyro", "ruff"), "check")
 EXTRAS |= dict.fromkeys(("onnxruntime", "optax", "rapidocr_onnxruntime", "skl2onnx", "sklearn"), "check")
 """The extra of tidu that brings each Python package."""
 

@@ -173,10 +173,11 @@ def test_tangent_types_as_text_and_constants_of_records() -> None:
 
 
 def test_a_suffix_of_another_format_is_refused_and_nothing_is_written(f, tmp_path):
-    for name in ("f.h5", "f.py", "f.npz"):
+    for name in ("f.h5", "f.rb", "f.npz"):
         (tmp_path / name).write_text("of the user")
         with pytest.raises(
-            ArgumentError, match=r"which is not a format of documents; end it in \.json, \.msgpack, \.onnx, \.mlir, \.mlirbc or \.c"
+            ArgumentError,
+            match=r"which is not a format of documents; end it in \.json, \.msgpack, \.onnx, \.mlir, \.mlirbc, \.c or \.py",
         ):
             tidu_cli.save(f, tmp_path / name)
         assert (tmp_path / name).read_text() == "of the user"
@@ -232,7 +233,7 @@ print(sin["backends"])
 def test_backends_whose_packages_are_missing_say_so() -> None:
     ran = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, check=True)
     ways = ast.literal_eval(ran.stdout)
-    assert [way.partition("package ")[2].split()[0] for name, way in ways.items() if name != "C"] == [
+    assert [way.partition("package ")[2].split()[0] for name, way in ways.items() if name not in ("C", "Python")] == [
         "llvmlite",
         "jax",
         "onnx:",

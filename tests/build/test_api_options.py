@@ -143,7 +143,7 @@ def test_save_has_the_options_of_convert(tmp_path):
         ("f.onnx", {"types": True}, "argument 'types' is for json and msgpack, and the result is onnx"),
         ("g.json", {"types": True, "nodes": "packed"}, "packed nodes have no place for types"),
         ("g.json", {"nodes": "some"}, "argument 'nodes' takes one of 'list', 'packed', not text ('some')"),
-        ("g.py", {}, "ends in '.py', which is not a format of documents"),
+        ("g.rb", {}, "ends in '.rb', which is not a format of documents"),
         ("g.csv", {"format": "json"}, "ends in '.csv', which is not a format of documents"),
     ]:
         with pytest.raises(ArgumentError, match=re.escape(message)):

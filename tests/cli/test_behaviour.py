@@ -95,24 +95,24 @@ def test_the_suffix_says_the_format_and_what_contradicts_it_is_wrong_usage(tmp_p
 
 
 WRITES = {
-    "build x -i x:f64[]": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "resolve -": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "compose -": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "linearize --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "transpose": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "materialize": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "matrix": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "convert": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
-    "rename": ".json, .msgpack, .onnx, .mlir, .mlirbc or .c, or give --format",
+    "build x -i x:f64[]": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "resolve -": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "compose -": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "linearize --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "transpose": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "materialize": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "matrix": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "convert": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
+    "rename": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .py, or give --format",
     "eval": ".json, .msgpack, .csv, .txt, .npy, .npz, .mtx or .zarr, or give --format",
-    "grad --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
-    "jvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
-    "vjp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
-    "hvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
-    "jacobian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
-    "hessian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
-    "derivative --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .csv, .txt, .npy, .npz or .mtx, or give --format",
-    "step --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c or .npz, or give --format",
+    "grad --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "jvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "vjp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "hvp --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "jacobian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "hessian --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "derivative --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py, .csv, .txt, .npy, .npz or .mtx, or give --format",
+    "step --wrt x": ".json, .msgpack, .onnx, .mlir, .mlirbc, .c, .py or .npz, or give --format",
     "sparsity --wrt x": ".json, .npz, .mtx, .svg or .png, or give --format",
     "minimize --wrt x": ".json, .msgpack or .npz, or give --format",
     "dot": ".dot, .gv, .svg, .png or .pdf, or give --format",
@@ -129,13 +129,13 @@ def test_these_commands_have_the_option():
 @pytest.mark.parametrize("command", WRITES)
 def test_another_suffix_is_wrong_usage_and_nothing_is_read_or_written(tmp_path, command):
     """The input would be an error, too."""
-    out = tmp_path / "f.py"
+    out = tmp_path / "f.rb"
     out.write_text("before")
     result = invoke(*command.split(), "-o", out, input=b"broken")
     assert result.stderr.splitlines()[-1] == (
-        f"Error: Invalid value for '-o': '{out}' ends in '.py', which is not a format of the result; end it in {WRITES[command]}"
+        f"Error: Invalid value for '-o': '{out}' ends in '.rb', which is not a format of the result; end it in {WRITES[command]}"
     )
-    assert (result.exit_code, out.read_text(), os.listdir(tmp_path)) == (2, "before", ["f.py"])
+    assert (result.exit_code, out.read_text(), os.listdir(tmp_path)) == (2, "before", ["f.rb"])
 
 
 @pytest.mark.parametrize(("command", "suffix"), [("convert", ".npz"), ("eval", ".svg"), ("dot", ".json"), ("view", ".svg")])

@@ -5,6 +5,7 @@ FORMATS = {
     "mlir": ("tidu_cli.adapters.stablehlo.port", "TEXT", (".mlir",)),
     "mlirbc": ("tidu_cli.adapters.stablehlo.port", "ARTIFACT", (".mlirbc",)),
     "c": ("tidu_cli.adapters.c.port", "C", (".c",)),
+    "py": ("tidu_cli.adapters.python_source.port", "PYTHON", (".py",)),
 }
 """Modules, names in them, and suffixes."""
 

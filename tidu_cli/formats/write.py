@@ -176,6 +176,8 @@ def write_document(document: Document, path: str | None, format: str, **how: Any
     """
     if format in OWN or path is None or is_stdout(path):
         return write_pieces(formatted(document, format, **how), path, "document")
+    if (format_ := format_named(format)) and not format_.binary:  # people write text by hand, too
+        _require_own(path, "")
     return write_written(lambda beside: _written(document, format, beside, how), path)
 
 
@@ -193,15 +195,15 @@ def write_written(make: Callable[[str | None], Written], path: str) -> int:
     return write_first(written.beside, data, lambda: write_pieces(written.pieces, path, "document"), "weights")
 
 
-def _require_own(path: str) -> None:
-    """Raises DocumentError for a file whose name nobody gave, and that tidu did not write."""
-    if is_overwriting() or not os.path.isfile(path):
+def _require_own(path: str, too: str = " too,") -> None:
+    """Raises DocumentError for a file that tidu did not write; for one whose name nobody gave it says that, `too`."""
+    if is_overwriting() or not os.path.isfile(path) or not os.path.getsize(path):
         return
     from tidu_cli.formats.detect import holds_document
 
     if not holds_document(path):
         way = f"give another name, or {Remedy('force', True, python='remove it before')}"
-        raise DocumentError(f"{path}: would be replaced, too, and tidu did not write it; {way}")
+        raise DocumentError(f"{path}: would be replaced,{too} and tidu did not write it; {way}")
 
 
 def _written(document: Document, name: str, beside: str | None, options: Mapping[str, Any]) -> Written:

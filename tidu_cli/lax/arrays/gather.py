@@ -77,7 +77,8 @@ def _fill_literal(dtype: str, value: Any) -> Any:
         raise TypeRuleError(f"fill_value {value!r} is not a value of {dtype}") from None
 
 
-def _fill(np: Any, dtype: str, value: Any) -> Any:
+def filling(np: Any, dtype: str, value: Any) -> Any:
+    """What is read where a window does not fit: a value, or what stands for none."""
     if value is None and storage_dtype(dtype) in INEXACT:
         value = "NaN"
     if value is not None:
@@ -99,7 +100,7 @@ def _kernel(np: Any, attrs: GatherAttrs, operands: Types, results: Types) -> Ker
         return _rows_kernel(np, attrs, windows, operands)
     locate, layout, unordered = locator(np, windows, attrs.mode), windows.layout, windows.unordered
     matrix = (-1, math.prod(windows.operand[len(windows.operand) - windows.n_tail :]))
-    fill = _fill(np, result.dtype, attrs.fill_value) if attrs.mode == "fill" else None
+    fill = filling(np, result.dtype, attrs.fill_value) if attrs.mode == "fill" else None
 
     def gathered(x: Any, indices: Any) -> Any:
         rows, fits = locate(indices)
@@ -123,7 +124,7 @@ def _rows_kernel(np: Any, attrs: GatherAttrs, windows: Windows, operands: Types)
     n_rows, rest = windows.operand[0], windows.operand[1:]
     taken, unordered, layout = (math.prod(windows.batch), *rest), windows.unordered, windows.layout
     in_order = layout == tuple(range(len(layout)))
-    fill = _fill(np, operands[0].dtype, attrs.fill_value) if attrs.mode == "fill" else None
+    fill = filling(np, operands[0].dtype, attrs.fill_value) if attrs.mode == "fill" else None
     unsigned = operands[1].dtype == "u64"
 
     def gathered(x: Any, indices: Any) -> Any:

@@ -1,0 +1,164 @@
+"""Pieces of Python: expressions with their precedence, names that are safe, and lines laid out so that black leaves them."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tidu_cli.errors import DocumentError
+from tidu_cli.graph.keys import Key
+
+_NAMES = re.compile(r"[\w, ]+")
+
+WIDTH = 88
+"""The longest line that black makes."""
+
+COMPARED, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
+"""Levels of expressions: those of a level bind tighter than those before it."""
+
+
+class UnwrittenError(DocumentError):
+    """What NumPy source cannot be written of, with why."""
+
+
+class Text(NamedTuple):
+    """An expression. `shape` is that of its value in NumPy, which broadcasts to that of the type; a number is one of Python."""
+
+    code: str
+    level: int
+    shape: tuple[int, ...]
+    is_number: bool = False
+
+    def within(self, level: int) -> str:
+        """As an operand of an operator of a level."""
+        return self.code if self.level >= level else f"({self.code})"
+
+
+def call(code: str, shape: Sequence[int]) -> Text:
+    """A call, or another atom, with a value of a shape."""
+    return Text(code, ATOM, tuple(shape))
+
+
+_LONGEST = 24
+_TAKEN = {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "special"}
+_OURS = re.compile(r"[vdk]\d+|C\d+|(body|condition|branch)(_\d+)?")
+"""The names of values, derivatives, counters, functions and constants."""
+
+
+def identifier(text: str, tangent: str = "t", cotangent: str = "ct") -> str:
+    """A name that resembles a text, which may be anything: letters of ASCII, digits, and no name with another meaning.
+
+    >>> [identifier(text) for text in ("loss", "x@-1", "x@-1@2", "layers.0.w", "class", "é", "")]
+    ['loss', 'x_ct', 'x_ct_t2', 'layers_0_w', 'class_', 'value', 'value']
+    """
+    plain = re.sub(r"@(-?)(\d+)", lambda m: f"_{cotangent if m[1] else tangent}{m[2] if m[2] != '1' else ''}", text[:200])
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_")
+    plain = plain[:_LONGEST].rstrip("_") or "value"
+    if not plain[0].isalpha():
+        plain = f"x{plain}"
+    return f"{plain}_" if plain in _TAKEN or _OURS.fullmatch(plain) else plain
+
+
+class Names:
+    """The names in a function: each means one thing."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def new(self, base: str) -> str:
+        """A name that begins like this one."""
+        name, n = base, self._next.get(base, 1)
+        while name in self.taken:
+            n += 1
+            name = f"{base}_{n}"
+        self._next[base] = n
+        self.taken.add(name)
+        return name
+
+    def numbered(self, letter: str) -> str:
+        """The next of names such as v1, v2, …"""
+        n = self._next[letter] = self._next.get(letter, 0) + 1
+        return f"{letter}{n}"
+
+    def of_keys(self, keys: Iterable[Key]) -> list[str]:
+        """Names for keys."""
+        return [self.new(identifier(str(key))) for key in keys]
+
+
+def quoted(text: str) -> str:
+    """A text as a string of Python, in printable ASCII: nothing in it ends it."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(c: str) -> str:
+    n = ord(c)
+    if 32 <= n < 127 and c not in '"\\':
+        return c
+    return "\\\\" if c == "\\" else f"\\x{n:02x}" if n < 256 else f"\\u{n:04x}" if n < 65536 else f"\\U{n:08x}"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as an argument: an integer, or a tuple."""
+    return str(shape[0]) if len(shape) == 1 else tuple_text(map(str, shape))
+
+
+def tuple_text(parts: Iterable[str]) -> str:
+    """A tuple."""
+    items = list(parts)
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def laid_out(line: str, indent: int) -> list[str]:
+    """A statement in lines: in one if it fits, else what is in its last brackets with a line for each part."""
+    pad = " " * indent
+    if len(line) + indent <= WIDTH:
+        return [pad + line]
+    targets, _, value = line.partition(" = ")
+    if value and "," in targets and _NAMES.fullmatch(targets) and len(line.partition("(")[0]) + indent >= WIDTH:
+        first, *rest = laid_out(f"____{value}", indent)  # as many letters as stand before it
+        names = [f"{pad}    {name}," for name in targets.split(", ")]
+        return [f"{pad}(", *names, f"{pad}) = {first[indent + 4 :]}", *rest]
+    body = line.rstrip(":,")
+    begin = _opening(body)
+    parts = [] if begin is None else _parts(body[begin + 1 : -1])
+    if begin is None or not parts:
+        return [pad + line]
+    inner = [text for part in parts for text in laid_out(f"{part},", indent + 4)]
+    return [pad + body[: begin + 1], *inner, pad + body[-1] + line[len(body) :]]
+
+
+def _brackets(text: str) -> Iterable[tuple[int, str, int]]:
+    """Brackets and commas that are not within strings: their places, and how deep in brackets they stand."""
+    depth, in_string, skipped = 0, False, False
+    for k, c in enumerate(text):
+        if skipped:
+            skipped = False
+        elif in_string:
+            skipped, in_string = c == "\\", c != '"'
+        elif c == '"':
+            in_string = True
+        elif c in "([{":
+            yield k, c, depth
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+            yield k, c, depth
+        elif c == ",":
+            yield k, c, depth
+
+
+def _opening(text: str) -> int | None:
+    """Where the bracket opens that closes at the end of a text, None if none does."""
+    if text[-1:] not in (")", "]", "}"):
+        return None
+    return [k for k, c, depth in _brackets(text) if not depth and c in "([{"][-1]
+
+
+def _parts(text: str) -> list[str]:
+    cuts = [k for k, c, depth in _brackets(text) if c == "," and not depth]
+    ends = [*cuts, len(text)]
+    return [part for begin, end in zip([0, *(k + 1 for k in cuts)], ends, strict=True) if (part := text[begin:end].strip())]

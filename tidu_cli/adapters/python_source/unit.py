@@ -1,0 +1,186 @@
+"""A function in the making: a graph, statement by statement."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.python_source.arrays import Results
+from tidu_cli.adapters.python_source.elements import dtype_text, filled, template, zero
+from tidu_cli.adapters.python_source.text import ATOM, WIDTH, Names, Text, UnwrittenError, call, identifier, laid_out, shape_text
+from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.types import TensorType
+from tidu_cli.runtime.plans.steps import needed_steps
+
+_INLINED = 32
+"""An expression that is read once and longer than this has a name."""
+
+_SECTIONS = ("# Values", "# Derivatives")
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_METHOD = re.compile(r"(.*\))(\.(?:astype|view)\([\w.]+\)|\.copy\(\))")
+_HUGGED = re.compile(r"[A-Za-z_][\w.]*")
+"""What black leaves no space after, before **."""
+
+
+class Unit:
+    """The parameters, statements and results of a graph: the whole document, or one within it, in a function at a depth."""
+
+    def __init__(self, module: Any, graph: Graph, depth: int, *, is_whole: bool = False) -> None:
+        self.module, self.graph, self.depth, self.is_whole = module, graph, depth, is_whole
+        self.names = Names(module.reserved)
+        self.parameters = self.names.of_keys(i.key for i in graph.inputs)
+        self.statements: list[str] = []
+        self._section = 0
+        self._hints: Sequence[str] = ()
+        self._functions: dict[Any, str] = {}
+        self.results = self._build()
+
+    # What functions of operations ask for.
+
+    def emit(self, statement: str, deeper: int = 0) -> None:
+        """Add a statement; some are in the block of one before."""
+        self.statements += laid_out(statement, 4 * (self.depth + deeper))
+
+    def named(self, result: int | None = None) -> str:
+        """A new name: of a result of the operation that of an output, if it is one; else the next number."""
+        hint = "" if result is None or result >= len(self._hints) else self._hints[result]
+        return self.names.new(hint) if hint else self.names.numbered("vd"[self._section])
+
+    def assign(self, x: Text, result: int | None = None) -> Text:
+        """A name for an expression, which may be a result of the operation."""
+        name, code = self.named(result), x.code
+        is_long = len(name) + len(code) + 3 + 4 * self.depth > WIDTH
+        if is_long and (match := _METHOD.fullmatch(code)):  # black has another layout for chains of calls
+            self.emit(f"{name} = {match[1]}")
+            code = f"{name}{match[2]}"
+        self.emit(f"{name} = {code}")
+        return Text(name, ATOM, x.shape, x.is_number)
+
+    def simple(self, x: Text) -> Text:
+        """An expression that may stand twice."""
+        return x if x.is_number or _NAME.fullmatch(x.code) else self.assign(x)
+
+    def full(self, x: Text, type_: Any, level: int = 0) -> str:
+        """An expression whose value has the shape and dtype of its type."""
+        if x.is_number:
+            return filled(x, type_)
+        if x.shape != type_.shape:
+            return f"np.broadcast_to({x.code}, {shape_text(type_.shape)})"
+        return x.within(level)
+
+    def function(self, key: Any, base: str) -> tuple[str, bool]:
+        """The name of a function within this one, and whether it is new."""
+        new = key not in self._functions
+        if new:
+            self._functions[key] = self.module.names.new(base)
+        return self._functions[key], new
+
+    # The steps.
+
+    def _build(self) -> list[Text]:
+        graph = self.graph
+        steps = needed_steps(graph, graph.outputs)
+        hints = self._names_of(steps.outputs)
+        for k in steps.inputs if self.is_whole else ():
+            name, type_ = self.parameters[k], graph.inputs[k].type
+            self.emit(f"{name} = np.asarray({name}, dtype={dtype_text(type_.dtype)})")  # type: ignore[union-attr]
+        values = [call(self.parameters[k], graph.inputs[k].type.shape) for k in steps.inputs]  # type: ignore[union-attr]
+        code, start, args = steps.code.tolist(), steps.start.tolist(), steps.args.tolist()
+        uses = Counter(args)
+        uses.update(v for v in steps.outputs if v is not None)
+        limit = _INLINED if self.depth < 4 else 12
+        for step, number in enumerate(code):
+            case = graph.cases[number]
+            section = int(case.mask is not None)
+            operands = [values[v] for v in args[start[step] : start[step + 1]]]
+            first = len(values)
+            self._hints = [hints.get(first + k, "") for k in range(len(case.results))] if hints else ()
+            before = len(self.statements), self._section
+            self._section = section
+            try:
+                made = self.module.written(self, case, operands)
+            except UnwrittenError as error:
+                node = step if steps.node is None else steps.node[step]
+                raise UnwrittenError(f"node {node} ({case.op}): {error}") from None
+            for k, x in enumerate(made if isinstance(made, list) else [made]):
+                atom = _NAME.fullmatch(x.code) or (x.is_number and len(x.code) <= limit)
+                keep = uses[first + k] == 1 and len(x.code) <= limit and not hints.get(first + k)
+                values.append(x if atom or keep or not uses[first + k] else self.assign(x, k))
+            self._begin(*before)
+        return [
+            Text(filled(zero(o.type), o.type), ATOM, o.type.shape) if v is None else self._result(values[v], o.type)  # type: ignore[union-attr]
+            for v, o in zip(steps.outputs, graph.outputs, strict=True)
+        ]
+
+    def _result(self, x: Text, type_: Any) -> Text:
+        if x.shape == type_.shape and not x.is_number:
+            return x
+        code = self.full(x, type_)  # of what NumPy broadcasts, elements share memory, and callers may write into them
+        return call(f"{code}.copy()" if self.is_whole and not x.is_number else code, type_.shape)
+
+    def _begin(self, n: int, section: int) -> None:
+        """Say where derivatives begin, or end, above the statements from number n on."""
+        if len(self.statements) == n:
+            self._section = section
+        elif self._section != section and self.is_whole:
+            if self.statements[n] == "":
+                del self.statements[n]
+            before = n > 0 and self.statements[n - 1] != ""
+            self.statements[n:n] = [*[""] * before, " " * 4 + _SECTIONS[self._section]]
+
+    def _names_of(self, outputs: Sequence[int | None]) -> dict[int, str]:
+        """What values that are outputs are called."""
+        if not self.is_whole or self.module.is_single:
+            return {}
+        return {v: identifier(str(o.key)) for v, o in zip(outputs, self.graph.outputs, strict=True) if v is not None}
+
+
+def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
+    """The result of an operation that goes element by element, None if there is no expression."""
+    dtypes = [t.dtype for t in case.operands]
+    op, attrs = case.op, case.attrs
+    if op == "add_cotangents":
+        op = "add"
+    if (known := template(op, attrs, dtypes, case.results[0].dtype)) is None:
+        return None
+    text, level, needed = known
+    if text == "{0}" or text == "{1}":
+        return xs[int(text[1])]
+    operands = list(xs)
+    if op in ("add", "sub", "mul") and dtypes[0] == "f64" and all(x.is_number for x in xs):  # as Python computes it
+        return Text(text.format(*[x.within(lv) for x, lv in zip(xs, needed, strict=True)]), level, (), is_number=True)
+    chosen = op in ("select_n", "clamp")
+    values = [k for k in range(len(xs)) if not (op == "select_n" and k == 0)]
+    if all(xs[k].is_number for k in values) and (not chosen or case.results[0].dtype not in ("f64", "i64", "bool", "c128")):
+        values = values[:1] if len(xs) > 1 else values
+        for k in values:
+            operands[k] = _typed(xs[k], case.operands[k])
+    for k, x in enumerate(operands):
+        if x.is_number and (f"{{{k}}}." in text or text.startswith("_") or (op == "select_n" and k == 0)):
+            operands[k] = _typed(x, case.operands[k])
+        elif text.count(f"{{{k}}}") > 1:
+            operands[k] = unit.simple(x)
+    shapes = {x.shape for x in operands}
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    if text.startswith("_"):
+        function = text.partition("(")[0]
+        unit.module.use(function)
+        if function == "_complex" and operands[0].shape != operands[1].shape:
+            operands = [call(unit.full(x, t), t.shape) for x, t in zip(operands, case.operands, strict=True)]
+            shape = case.results[0].shape
+    if "special." in text:
+        unit.module.has_special = True
+    code = text.format(*[x.within(lv) for x, lv in zip(operands, needed, strict=True)])
+    if "} ** " in text and _HUGGED.fullmatch(operands[0].code):
+        code = code.replace(" ** ", "**")
+    return Text(code, level, shape)
+
+
+def _typed(x: Text, type_: TensorType) -> Text:
+    """A number as one of NumPy, of its dtype."""
+    return call(f"{dtype_text(type_.dtype)}({x.code})", ())
