@@ -19,12 +19,12 @@ STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 _numbers = itertools.count()
 
 
-def compiled(document, folder: Path, *flags: str, **options):
+def compiled(document, folder: Path, *flags: str, cc: str = "cc", link=(), **options):
     """A function from arrays to arrays; `source` is its file and `described` what it says of itself."""
     path = folder / f"c{next(_numbers)}.c"
     write_document(document, str(path), "c", **options)
     library = path.with_suffix(".so")
-    command = ["cc", *STRICT, "-shared", "-fPIC", *(flags or ("-O1",)), str(path), "-o", str(library), "-lm"]
+    command = [cc, *STRICT, "-shared", "-fPIC", *(flags or ("-O1",)), str(path), "-o", str(library), *link, "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     return called(library, path)
@@ -49,13 +49,13 @@ def called(library: Path, path: Path):
     return call
 
 
-def alike(actual, expected, type_: TensorType, told=""):
+def alike(actual, expected, type_: TensorType, told="", rounding=64):
     """Equal bits of integers and bools; floats but for roundings."""
     expected = np.asarray(expected)
     assert actual.dtype == expected.dtype and actual.shape == expected.shape, told
     if actual.dtype.kind != "f":
         np.testing.assert_array_equal(actual, expected, err_msg=str(told))
         return
-    few = 64 * np.finfo(actual.dtype).eps
+    few = rounding * np.finfo(actual.dtype).eps
     scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
     np.testing.assert_allclose(actual, expected, few, few * float(scale), err_msg=str(told))

@@ -41,14 +41,14 @@ from tidu_cli.transforms.transpose import transpose
 CC = needs("cc")
 
 
-def agree(document, values, *flags, **options):
-    """Holds the C of a document to what evaluation gives."""
+def agree(document, values, *flags, rounding=64, **options):
+    """Holds the C of a document to what evaluation gives, but for so many units in the last place."""
     document = materialize(document)
     with TemporaryDirectory() as folder, np.errstate(all="ignore"):
         run = compiled(document, Path(folder), *flags, **options)
         expected = evaluate(document, {str(i.key): x for i, x in zip(document.head.inputs, values, strict=True)})
         for made, output in zip(run(*values), document.head.outputs, strict=True):
-            alike(made, expected[str(output.key)], output.type, output.key)
+            alike(made, expected[str(output.key)], output.type, output.key, rounding)
 
 
 def values_for(document, seed, interval=(0.1, 0.9)):

@@ -62,7 +62,8 @@ def _cumulative(k: Kernel) -> Lines:
     return loops(others, [f"{CTYPES[x.dtype]} a = {first};", *loops([("j", n)], step)])
 
 
-def _dot(k: Kernel) -> Lines:
+def dot(k: Kernel) -> Lines:
+    """Products, summed over contracted axes."""
     (x, y), (r,) = k.reads, k.results
     (xc, yc), (xb, yb) = k.attrs.dimension_numbers
     add, mul = k.fold("add", r.dtype), k.fold("mul", r.dtype)
@@ -323,7 +324,7 @@ def _of_reduced(op: str) -> Callable[[Kernel], Lines]:
 
 KERNELS: dict[str, Callable[[Kernel], Lines]] = {
     **{op: _of_reduced(op) for op in REDUCED}, **SLIDING, **MATRICES,
-    "argmax": _position, "argmin": _position, "dot_general": _dot, "concatenate": _concatenate, "pad": _pad,
+    "argmax": _position, "argmin": _position, "dot_general": dot, "concatenate": _concatenate, "pad": _pad,
     "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update, "gather": _gather, "scatter": _scatter,
     "sort": _sorted, "top_k": _sorted, "bitcast_convert_type": _bitcast, "scan": _scan, "while": _while, "cond": _cond,
 }  # fmt: skip
@@ -332,7 +333,8 @@ KERNELS: dict[str, Callable[[Kernel], Lines]] = {
 
 def written(k: Kernel) -> Lines:
     """The lines of a kernel; none if all its results are empty."""
-    return KERNELS.get(k.case.op, _call)(k) if any(r.size for r in k.results) else []
+    kernels: dict[str, Callable[[Kernel], Lines]] = k.unit.module.library.kernels
+    return kernels.get(k.case.op, _call)(k) if any(r.size for r in k.results) else []
 
 
 def _lanes(case: Case) -> list[tuple[str, int]]:

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from tidu_cli.adapters.c.kernel import Kernel
-from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH, WHOLE, written
+from tidu_cli.adapters.c.kernels import WHOLE, written
 from tidu_cli.adapters.c.moves import zeros
 from tidu_cli.adapters.c.places import Item, Pool
 from tidu_cli.adapters.c.views import CONSTANT, COUNT, CTYPES, View, indices, loops, merged, place, row_major
@@ -142,7 +142,8 @@ class Unit:
             reads = [self.dense(v) for v in reads]
         at = len(self.items)
         results = [self.root(self.module.dtype(t), t.shape, at) for t in case.results]  # type: ignore[union-attr]
-        wanted = SCRATCH[case.op](case) if case.op in SCRATCH else []
+        scratches = self.module.library.scratch
+        wanted = scratches[case.op](case) if case.op in scratches else []
         scratch = [self.root(self.module.dtype(TensorType(d)), (n,), at) for d, n in wanted]
         pools: dict[str, int] = {}
         for child in children:
@@ -388,11 +389,6 @@ def require_plain(types: Sequence[Type | None]) -> None:
             raise UnwrittenError(f"{type_ or 'a detached operand'}: C is written of arrays alone; write their fields apart")
         if type_.dtype not in CTYPES:
             raise UnwrittenError(f"{type_}: C is written of bool, integers, f32 and f64; convert it first")
-
-
-def has_kernel(case: Case) -> bool:
-    """Whether an operation is computed by a kernel."""
-    return case.op in KERNELS
 
 
 def graphs_in(case: Case) -> Sequence[tuple[str, Any]]:

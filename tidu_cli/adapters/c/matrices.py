@@ -9,7 +9,7 @@ from tidu_cli.adapters.c.kernel import Kernel, Lines
 from tidu_cli.adapters.c.views import CTYPES, indices, loops
 
 
-def _each(k: Kernel, lines: Callable[[Callable[..., str]], Sequence[str]]) -> Lines:
+def each(k: Kernel, lines: Callable[[Callable[..., str]], Sequence[str]]) -> Lines:
     """The lines for one matrix, within loops over the batch. They are given what names an element, of operands and `results`."""
     x = k.reads[0]
     batch = indices("b", x.shape[:-2])
@@ -23,7 +23,7 @@ def _each(k: Kernel, lines: Callable[[Callable[..., str]], Sequence[str]]) -> Li
 
 def _cholesky(k: Kernel) -> Lines:
     n, s, ctype = k.reads[0].shape[-1], suffix(k.reads[0].dtype), CTYPES[k.reads[0].dtype]
-    return _each(
+    return each(
         k,
         lambda at: [
             "int fails = 0;",
@@ -65,7 +65,7 @@ def _triangular_solve(k: Kernel) -> Lines:
             "}",
         ]
 
-    return _each(k, lines)
+    return each(k, lines)
 
 
 def _eliminated(at: Callable[..., str], m: int, n: int, dtype: str, swapped: Sequence[str]) -> Lines:
@@ -101,7 +101,7 @@ def _lu(k: Kernel) -> Lines:
         numbered = f"for (long i = 0; i < {m}; ++i) {at('r2', 'i')} = (int32_t)i;"
         return [numbered, *_eliminated(at, m, n, k.reads[0].dtype, swapped)]
 
-    return [*k.copy(0, k.results[0]), *_each(k, lines)]
+    return [*k.copy(0, k.results[0]), *each(k, lines)]
 
 
 def _permutation(k: Kernel) -> Lines:
@@ -163,7 +163,7 @@ def _qr(k: Kernel) -> Lines:
             f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j) {at('r1', 'i', 'j')} = i <= j ? a[i * {n} + j] : 0;",
         ]
 
-    return _each(k, lines)
+    return each(k, lines)
 
 
 def _det(k: Kernel) -> Lines:

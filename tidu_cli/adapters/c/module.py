@@ -8,7 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
-from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain, unused
+from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH
+from tidu_cli.adapters.c.libraries.blas import BLAS
+from tidu_cli.adapters.c.libraries.calls import Library, joined
+from tidu_cli.adapters.c.libraries.lapack import LAPACK
+from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, require_plain, unused
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.views import CTYPES, bits
@@ -30,7 +34,9 @@ _REALS = {"double": {"f32": "f64"}, "float": {"f64": "f32"}}
 class Module:
     """A file in the making: functions, each after those that it calls, and constants."""
 
-    def __init__(self, document: Document, real: str | None) -> None:
+    def __init__(self, document: Document, real: str | None, *, blas: bool = False, lapack: bool = False) -> None:
+        self.library = joined(Library(KERNELS, SCRATCH, {}), *([BLAS] if blas else []), *([LAPACK] if lapack else []))
+        self.external: dict[str, str] = {}
         self.primitives = vocabulary(document.cases)
         self.reals = _REALS.get(real or "", {})
         self.graph = _alone(document)
@@ -93,8 +99,8 @@ class Module:
             return text, result.shape, self.dtype(result), ignored
         if case.op == "qr" and case.attrs.pivoting:  # type: ignore[attr-defined]
             raise UnwrittenError("C has no qr with pivoting; leave out pivoting")
-        if has_kernel(case) or self.children(case):
-            return Unit.kernel
+        if case.op in self.library.kernels or self.children(case):
+            return self.library.laid.get(case.op, Unit.kernel)
         raise UnwrittenError(self._reason(case))
 
     def children(self, case: Case) -> list[Unit]:
@@ -102,8 +108,10 @@ class Module:
         case = replace(case, mask=None)
         if case in self._children:
             return self._children[case]
-        graphs: list[tuple[str, Graph]] = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case) if has_kernel(case)]
-        if not has_kernel(case):
+        graphs: list[tuple[str, Graph]] = []
+        if case.op in self.library.kernels:
+            graphs = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case)]
+        else:
             if self.primitives[case.op].in_terms_of_others is None:
                 return []
             try:
@@ -133,6 +141,8 @@ class Module:
         self.functions[-1] = f"K_APART {self.functions[-1]}"
 
     def _reason(self, case: Case) -> str:
+        if case.op in LAPACK.kernels:
+            return f"C has no {case.op} of its own: write it with {Remedy('lapack', True, 'convert', python='lapack=True')}"
         opaque = self.primitives[case.op].evaluation.opaque
         return f"C has no {case.op}" + (f", which {opaque}" if opaque else "")
 
@@ -152,6 +162,8 @@ class Module:
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
         yield from self._declared()
         yield "\n"
+        yield from (f"{prototype}\n" for prototype in self.external.values())
+        yield "\n" * bool(self.external)
         if any(text.startswith("K_APART") for text in self.functions):
             yield _APART
         for text, name in self.constants.items():
@@ -254,6 +266,6 @@ def written_as(case: Case, primitives: PrimitiveSet) -> str:
     module = Module(one_node_document(case, primitives), None)
     if case.op in VIEWS or case.op in SAME:
         return "another view"
-    if has_kernel(case):
+    if case.op in module.library.kernels:
         return "loops"
     return "its definition" if module.functions else "an expression"
