@@ -161,6 +161,7 @@ TRIANGLES = list(itertools.product((False, True), repeat=4))
 @LINKED
 def test_triangular_systems(tmp_path):
     """On either side, of either triangle, turned or not, by an operand that lies by rows or by columns."""
+
     def function(a, b):
         options = [{"lower": low, "trans": int(t), "unit_diagonal": unit} for low, t, unit, _ in TRIANGLES]
         results = [solve_triangular(a.T if turn[3] else a, b, **o) for o, turn in zip(options, TRIANGLES, strict=True)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.c.compiled import alike, compiled
+from tests.c.compiled import alike, compiled, program
 from tests.control_flow.strategies import looping
 from tests.docs.blocks import ROOT
 from tests.graphs.strategies import REAL, documents, seeds
@@ -176,25 +176,8 @@ def test_nothing_is_undefined(flags, tmp_path):
     names = """add mul neg integer_pow div rem abs convert_element_type shift_left gather scatter sort pad reduce_window_max
     conv_general_dilated scan while dynamic_update_slice qr digamma"""
     cases, operands = zip(*[one for name in names.split() for one in few(list(examples_of(name)), 6)], strict=True)
-    path = tmp_path / "f.c"
-    write_document(documented(cases), str(path), "c")
-    name = identifier("all_cases")
-    arrays = [np.ascontiguousarray(x) for xs in operands for x in xs]
-    lines = [
-        f"static unsigned char x{k}[] __attribute__((aligned(8))) = {{{','.join(map(str, a.tobytes())) or '0'}}};"
-        for k, a in enumerate(arrays)
-    ]
-    types = [t for case in cases for t in case.results]
-    lines += [f"static unsigned char y{k}[{max(t.nbytes, 1)}] __attribute__((aligned(8)));" for k, t in enumerate(types)]
-    given_ = ", ".join(
-        [f"(const void *)x{k}" for k in range(len(arrays))] + [f"(void *)y{k}" for k in range(len(types))] + ["work"]
-    )
-    lines += [f"static double work[{name}_WORK];", f"int main(void) {{ return {name}({given_}); }}"]
-    (tmp_path / "main.c").write_text('#include "f.h"\n' + "\n".join(lines) + "\n")
-    command = ["cc", *flags, str(path), str(tmp_path / "main.c"), "-o", str(tmp_path / "main"), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=False)
+    main = program(tmp_path, [(documented(cases), [x for xs in operands for x in xs])], "cc", *flags)
+    done = subprocess.run([str(main)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:2000]
 
 
