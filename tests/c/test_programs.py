@@ -293,3 +293,23 @@ def test_sines_and_cosines_of_one_value_stand_side_by_side(tmp_path):
     assert len(lines) == 2001 and arguments[:-1:2] == arguments[1::2]  # the last sine is not asked for
     shaped = trace(lambda x: np.cos(x) * np.sum(np.exp(np.sin(x))), "f64[3]")
     agree(shaped, [np.arange(3.0)])
+
+
+@CC
+def test_products_of_all_widths():
+    """Eight columns at a time and those that are left, in batches, too; the right factor copied where that pays."""
+    rng = np.random.default_rng(0)
+    for n, dtype in ((1, float), (5, float), (8, np.int32), (9, np.float32), (19, float)):
+        x, y = (np.asarray(10 * rng.normal(size=shape), dtype) for shape in ((2, 11, 6), (2, 6, n)))
+
+        def products(x, y):
+            turned = np.swapaxes(y, -1, -2).copy() * 2
+            several = np.tensordot(x, y, [[2, 0], [1, 0]]), np.tensordot(x, turned[0], [[2], [1]])
+            return x @ y, x @ np.swapaxes(turned, -1, -2), x[0] @ y[1, ::-1], *several
+
+        agree(trace(products, x, y), [x, y], "-O2")
+    few_rows, many_rows = (
+        format_document(trace(lambda x, y: x @ y.T, np.ones((n, 6)), np.ones((17, 6))), "c").decode() for n in (3, 9)
+    )
+    assert many_rows.count("double a[8]") == many_rows.count("double a[1]") == 1
+    assert "w_f64" in many_rows and "w_f64" not in few_rows

@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.adapters.c.elements import FLOATS, bounds, literal
 from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding
-from tidu_cli.adapters.c.matrices import MATRICES
+from tidu_cli.adapters.c.matrices import MATRICES, laid_product
 from tidu_cli.adapters.c.sliding import SLIDING, window_reduction
 from tidu_cli.adapters.c.views import CTYPES, View, indices, loops
 from tidu_cli.graph.graph import Case
@@ -60,35 +60,6 @@ def _cumulative(k: Kernel) -> Lines:
         f"{k.to(0, ix)} = a;",
     ]
     return loops(others, [f"{CTYPES[x.dtype]} a = {first};", *loops([("j", n)], step)])
-
-
-def dot(k: Kernel) -> Lines:
-    """Products, summed over contracted axes."""
-    (x, y), (r,) = k.reads, k.results
-    (xc, yc), (xb, yb) = k.attrs.dimension_numbers
-    add, mul = k.fold("add", r.dtype), k.fold("mul", r.dtype)
-    batch, contracted = indices("b", [x.shape[a] for a in xb]), indices("j", [x.shape[a] for a in xc])
-    xf = [a for a in range(len(x.shape)) if a not in xc and a not in xb]
-    yf = [a for a in range(len(y.shape)) if a not in yc and a not in yb]
-    rows, columns = indices("m", [x.shape[a] for a in xf]), indices("n", [y.shape[a] for a in yf])
-    xi = dict(zip((*xb, *xc, *xf), (*batch, *contracted, *rows), strict=True))
-    yi = dict(zip((*yb, *yc, *yf), (*batch, *contracted, *columns), strict=True))
-    left, right = (k.converted(n, [i[a] for a in range(len(i))], r.dtype) for n, i in ((0, xi), (1, yi)))
-    out = k.to(0, [*batch, *rows, *columns])
-    over_b, over_c = _along_all(batch, x.shape, xb), _along_all(contracted, x.shape, xc)
-    over_m, over_n = _along_all(rows, x.shape, xf), _along_all(columns, y.shape, yf)
-    ctype = CTYPES[r.dtype]
-    strides = [y.strides[a] for a in yf if y.shape[a] != 1]
-    if not strides or strides[-1] != 1 or not x.size or not y.size:
-        step = loops(over_c, [f"a = {add('a', mul(left, right))};"]) if x.size and y.size else []
-        return loops([*over_b, *over_m, *over_n], [f"{ctype} a = 0;", *step, f"{out} = a;"])
-    # Rows of the right factor are added up: neighbours to neighbours.
-    step = loops(over_c, [f"const {ctype} x = {left};", *loops(over_n, [f"{out} = {add(out, mul('x', right))};"])])
-    return loops([*over_b, *over_m], [*loops(over_n, [f"{out} = 0;"]), *step])
-
-
-def _along_all(ix: Sequence[str], shape: Sequence[int], axes: Sequence[int]) -> list[tuple[str, int]]:
-    return [(i, shape[a]) for i, a in zip(ix, axes, strict=True)]
 
 
 def _concatenate(k: Kernel) -> Lines:
@@ -324,7 +295,7 @@ def _of_reduced(op: str) -> Callable[[Kernel], Lines]:
 
 KERNELS: dict[str, Callable[[Kernel], Lines]] = {
     **{op: _of_reduced(op) for op in REDUCED}, **SLIDING, **MATRICES,
-    "argmax": _position, "argmin": _position, "dot_general": dot, "concatenate": _concatenate, "pad": _pad,
+    "argmax": _position, "argmin": _position, "concatenate": _concatenate, "pad": _pad,
     "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update, "gather": _gather, "scatter": _scatter,
     "sort": _sorted, "top_k": _sorted, "bitcast_convert_type": _bitcast, "scan": _scan, "while": _while, "cond": _cond,
 }  # fmt: skip
@@ -342,6 +313,9 @@ def _lanes(case: Case) -> list[tuple[str, int]]:
     n = case.operands[0].shape[axis]  # type: ignore[union-attr]
     return [("i64", n)] * 2
 
+
+LAID: dict[str, Callable[[Any, Case, list[View]], list[View]]] = {"dot_general": laid_product}
+"""How operands are laid for kernels, where that is not as they are."""
 
 SCRATCH: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
     "sort": _lanes,

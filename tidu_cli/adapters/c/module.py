@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
-from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH
+from tidu_cli.adapters.c.kernels import KERNELS, LAID, SCRATCH
 from tidu_cli.adapters.c.libraries.blas import BLAS
 from tidu_cli.adapters.c.libraries.calls import Library, joined
 from tidu_cli.adapters.c.libraries.lapack import LAPACK
@@ -35,7 +35,7 @@ class Module:
     """A file in the making: functions, each after those that it calls, and constants."""
 
     def __init__(self, document: Document, real: str | None, *, blas: bool = False, lapack: bool = False) -> None:
-        self.library = joined(Library(KERNELS, SCRATCH, {}), *([BLAS] if blas else []), *([LAPACK] if lapack else []))
+        self.library = joined(Library(KERNELS, SCRATCH, LAID), *([BLAS] if blas else []), *([LAPACK] if lapack else []))
         self.external: dict[str, str] = {}
         self.primitives = vocabulary(document.cases)
         self.reals = _REALS.get(real or "", {})
@@ -159,6 +159,8 @@ class Module:
         opening = f"int {self.name}({', '.join([*own.values(), 'double *restrict work'])})"
         body = [*head, *unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines), *lines, "return 0;"]
         yield self._top("")
+        if any("for (" in line for line in (*lines, *self.functions)):
+            yield _LOOPS
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
         yield from self._declared()
         yield "\n"
@@ -249,6 +251,13 @@ _APART = """#ifdef __GNUC__
 
 """
 """What keeps parts of a long function apart: compilers take more than proportional time for one of all."""
+
+# Before all else, as functions of headers could not be inlined into those that are compiled otherwise.
+_LOOPS = """#if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__ && !defined __clang__
+#pragma GCC optimize ("O3") /* for loops, as clang does from -O2 on */
+#endif
+
+"""
 
 _LONGEST = 4000
 """C99 has no longer strings."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from tidu_cli.adapters.c.elements import FLOATS
 from tidu_cli.adapters.c.kernel import Kernel, Lines
-from tidu_cli.adapters.c.kernels import dot
 from tidu_cli.adapters.c.libraries.calls import Library, address, call, rows_of
+from tidu_cli.adapters.c.matrices import dot, laid_product
 from tidu_cli.adapters.c.views import View, indices, loops
 from tidu_cli.graph.graph import Case
 
@@ -43,10 +43,10 @@ def _by_call(module: Any, case: Case) -> _Axes | None:
 def _laid(unit: Any, case: Case, reads: list[View]) -> list[View]:
     """The operands as batches of matrices that cblas takes, copied only where they lie otherwise."""
     axes = _by_call(unit.module, case)
-    if axes is not None:
-        both = ((reads[0], axes.left, (axes.m, axes.k)), (reads[1], axes.right, (axes.k, axes.n)))
-        reads = [_matrices(unit, view, order, (*axes.batch, *sizes)) for view, order, sizes in both]
-    views: list[View] = unit.kernel(case, reads)
+    if axes is None:
+        return laid_product(unit, case, reads)
+    both = ((reads[0], axes.left, (axes.m, axes.k)), (reads[1], axes.right, (axes.k, axes.n)))
+    views: list[View] = unit.kernel(case, [_matrices(unit, view, order, (*axes.batch, *sizes)) for view, order, sizes in both])
     return views
 
 
