@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,15 @@ PACKAGES = {
     "cc": "gcc libc6-dev",
     "chromium": "chromium fonts-dejavu-core",
     "clang": "clang",
+    "cmake": "cmake",
     "dot": "graphviz",
     "fish": "fish",
     "groff": "groff-base",
     "mandoc": "mandoc",
     "node": "nodejs",
+    "openblas": "libopenblas-dev",
     "rustc": "rustc",
+    "valgrind": "valgrind",
     "wasm-ld": "lld",
     "zsh": "zsh",
 }
@@ -49,12 +53,17 @@ EXTRAS |= dict.fromkeys(("onnxruntime", "optax", "rapidocr_onnxruntime", "skl2on
 
 _NAMES = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
 
+_LIBRARIES = frozenset({"openblas"})
+"""Of the names above those of libraries that compilers link with."""
+
 _CALLS = {
     "dot": r"\btidu( -\S+)* (dot\b.*(--format[= ]|-o ?\S+\.)(svg|png|pdf)|view)\b",
     "node": r"\bnode\b",
     "avr-gcc": r"\bavr-(gcc|size)\b|\bsketch\.elf\b",
     "c++": r"(^|\s)c\+\+\s|\bfromcpp\b",
-    "cc": r"\bcc\b",
+    "cc": r"\bcc\b|\bmake --silent fit\b|\./fit\b|\bcontrol\.py\b|\bdense\.py\b",
+    "cmake": r"\bcmake\b|\bbuild/fit\b",
+    "openblas": r"-lopenblas\b",
     "clang": r"\bclang\b|\bcall\.mjs\b",
     "rustc": r"\brustc\b|\bfromrust\b",
     "wasm-ld": r"\bclang --target=wasm32\b|\bcall\.mjs\b",
@@ -73,7 +82,17 @@ def path_of(name: str) -> str | None:
     if name in EXTRAS:
         spec = find_spec(name)
         return spec and (spec.origin or name)
+    if name in _LIBRARIES:
+        return _library(name)
     return next(filter(None, map(shutil.which, _NAMES.get(name, (name,)))), None)
+
+
+def _library(name: str) -> str | None:
+    file = f"lib{name}.so"
+    if shutil.which("cc") is None:
+        return None
+    place = subprocess.run(["cc", f"-print-file-name={file}"], capture_output=True, text=True, check=False).stdout.strip()
+    return place if place != file else None
 
 
 def called_by(command: str) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tidu_cli.formats.write import write_document
+from tidu_cli.frozen import replace
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 
@@ -21,12 +22,12 @@ EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7}
 _numbers = itertools.count()
 
 
-def compiled(document, folder: Path, *flags: str, **options):
+def compiled(document, folder: Path, *flags: str, cc: str = "cc", link=(), **options):
     """A function from arrays to arrays; `source` is its file and `described` what it says of itself."""
     path = folder / f"c{next(_numbers)}.c"
     write_document(document, str(path), "c", **options)
     library = path.with_suffix(".so")
-    command = ["cc", *STRICT, "-shared", "-fPIC", *(flags or ("-O1",)), str(path), "-o", str(library), "-lm"]
+    command = [cc, *STRICT, "-shared", "-fPIC", *(flags or ("-O1",)), str(path), "-o", str(library), *link, "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
     return called(library, path)
@@ -52,7 +53,59 @@ def called(library: Path, path: Path):
     return call
 
 
-def alike(actual, expected, type_: TensorType, told=""):
+DRIVER = """#include <stdlib.h>
+#include <string.h>
+INCLUDES
+static void *copied(size_t n, const void *from)
+{
+    void *const to = malloc(n ? n : 1);
+    if (!to) exit(3);
+    if (from) memcpy(to, from, n);
+    return to;
+}
+
+static int odd; /* so that all bytes of results are looked at */
+
+static void seen(const unsigned char *bytes, size_t n)
+{
+    for (size_t k = 0; k < n; ++k) if (bytes[k] % 2) odd = !odd;
+}
+
+int main(void)
+{
+    int failed = 0;
+CALLS
+    return failed + (odd < 0);
+}
+"""
+
+
+def program(folder: Path, calls, *command: str, **options) -> Path:
+    """A program that calls functions of documents of one graph with values, in memory of their sizes, and looks at all results."""
+    lines, includes, sources = [], [], []
+    for number, (document, values) in enumerate(calls):
+        path, name = folder / f"p{number}.c", f"function_{number}"
+        write_document(replace(document, graphs=(replace(document.head, name=name),)), str(path), "c", **options)
+        arrays = [np.ascontiguousarray(x, numpy_dtype(np, i.type.dtype)) for x, i in zip(values, document.head.inputs, strict=True)]
+        sizes = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(o.type.nbytes, "NULL") for o in document.head.outputs]
+        data = [f"static const unsigned char x{k}[] = {{{','.join(map(str, a.tobytes())) or '0'}}};" for k, a in enumerate(arrays)]
+        places = [f"copied({n}, {source})" for n, source in sizes] + [f"copied({name}_WORK * sizeof(double), NULL)"]
+        lines += ["{", *data, f"void *a[] = {{{', '.join(places)}}};"]
+        lines += [f"failed |= {name}({', '.join([f'a[{k}]' for k in range(len(places))])});"]
+        lines += [f"seen(a[{k}], {n});" for k, (n, source) in enumerate(sizes) if source == "NULL"]
+        lines += [f"for (int k = 0; k < {len(places)}; ++k) free(a[k]);", "}"]
+        includes.append(f'#include "p{number}.h"')
+        sources.append(str(path))
+    main = folder / "main.c"
+    main.write_text(DRIVER.replace("INCLUDES", "\n".join(includes)).replace("CALLS", "\n".join(lines)))
+    done = subprocess.run(
+        [*command, str(main), *sources, "-o", str(folder / "main"), "-lm"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    return folder / "main"
+
+
+def alike(actual, expected, type_: TensorType, told="", rounding=64):
     """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings."""
     expected = np.asarray(expected)
     assert actual.dtype == expected.dtype and actual.shape == expected.shape, told
@@ -62,7 +115,7 @@ def alike(actual, expected, type_: TensorType, told=""):
     if type_.dtype in ("f16", "bf16"):
         few, actual, expected = 4 * EPSILON[type_.dtype], actual.astype(np.float32), expected.astype(np.float32)
     else:
-        few = 64 * np.finfo(actual.dtype).eps
+        few = rounding * np.finfo(actual.dtype).eps
     if actual.dtype.kind == "c":
         actual, expected = (np.stack([x.real, x.imag]) for x in (actual, expected))
     scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)

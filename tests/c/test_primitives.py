@@ -45,8 +45,8 @@ def is_written(case):
         return False
 
 
-def check(cases, operands, folder, *flags):
-    run = compiled(documented(cases), folder, *flags)
+def check(cases, operands, folder, *flags, **options):
+    run = compiled(documented(cases), folder, *flags, **options)
     made = iter(run(*[x for xs in operands for x in xs]))
     with np.errstate(all="ignore"):
         for case, xs in zip(cases, operands, strict=True):

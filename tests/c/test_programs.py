@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 import tidu
-from tests.c.compiled import alike, compiled
+from tests.c.compiled import alike, compiled, program
 from tests.control_flow.strategies import looping
 from tests.docs.blocks import ROOT
 from tests.graphs.strategies import REAL, documents, seeds
@@ -43,14 +43,14 @@ from tidu_cli.transforms.transpose import transpose
 CC = needs("cc")
 
 
-def agree(document, values, *flags, **options):
-    """Holds the C of a document to what evaluation gives."""
+def agree(document, values, *flags, rounding=64, **options):
+    """Holds the C of a document to what evaluation gives, but for so many units in the last place."""
     document = materialize(document)
     with TemporaryDirectory() as folder, np.errstate(all="ignore"):
         run = compiled(document, Path(folder), *flags, **options)
         expected = evaluate(document, {str(i.key): x for i, x in zip(document.head.inputs, values, strict=True)})
         for made, output in zip(run(*values), document.head.outputs, strict=True):
-            alike(made, expected[str(output.key)], output.type, output.key)
+            alike(made, expected[str(output.key)], output.type, output.key, rounding)
 
 
 def values_for(document, seed, interval=(0.1, 0.9)):
@@ -190,25 +190,8 @@ def test_nothing_is_undefined(names, dtypes, tmp_path):
     flags = ("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")
     of = {name: [one for one in examples_of(name) if one[0].operands[0].dtype in dtypes] for name in names.split()}
     cases, operands = zip(*[one for chosen in of.values() for one in few(chosen, 6 if "f64" in dtypes else 3)], strict=True)
-    path = tmp_path / "f.c"
-    write_document(documented(cases), str(path), "c")
-    name = identifier("all_cases")
-    arrays = [np.ascontiguousarray(x) for xs in operands for x in xs]
-    lines = [
-        f"static unsigned char x{k}[] __attribute__((aligned(8))) = {{{','.join(map(str, a.tobytes())) or '0'}}};"
-        for k, a in enumerate(arrays)
-    ]
-    types = [t for case in cases for t in case.results]
-    lines += [f"static unsigned char y{k}[{max(t.nbytes, 1)}] __attribute__((aligned(8)));" for k, t in enumerate(types)]
-    given_ = ", ".join(
-        [f"(const void *)x{k}" for k in range(len(arrays))] + [f"(void *)y{k}" for k in range(len(types))] + ["work"]
-    )
-    lines += [f"static double work[{name}_WORK];", f"int main(void) {{ return {name}({given_}); }}"]
-    (tmp_path / "main.c").write_text('#include "f.h"\n' + "\n".join(lines) + "\n")
-    command = ["cc", *flags, str(path), str(tmp_path / "main.c"), "-o", str(tmp_path / "main"), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:2000]
-    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=False)
+    main = program(tmp_path, [(documented(cases), [x for xs in operands for x in xs])], "cc", *flags)
+    done = subprocess.run([str(main)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:2000]
 
 
@@ -346,3 +329,23 @@ def test_a_loop_that_never_ends_is_stopped(tmp_path):
         with limited_steps(allowed):
             assert text in format_document(document, "c").decode()
     assert "TIDU_MAX_STEPS" not in format_document(chain(3), "c").decode()
+
+
+@CC
+def test_products_of_all_widths():
+    """Eight columns at a time and those that are left, in batches, too; the right factor copied where that pays."""
+    rng = np.random.default_rng(0)
+    for n, dtype in ((1, float), (5, float), (8, np.int32), (9, np.float32), (19, float)):
+        x, y = (np.asarray(10 * rng.normal(size=shape), dtype) for shape in ((2, 11, 6), (2, 6, n)))
+
+        def products(x, y):
+            turned = np.swapaxes(y, -1, -2).copy() * 2
+            several = np.tensordot(x, y, [[2, 0], [1, 0]]), np.tensordot(x, turned[0], [[2], [1]])
+            return x @ y, x @ np.swapaxes(turned, -1, -2), x[0] @ y[1, ::-1], *several
+
+        agree(trace(products, x, y), [x, y], "-O2")
+    few_rows, many_rows = (
+        format_document(trace(lambda x, y: x @ y.T, np.ones((n, 6)), np.ones((17, 6))), "c").decode() for n in (3, 9)
+    )
+    assert many_rows.count("double a[8]") == many_rows.count("double a[1]") == 1
+    assert "w_f64" in many_rows and "w_f64" not in few_rows

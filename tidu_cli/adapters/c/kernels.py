@@ -7,8 +7,8 @@ from typing import Any
 
 from tidu_cli.adapters.c.elements import bounds, literal
 from tidu_cli.adapters.c.functions.complexes import PARTS
-from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding, reduced, summed_in, zero
-from tidu_cli.adapters.c.matrices import MATRICES
+from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding, reduced, summed_in
+from tidu_cli.adapters.c.matrices import MATRICES, laid_product
 from tidu_cli.adapters.c.sliding import SLIDING, fourier_room, window_reduction
 from tidu_cli.adapters.c.views import CTYPES, HALVES, STORED, View, indices, loops, row_major
 from tidu_cli.graph.graph import Case
@@ -59,36 +59,6 @@ def _cumulative(k: Kernel) -> Lines:
     start, step = reduced(fold, first, x.dtype, k.at(0, ix))
     steps = [f"const long p = {f'{n - 1} - j' if k.attrs.reverse else 'j'};", step, k.put(0, ix, "a")]
     return loops(others, [*start, *loops([("j", n)], steps)])
-
-
-def _dot(k: Kernel) -> Lines:
-    (x, y), (r,) = k.reads, k.results
-    (xc, yc), (xb, yb) = k.attrs.dimension_numbers
-    dtype = summed_in(r.dtype)
-    add, mul = k.fold("add", dtype), k.fold("mul", dtype)
-    batch, contracted = indices("b", [x.shape[a] for a in xb]), indices("j", [x.shape[a] for a in xc])
-    xf = [a for a in range(len(x.shape)) if a not in xc and a not in xb]
-    yf = [a for a in range(len(y.shape)) if a not in yc and a not in yb]
-    rows, columns = indices("m", [x.shape[a] for a in xf]), indices("n", [y.shape[a] for a in yf])
-    xi = dict(zip((*xb, *xc, *xf), (*batch, *contracted, *rows), strict=True))
-    yi = dict(zip((*yb, *yc, *yf), (*batch, *contracted, *columns), strict=True))
-    left, right = (k.converted(n, [i[a] for a in range(len(i))], dtype) for n, i in ((0, xi), (1, yi)))
-    place = [*batch, *rows, *columns]
-    out = k.to(0, place)
-    over_b, over_c = _along_all(batch, x.shape, xb), _along_all(contracted, x.shape, xc)
-    over_m, over_n = _along_all(rows, x.shape, xf), _along_all(columns, y.shape, yf)
-    ctype = CTYPES[r.dtype]
-    strides = [y.strides[a] for a in yf if y.shape[a] != 1]
-    if not strides or strides[-1] != 1 or not x.size or not y.size or dtype != r.dtype:
-        step = loops(over_c, [f"a = {add('a', mul(left, right))};"]) if x.size and y.size else []
-        return loops([*over_b, *over_m, *over_n], [f"{ctype} a = {zero(dtype)};", *step, k.put(0, place, "a")])
-    # Rows of the right factor are added up: neighbours to neighbours.
-    step = loops(over_c, [f"const {ctype} x = {left};", *loops(over_n, [k.put(0, place, add(out, mul("x", right)))])])
-    return loops([*over_b, *over_m], [*loops(over_n, [k.put(0, place, zero(dtype))]), *step])
-
-
-def _along_all(ix: Sequence[str], shape: Sequence[int], axes: Sequence[int]) -> list[tuple[str, int]]:
-    return [(i, shape[a]) for i, a in zip(ix, axes, strict=True)]
 
 
 def _concatenate(k: Kernel) -> Lines:
@@ -331,7 +301,7 @@ def _of_reduced(op: str) -> Callable[[Kernel], Lines]:
 
 KERNELS: dict[str, Callable[[Kernel], Lines]] = {
     **{op: _of_reduced(op) for op in REDUCED}, **SLIDING, **MATRICES,
-    "argmax": _position, "argmin": _position, "dot_general": _dot, "concatenate": _concatenate, "pad": _pad,
+    "argmax": _position, "argmin": _position, "concatenate": _concatenate, "pad": _pad,
     "dynamic_slice": _dynamic_slice, "dynamic_update_slice": _dynamic_update, "gather": _gather, "scatter": _scatter,
     "sort": _sorted, "top_k": _sorted, "bitcast_convert_type": _bitcast, "scan": _scan, "while": _while, "cond": _cond,
 }  # fmt: skip
@@ -340,7 +310,8 @@ KERNELS: dict[str, Callable[[Kernel], Lines]] = {
 
 def written(k: Kernel) -> Lines:
     """The lines of a kernel; none if all its results are empty."""
-    return KERNELS.get(k.case.op, _call)(k) if any(r.size for r in k.results) else []
+    kernels: dict[str, Callable[[Kernel], Lines]] = k.unit.module.library.kernels
+    return kernels.get(k.case.op, _call)(k) if any(r.size for r in k.results) else []
 
 
 def _lanes(case: Case) -> list[tuple[str, int]]:
@@ -353,6 +324,9 @@ def _sums(case: Case) -> list[tuple[str, int]]:
     type_: Any = case.results[0]
     return [(summed_in(type_.dtype), type_.size)] if type_.dtype in HALVES else []
 
+
+LAID: dict[str, Callable[[Any, Case, list[View]], list[View]]] = {"dot_general": laid_product}
+"""How operands are laid for kernels, where that is not as they are."""
 
 SCRATCH: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
     **dict.fromkeys((op for op in (*REDUCED, "select_and_scatter_add") if "scatter" in op), _sums),

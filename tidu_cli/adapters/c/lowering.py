@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from tidu_cli.adapters.c.kernel import Kernel
-from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH, WHOLE
+from tidu_cli.adapters.c.kernels import WHOLE
 from tidu_cli.adapters.c.moves import zeros
 from tidu_cli.adapters.c.places import Item
 from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function
@@ -129,7 +129,8 @@ class Unit(Function):
             reads = [self.dense(v) for v in reads]
         at = len(self.items)
         results = [self.root(self.module.dtype(t), t.shape, at) for t in case.results]  # type: ignore[union-attr]
-        wanted = SCRATCH[case.op](case) if case.op in SCRATCH else []
+        scratches = self.module.library.scratch
+        wanted = scratches[case.op](case) if case.op in scratches else []
         scratch = [self.root(self.module.dtype(TensorType(d)), (n,), at) for d, n in wanted]
         pools: dict[str, int] = {}
         for child in children:
@@ -231,11 +232,6 @@ def require_plain(types: Sequence[Type | None]) -> None:
             raise UnwrittenError(f"{type_ or 'a detached operand'}: C is written of arrays alone; write their fields apart")
         if type_.dtype not in CTYPES:
             raise UnwrittenError(f"{type_}: C is written of bools and numbers; convert it first")
-
-
-def has_kernel(case: Case) -> bool:
-    """Whether an operation is computed by a kernel."""
-    return case.op in KERNELS
 
 
 def graphs_in(case: Case) -> Sequence[tuple[str, Any]]:

@@ -1,17 +1,93 @@
-"""Factorizations and triangular systems as plain loops, matrix by matrix, with LAPACK's signs and edges."""
+"""Products as plain loops; factorizations and triangular systems likewise, matrix by matrix, with LAPACK's signs and edges."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
 
 from tidu_cli.adapters.c.elements import literal, suffix
 from tidu_cli.adapters.c.functions.complexes import PARTS
-from tidu_cli.adapters.c.kernel import Kernel, Lines, zero
-from tidu_cli.adapters.c.views import CTYPES, indices, loops
+from tidu_cli.adapters.c.kernel import Kernel, Lines, summed_in, zero
+from tidu_cli.adapters.c.views import CTYPES, HALVES, View, indices, loops
+from tidu_cli.graph.graph import Case
 
 
-def _each(k: Kernel, lines: Callable[[Callable[..., str]], Sequence[str]]) -> Lines:
+def dot(k: Kernel) -> Lines:
+    """Products, summed over contracted axes."""
+    (x, y), (r,) = k.reads, k.results
+    (xc, yc), (xb, yb) = k.attrs.dimension_numbers
+    dtype = summed_in(r.dtype)
+    add, mul = k.fold("add", dtype), k.fold("mul", dtype)
+    batch, contracted = indices("b", [x.shape[a] for a in xb]), indices("j", [x.shape[a] for a in xc])
+    xf = [a for a in range(len(x.shape)) if a not in xc and a not in xb]
+    yf = [a for a in range(len(y.shape)) if a not in yc and a not in yb]
+    rows, columns = indices("m", [x.shape[a] for a in xf]), indices("n", [y.shape[a] for a in yf])
+    xi = dict(zip((*xb, *xc, *xf), (*batch, *contracted, *rows), strict=True))
+    yi = dict(zip((*yb, *yc, *yf), (*batch, *contracted, *columns), strict=True))
+    over_b, over_c = _along_all(batch, x.shape, xb), _along_all(contracted, x.shape, xc)
+    over_m, over_n = _along_all(rows, x.shape, xf), _along_all(columns, y.shape, yf)
+    left, ctype, nothing = k.converted(0, [xi[a] for a in range(len(xi))], dtype), CTYPES[dtype], zero(dtype)
+    wide = _in_rows(y, (*yb, *yc), yf) if x.size and y.size and dtype == r.dtype else None
+    if wide is None or wide.strides[-1] != 1:
+        right = k.converted(1, [yi[a] for a in range(len(yi))], dtype)
+        step = loops(over_c, [f"a = {add('a', mul(left, right))};"]) if x.size and y.size else []
+        put = k.put(0, [*batch, *rows, *columns], "a")
+        return loops([*over_b, *over_m, *over_n], [f"{ctype} a = {nothing};", *step, put])
+    # Some columns at a time, so that their sums stay in registers and neighbours are added to neighbours.
+    n = wide.shape[-1]
+    result = r.reshaped((*r.shape[: len(batch) + len(rows)], n))
+    convert = k.unit.module.convert(y.dtype, dtype)
+
+    def columns_from(begin: str, many: int) -> Lines:
+        def every(line: str) -> Lines:
+            return loops([("q", many)], [line])
+
+        column = "q" if begin == "0" else f"{begin} + q"
+        one = convert.format(k.unit.at(wide, [*batch, *contracted, column]))
+        step = loops(over_c, [f"const {ctype} x = {left};", *every(f"a[q] = {add('a[q]', mul('x', one))};")])
+        put = every(k.unit.put(result, [*batch, *rows, column], "a[q]"))
+        return loops(over_m, [f"{ctype} a[{many}];", *every(f"a[q] = {nothing};"), *step, *put])
+
+    whole = n // _COLUMNS * _COLUMNS
+    lines = [f"for (long c = 0; c < {whole}; c += {_COLUMNS}) {{", *(f"    {line}" for line in columns_from("c", _COLUMNS)), "}"]
+    return loops(over_b, [*(lines if whole else []), *(columns_from(str(whole), n - whole) if n > whole else [])])
+
+
+_COLUMNS = 8
+"""So many columns of a product are computed at a time."""
+
+
+def _in_rows(y: View, first: Sequence[int], free: Sequence[int]) -> View | None:
+    """The right factor of a product with its free axes as one, the last; None where no strides say that."""
+    order = [*first, *free]
+    moved = y.moved([y.shape[a] for a in order], [y.strides[a] for a in order])
+    return moved.reshaped((*moved.shape[: len(first)], prod(moved.shape[len(first) :])))
+
+
+def laid_product(unit: Any, case: Case, reads: list[View]) -> list[View]:
+    """A product, its right factor copied row by row where it lies otherwise and each row is read often."""
+    (x, y), ((_, yc), (_, yb)) = reads, case.attrs.dimension_numbers  # type: ignore[attr-defined]
+    free = [a for a in range(len(y.shape)) if a not in yc and a not in yb]
+    n = prod([y.shape[a] for a in free])
+    in_rows = y.root >= 0 and y.size and unit.module.dtype(case.results[0]) not in HALVES  # as sums of halves are taken otherwise
+    if in_rows and min(n, x.size * n // y.size) >= _COLUMNS:
+        wide = _in_rows(y, (*yb, *yc), free)
+        if wide is None or wide.strides[-1] != 1:
+            order = [*yb, *yc, *free]
+            rows = unit.dense(y.moved([y.shape[a] for a in order], [y.strides[a] for a in order]))
+            back = [order.index(a) for a in range(len(order))]
+            y = rows.moved([rows.shape[k] for k in back], [rows.strides[k] for k in back])
+    views: list[View] = unit.kernel(case, [x, y])
+    return views
+
+
+def _along_all(ix: Sequence[str], shape: Sequence[int], axes: Sequence[int]) -> list[tuple[str, int]]:
+    return [(i, shape[a]) for i, a in zip(ix, axes, strict=True)]
+
+
+def each(k: Kernel, lines: Callable[[Callable[..., str]], Sequence[str]]) -> Lines:
     """The lines for one matrix, within loops over the batch. They are given what names an element, of operands and `results`."""
     x = k.reads[0]
     batch = indices("b", x.shape[:-2])
@@ -55,7 +131,7 @@ def _cholesky(k: Kernel) -> Lines:
             f"if (fails) for (long i = 0; i < {n}; ++i) for (long j = 0; j <= i; ++j) {own} = {literal(dtype, math.nan)};",
         ]
 
-    return _each(k, lines)
+    return each(k, lines)
 
 
 def _triangular_solve(k: Kernel) -> Lines:
@@ -81,7 +157,7 @@ def _triangular_solve(k: Kernel) -> Lines:
             "}",
         ]
 
-    return _each(k, lines)
+    return each(k, lines)
 
 
 def _eliminated(k: Kernel, at: Callable[..., str], m: int, n: int, swapped: Sequence[str]) -> Lines:
@@ -124,7 +200,7 @@ def _lu(k: Kernel) -> Lines:
         numbered = f"for (long i = 0; i < {m}; ++i) {at('r2', 'i')} = (int32_t)i;"
         return [numbered, *_eliminated(k, at, m, n, swapped)]
 
-    return [*k.copy(0, k.results[0]), *_each(k, lines)]
+    return [*k.copy(0, k.results[0]), *each(k, lines)]
 
 
 def _permutation(k: Kernel) -> Lines:
@@ -197,7 +273,7 @@ def _qr(k: Kernel) -> Lines:
             f"    {at('r1', 'i', 'j')} = i <= j ? {below} : {nothing};",
         ]
 
-    return _each(k, lines)
+    return each(k, lines)
 
 
 def _det(k: Kernel) -> Lines:
@@ -219,6 +295,6 @@ def _det(k: Kernel) -> Lines:
 
 
 MATRICES: dict[str, Callable[[Kernel], Lines]] = {
-    "cholesky": _cholesky, "triangular_solve": _triangular_solve, "lu": _lu, "lu_pivots_to_permutation": _permutation,
-    "qr": _qr, "det": _det,
+    "dot_general": dot, "cholesky": _cholesky, "triangular_solve": _triangular_solve, "lu": _lu,
+    "lu_pivots_to_permutation": _permutation, "qr": _qr, "det": _det,
 }  # fmt: skip

@@ -10,7 +10,11 @@ from typing import Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
 from tidu_cli.adapters.c.functions.complexes import PARTS, TYPES, functions_called
-from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, has_kernel, require_plain
+from tidu_cli.adapters.c.kernels import KERNELS, LAID, SCRATCH
+from tidu_cli.adapters.c.libraries.blas import BLAS
+from tidu_cli.adapters.c.libraries.calls import REALS, Library, joined
+from tidu_cli.adapters.c.libraries.lapack import LAPACK
+from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.text import STEPS, unused
@@ -38,7 +42,9 @@ _REALS = {
 class Module:
     """A file in the making: functions, each after those that it calls, and constants."""
 
-    def __init__(self, document: Document, real: str | None) -> None:
+    def __init__(self, document: Document, real: str | None, *, blas: bool = False, lapack: bool = False) -> None:
+        self.library = joined(Library(KERNELS, SCRATCH, LAID), *([BLAS] if blas else []), *([LAPACK] if lapack else []))
+        self.external: dict[str, str] = {}
         self.primitives = vocabulary(document.cases)
         self.reals = _REALS.get(real or "", {})
         self.graph = _alone(document)
@@ -126,17 +132,23 @@ class Module:
             return text, result.shape, self.dtype(result), ignored
         if case.op == "qr" and case.attrs.pivoting:  # type: ignore[attr-defined]
             raise UnwrittenError("C has no qr with pivoting; leave out pivoting")
-        if has_kernel(case) or self.children(case):
-            return Unit.kernel
+        if self._has_kernel(case) or self.children(case):
+            return self.library.laid.get(case.op, Unit.kernel)
         raise UnwrittenError(self._reason(case))
+
+    def _has_kernel(self, case: Case) -> bool:
+        """Whether an operation is computed by a kernel. Those that LAPACK alone has are of real numbers."""
+        return case.op in self.library.kernels and (case.op in KERNELS or self.dtype(case.operands[0]) in REALS)
 
     def children(self, case: Case) -> list[Unit]:
         """The functions of the graphs that a case holds, or of what it is defined as."""
         case = replace(case, mask=None)
         if case in self._children:
             return self._children[case]
-        graphs: list[tuple[str, Graph]] = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case) if has_kernel(case)]
-        if not has_kernel(case):
+        graphs: list[tuple[str, Graph]] = []
+        if self._has_kernel(case):
+            graphs = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case)]
+        else:
             if self.primitives[case.op].in_terms_of_others is None:
                 return []
             try:
@@ -166,6 +178,10 @@ class Module:
         self.functions[-1] = f"K_APART {self.functions[-1]}"
 
     def _reason(self, case: Case) -> str:
+        if case.op in LAPACK.kernels:
+            if (dtype := self.dtype(case.operands[0])) not in REALS:
+                return f"C has no {case.op} of {dtype}, and LAPACK is called of real matrices alone"
+            return f"C has no {case.op} of its own: write it with {Remedy('lapack', True, 'convert', python='lapack=True')}"
         opaque = self.primitives[case.op].evaluation.opaque
         return f"C has no {case.op}" + (f", which {opaque}" if opaque else "")
 
@@ -194,9 +210,13 @@ class Module:
             "return left < 0;" if unit.has_while else "return 0;",
         ]
         yield self._top("")
+        if any("for (" in line for line in (*lines, *self.functions)):
+            yield _LOOPS
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
         yield from self._declared()
         yield "\n"
+        yield from (f"{prototype}\n" for prototype in self.external.values())
+        yield "\n" * bool(self.external)
         if unit.has_while:
             yield _LIMIT.substitute(steps=allowed_steps() or DRAWN_STEPS)
         if any(text.startswith("K_APART") for text in self.functions):
@@ -298,6 +318,13 @@ _APART = """#ifdef __GNUC__
 """
 """What keeps parts of a long function apart: compilers take more than proportional time for one of all."""
 
+# Before all else, as functions of headers could not be inlined into those that are compiled otherwise.
+_LOOPS = """#if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__ && !defined __clang__
+#pragma GCC optimize ("O3") /* for loops, as clang does from -O2 on */
+#endif
+
+"""
+
 _LONGEST = 4000
 """C99 has no longer strings."""
 
@@ -314,6 +341,6 @@ def written_as(case: Case, primitives: PrimitiveSet) -> str:
     module = Module(one_node_document(case, primitives), None)
     if case.op in VIEWS or case.op in SAME:
         return "another view"
-    if has_kernel(case):
+    if case.op in module.library.kernels:
         return "loops"
     return "its definition" if module.functions else "an expression"

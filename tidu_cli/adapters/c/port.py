@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from tidu_cli.arguments import one_of
+from tidu_cli.arguments import flag, one_of
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
@@ -13,6 +13,10 @@ from tidu_cli.ports import Readable
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _MARK = b"/* Written by tidu"
+
+
+def _linked(name: str, help: str) -> Option:
+    return Option(f"--{name}", name, help, "", str, flag, is_flag=True, of_result=True)
 
 
 class _C:
@@ -33,6 +37,8 @@ class _C:
             choices=("double", "float"),
             of_result=True,
         ),
+        _linked("blas", "Large products in C by cblas, which the program is linked with."),
+        _linked("lapack", "Large factors in C by LAPACK, which the program is linked with, and eigh and svd, which C lacks."),
     )
     runtimes: tuple[str, ...] = ()
 
@@ -50,7 +56,8 @@ class _C:
         from tidu_cli.graph.large import no_collection
 
         with no_collection():
-            module = Module(document, options.get("real"))
+            libraries = {name: bool(options.get(name)) for name in ("blas", "lapack")}
+            module = Module(document, options.get("real"), **libraries)
             source = ("".join(module.source()).encode(),)
         if beside is None:
             return Written(source)
