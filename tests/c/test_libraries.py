@@ -13,6 +13,7 @@ from tests.c.test_programs import agree, values_for
 from tests.programs import needs
 from tidu_cli.adapters.c.libraries import blas, lapack
 from tidu_cli.adapters.numpy.api import trace
+from tidu_cli.errors import DocumentError
 from tidu_cli.formats.write import format_document
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -205,3 +206,16 @@ def test_small_ones_are_loops():
 def test_integers_have_no_blas():
     x = np.ones((20, 20), np.int32)
     assert "cblas" not in format_document(trace(lambda x: x @ x, x), "c", blas=True).decode()
+
+
+@needs("cc")
+def test_complex_numbers_and_halves_stay_loops():
+    """Also with the libraries, which then are not linked with; what LAPACK alone has is refused."""
+    z = good() + 1j * good(seed=1)
+    agree(trace(lambda z: (z @ z, np.linalg.solve(z, z[:, :2]), np.linalg.det(z / N), np.linalg.qr(z)), z), [z], **LIBRARIES)
+    half = trace(lambda x: x @ x, "f16[20,20]")
+    agree(half, [drawn(20, 20).astype(np.float16)], **LIBRARIES)
+    assert "cblas_sgemm" in format_document(half, "c", real="float", **LIBRARIES).decode()
+    for function in (np.linalg.eigh, np.linalg.svd):
+        with pytest.raises(DocumentError, match=r"C has no \w+ of c128, and LAPACK is called of real matrices alone"):
+            format_document(trace(function, z), "c", **LIBRARIES)

@@ -335,8 +335,9 @@ def test_a_loop_that_never_ends_is_stopped(tmp_path):
 def test_products_of_all_widths():
     """Eight columns at a time and those that are left, in batches, too; the right factor copied where that pays."""
     rng = np.random.default_rng(0)
-    for n, dtype in ((1, float), (5, float), (8, np.int32), (9, np.float32), (19, float)):
-        x, y = (np.asarray(10 * rng.normal(size=shape), dtype) for shape in ((2, 11, 6), (2, 6, n)))
+    for n, dtype in ((1, float), (5, float), (8, np.int32), (9, np.float32), (10, complex), (19, float)):
+        x, y = (np.asarray(10 * (rng.normal(size=shape) + 1j * rng.normal(size=shape))) for shape in ((2, 11, 6), (2, 6, n)))
+        x, y = (a if dtype is complex else a.real.astype(dtype) for a in (x, y))
 
         def products(x, y):
             turned = np.swapaxes(y, -1, -2).copy() * 2
