@@ -1,0 +1,147 @@
+"""Polynomials with integer coefficients, in normal form: of sizes, over names and what else is not a polynomial of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Any, Protocol
+
+from tidu_cli.errors import TypeRuleError
+
+MAX_DEGREE = 8
+"""As high a power, all names together, as a term may have."""
+
+MAX_TERMS = 64
+"""As many terms as a size may have."""
+
+MAX_PARTS, MAX_COMPUTED_PARTS = 8, 64
+"""As many quotients, remainders, maxima and minima as a size may have, within or beside one another; and one that is computed."""
+
+MAX_TEXT, MAX_COMPUTED = 200, 4000
+"""As many characters as the text of a size may have that is an axis; and of one that is computed, such as a number of elements."""
+
+
+class Atom(Protocol):
+    """What polynomials are made of: it compares, hashes, and has a text, by which factors are ordered."""
+
+    @property
+    def text(self) -> str:
+        """The text of the atom alone."""
+        ...
+
+    def factor(self, count: int) -> tuple[str, int]:
+        """The text as a factor beside so many, and how many are left."""
+        ...
+
+
+Monomial = tuple[tuple[Any, int], ...]
+"""Powers of atoms, in the order of their texts."""
+
+Terms = tuple[tuple[Monomial, int], ...]
+"""Coefficients of monomials, those of higher degree first; of the monomial () that of 1."""
+
+
+def scaled(terms: Iterable[tuple[Monomial, int]], by: int) -> list[tuple[Monomial, int]]:
+    """The terms times an integer."""
+    return [(monomial, by * coefficient) for monomial, coefficient in terms]
+
+
+def added(a: Iterable[tuple[Monomial, int]], b: Iterable[tuple[Monomial, int]]) -> dict[Monomial, int]:
+    """The sum, in which terms may be zero."""
+    total = dict(a)
+    for monomial, coefficient in b:
+        total[monomial] = total.get(monomial, 0) + coefficient
+    return total
+
+
+def multiplied(a: Iterable[tuple[Monomial, int]], b: Iterable[tuple[Monomial, int]]) -> dict[Monomial, int]:
+    """The product, in which terms may be zero. Raises TypeRuleError for one of far more terms than a size may have."""
+    total: dict[Monomial, int] = {}
+    b = list(b)
+    for m, c in a:
+        for n, d in b:
+            powers = dict(m)
+            for atom, power in n:
+                powers[atom] = powers.get(atom, 0) + power
+            product = tuple(sorted(powers.items(), key=lambda factor: factor[0].text))
+            total[product] = total.get(product, 0) + c * d
+            if len(total) > 4 * MAX_TERMS:
+                raise TypeRuleError(f"a size may have {MAX_TERMS} terms, and this one has more")
+    return total
+
+
+def ordered(terms: Mapping[Monomial, int]) -> Terms:
+    """The terms that are not zero, in their order. Raises TypeRuleError for more, or of a higher degree, than sizes may have."""
+    kept = sorted(((m, c) for m, c in terms.items() if c), key=_order)
+    if len(kept) > MAX_TERMS:
+        raise TypeRuleError(f"a size may have {MAX_TERMS} terms, and this one has {len(kept)}")
+    if any(degree(m) > MAX_DEGREE for m, _ in kept):
+        raise TypeRuleError(f"a term of a size may have {MAX_DEGREE} factors, and this one has more")
+    if any(abs(c) >= 2**63 for _, c in kept):
+        raise TypeRuleError("a size has a coefficient of more than 64 bits")
+    return tuple(kept)
+
+
+def degree(monomial: Monomial) -> int:
+    """The number of factors."""
+    return sum(power for _, power in monomial)
+
+
+def _order(term: tuple[Monomial, int]) -> tuple[int, list[tuple[str, int]]]:
+    monomial, _ = term
+    return -degree(monomial), [(atom.text, -power) for atom, power in monomial]
+
+
+def quotient(term: tuple[Monomial, int], by: tuple[Monomial, int]) -> tuple[Monomial, int] | None:
+    """The quotient of two terms; None if it is not a term."""
+    (monomial, coefficient), (divisor, factor) = term, by
+    powers = dict(monomial)
+    for atom, power in divisor:
+        powers[atom] = powers.get(atom, 0) - power
+    if coefficient % factor or any(power < 0 for power in powers.values()):
+        return None
+    return tuple((atom, power) for atom, power in powers.items() if power), coefficient // factor
+
+
+def text_of(terms: Terms) -> str:
+    """The text of a polynomial, by which it is read: 2*M*N-N+1."""
+    text = ""
+    for monomial, coefficient in terms:
+        factors, count = [], abs(coefficient)
+        for atom, power in monomial:
+            for _ in range(power):
+                factor, count = atom.factor(count)
+                factors.append(factor)
+        alone = len(terms) == len(factors) == coefficient == count == 1  # of one term, which is an atom
+        bracketed = alone and factors[0].startswith("(")
+        body = factors[0][1:-1] if bracketed else "*".join(([str(count)] if count != 1 or not factors else []) + factors)
+        text += ("-" if coefficient < 0 else "+" if text else "") + body
+    return text
+
+
+# Bounds: integers, as floats, or infinite.
+
+
+def times(a: float, b: float) -> float:
+    """The product, where 0 times infinity is 0."""
+    return 0.0 if a == 0 or b == 0 else a * b
+
+
+def floor(a: float, b: float) -> float:
+    """a // b, for b of at least 1."""
+    if abs(a) == inf:
+        return a
+    return (0.0 if a >= 0 else -1.0) if b == inf else a // b
+
+
+def require_short(terms: Terms, text: str, most: int = MAX_TEXT, parts: int = MAX_PARTS) -> None:
+    """Raises TypeRuleError for a size of these terms and this text that is too long, by default for a type, or an attr."""
+    if _n_parts(terms) > parts:
+        raise TypeRuleError(f"a size may have {parts} quotients, remainders, maxima and minima, and this one has more")
+    if len(text) > most:
+        raise TypeRuleError(f"a size may have {most} characters, and {text[:40]}... has {len(text)}")
+
+
+def _n_parts(terms: Terms) -> int:
+    atoms = [atom for monomial, _ in terms for atom, _ in monomial if hasattr(atom, "op")]
+    return sum(1 + sum(_n_parts(getattr(size, "terms", ())) for size in (atom.a, atom.b)) for atom in atoms)
