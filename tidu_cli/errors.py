@@ -66,6 +66,10 @@ class TypeRuleError(TiduError):
     """A primitive cannot be applied to operands of these types or with these attrs."""
 
 
+class UndecidedSizeError(TypeRuleError):
+    """What a size is would have to be known, and it is open, or its bounds do not say enough."""
+
+
 class UnknownNameError(TiduError):
     """A key, op or graph that was asked for does not exist."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import linear
 import loops
+import open_sizes
 import own_ops
 import record_types
 from defects import INVALID
@@ -30,7 +31,9 @@ def contents() -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     documents: dict[str, Any] = {}
     index: dict[str, Any] = {}
-    for name, (purpose, data) in (VALID | linear.VALID | own_ops.VALID | record_types.VALID | loops.VALID).items():
+    for name, (purpose, data) in (
+        VALID | linear.VALID | own_ops.VALID | record_types.VALID | loops.VALID | open_sizes.VALID
+    ).items():
         document, _ = parse_document(json.dumps(data).encode(), name)
         documents[name] = {
             "purpose": purpose,
@@ -44,7 +47,9 @@ def contents() -> dict[str, bytes]:
     for name, (of, purpose, data) in (OTHER_FORMS | own_ops.OTHER | record_types.OTHER).items():
         files[f"valid/{name}"] = data
         index[f"valid/{name}"] = {"verdict": "valid", "purpose": purpose, "document": of}
-    for name, defect in (INVALID | linear.INVALID | own_ops.INVALID | record_types.INVALID | loops.INVALID).items():
+    for name, defect in (
+        INVALID | linear.INVALID | own_ops.INVALID | record_types.INVALID | loops.INVALID | open_sizes.INVALID
+    ).items():
         files[f"invalid/{name}"] = defect.data
         place = {"graph": defect.graph, "node": defect.node}
         mentions = {k: v for k, v in place.items() if v is not None} | {"words": list(defect.words)}

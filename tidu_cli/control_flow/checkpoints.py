@@ -14,6 +14,7 @@ from typing import Any
 from tidu_cli.control_flow.graphs import made, named
 from tidu_cli.control_flow.narrowing import output_values
 from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.recording.trace import emitted
 from tidu_cli.rules.terms import Recorder, Term, op
@@ -42,7 +43,11 @@ class Checkpointed:
         scanned = range(other.num_consts + other.num_carry, len(self.links))
         fits = all(link is None or (k in scanned and link >= one.num_carry) for k, link in enumerate(self.links))
         return (
-            fits and one.length == other.length > self.steps and one.num_carry > 0 and all(isinstance(t, TensorType) for t in types)
+            fits
+            and one.length == other.length
+            and not surely(lambda: one.length <= self.steps)
+            and one.num_carry > 0
+            and all(isinstance(t, TensorType) for t in types)
         )
 
     def first(self, operands: Sequence[Term]) -> tuple[list[Term | None], list[Term]]:
@@ -59,7 +64,7 @@ class Checkpointed:
         carry, arrays = _in_segments(trace, one, self._segments, self.steps, body, consts, carry, main)
         states, stacked = arrays[: one.num_carry], [[y] for y in arrays[one.num_carry :]]
         states = [*states, *carry]
-        if self._rest:
+        if self._rest != 0:
             carry, arrays = _scan(trace, self._rest, one.reverse, body, consts, carry, [r for r in rest if r is not None])
             stacked = [[y, more] for (y,), more in zip(stacked, arrays, strict=True)]
         results: dict[int, Term] = dict(enumerate(carry))
@@ -85,7 +90,7 @@ class Checkpointed:
                 scanned = [*before, *[x for x in main if x is not None]]
                 carry, slices[True] = _scan(trace, self._segments, other.reverse, in_segments, fixed, carry, scanned)
                 slices[True] = [_merged(y) for y in slices[True]]
-            elif self._rest:
+            elif self._rest != 0:
                 given, n = [x for x in rest if x is not None], self._rest
                 states_of = self._state_step(trace.primitives)
                 _, inside = _scan(trace, n, one.reverse, states_of, consts_one, at_end, given[: len(xs_one)])
@@ -95,11 +100,11 @@ class Checkpointed:
 
     @property
     def _segments(self) -> int:
-        return int(self.one.length // self.steps)
+        return self.one.length // self.steps  # type: ignore[no-any-return]
 
     @property
     def _rest(self) -> int:
-        return int(self.one.length % self.steps)
+        return self.one.length % self.steps  # type: ignore[no-any-return]
 
     def _of_first(self, trace: Recorder, terms: Sequence[Term], outputs: Sequence[int]) -> list[Term]:
         values = output_values(self.one.body)
@@ -157,7 +162,7 @@ class Checkpointed:
         n, m = self.one.length, self._segments * self.steps
         first, rest = ((n - m, n), (0, n - m)) if attrs.reverse else ((0, m), (m, n))
         whole = _cut(x, *first)
-        return reshape(whole, new_sizes=(self._segments, self.steps, *x.type.shape[1:])), _cut(x, *rest) if n > m else None
+        return reshape(whole, new_sizes=(self._segments, self.steps, *x.type.shape[1:])), _cut(x, *rest) if n != m else None
 
     def _joined(self, attrs: Any, parts: Sequence[Term]) -> Term:
         ordered = parts[::-1] if attrs.reverse else parts

@@ -33,7 +33,7 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
-from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
+from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData, Extent
 from tidu_cli.rules.catalogue import DependenceOf, Dependences, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
@@ -50,7 +50,7 @@ class ScanAttrs(Attrs):
     """
 
     graphs: ClassVar[tuple[str, ...]] = ("body",)
-    length: Axis
+    length: Extent
     num_consts: Axis
     num_carry: Axis
     reverse: bool = False

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, MAX_RANK, TIMES, RecordType, TensorType, Type, parse_type
+from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.types import DATETIME, DURATION, ITEMSIZE, MAX_RANK, TIMES, RecordType, TensorType, Type, leaves, parse_type
 
 _TEXT = re.compile(r"([A-Za-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[([^\[\]]*)\]")
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -87,6 +88,8 @@ def _type_as_pattern(text: str, records: Mapping[str, RecordType]) -> Pattern:
     from tidu_cli.graph.text import parse_value_type
 
     type_ = parse_value_type(text, records)
+    if any(isinstance(n, OpenSize) for _, leaf in leaves(type_) for n in leaf.shape):
+        raise TypeTextError(f"unknown type {text[:60]!r}: sizes of a record's fields are numbers here")
     return TensorPattern(type_.dtype, type_.shape) if isinstance(type_, TensorType) else type_
 
 

@@ -148,6 +148,15 @@ def parse(data: bytes | Source) -> tuple[object, str]:
 
 
 def _read(plain: object, primitives: PrimitiveSet) -> Document:
+    if not isinstance(plain, dict) or "sizes" not in plain:
+        return _read_sized(plain, primitives)
+    from tidu_cli.graph.sizes.reading import declaring, names_from_file
+
+    with declaring(names_from_file(plain["sizes"])):
+        return _read_sized(plain, primitives)
+
+
+def _read_sized(plain: object, primitives: PrimitiveSet) -> Document:
     primitives = _with_types(primitives, plain)
     read_type = type_reader(primitives.records)
     checked = _checked_version(plain)

@@ -15,6 +15,7 @@ from tidu_cli.formats.nodes.listed import GraphWriter, with_meta
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, graphs_of, nodes_written_out
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import key_to_json, passes_to_json
+from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.graph.types import RecordType
 from tidu_cli.installed import blaming, format_named
 from tidu_cli.lax.vocabulary import used_definitions, used_records
@@ -216,6 +217,10 @@ def _written(document: Document, name: str, beside: str | None, options: Mapping
 def heading(document: Document) -> dict[str, object]:
     """The fields before the graphs."""
     fields = with_meta({"tidu": 1}, document.meta)
+    if are_there_open_sizes():
+        from tidu_cli.graph.open_sizes import bounds_to_file
+
+        fields |= bounds_to_file(document)
     if types := {r.name: _declaration(r) for r in used_records(document)}:
         fields["types"] = types
     codes = chain.from_iterable(graph.code for graph in document.graphs)

@@ -96,6 +96,8 @@ class CaseTable:
         self.cases: list[Case] = []
         self.arity: list[int] = []
         self.n_results: list[int] = []
+        self.open_codes: list[bool] = []
+        """Of the first cases, which have open sizes: what `open_sizes` has looked up."""
         self._number: dict[Case, int] = {}
 
     def intern(self, case: Case) -> int:

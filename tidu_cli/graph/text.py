@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from tidu_cli.errors import TypeTextError, did_you_mean
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import (
     DATETIME,
     DTYPES,
@@ -39,7 +40,7 @@ MAX_NESTING = 32
 """How deep records may nest: rules and messages recurse as deep."""
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<tensor>(?:[a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[[0-9,]*\]|(?:datetime|duration)\[[A-Za-z]*\])"
+    r"\s*(?:(?P<tensor>(?:datetime|duration)\[[A-Za-z]*\](?:\[[A-Za-z0-9_,+*/%()-]*\])?|[a-z0-9]+\[[A-Za-z0-9_,+*/%()-]*\])"
     r"|(?P<name>[A-Za-z_0-9]+)|(?P<mark>[{}():,]))",
     re.ASCII,
 )
@@ -103,7 +104,7 @@ def check_extent(type_: Type, text: str) -> None:
         raise TypeTextError(f"the type {text[:60]} holds more than {MAX_LEAVES:,} tensors")
     if type_.depth > MAX_NESTING:
         raise TypeTextError(f"the type {text[:60]} nests deeper than {MAX_NESTING} records")
-    if type_.nbytes > MAX_BYTES:
+    if surely(lambda: type_.nbytes > MAX_BYTES):
         raise TypeTextError(f"the type {text[:60]} is larger than any memory")
 
 
@@ -240,7 +241,15 @@ END = r"$(?!\n)"
 
 _DTYPE = "|".join(ITEMSIZE)
 _TIME = rf"(?:{DATETIME}|{DURATION})\[(?:{'|'.join(UNITS)})\]"
-_SIZE = "(?:0|[1-9][0-9]{0,18})"
+_NUMBER = "(?:0|[1-9][0-9]{0,18})"
+FIELD = "[A-Za-z_][A-Za-z0-9_]*"
+"""The name of a field."""
+
+_TERM = rf"(?:(?:max|min)?\()*(?:{FIELD}|[0-9]{{1,19}})\)*"
+_OPEN_SIZE = rf"-?{_TERM}(?:(?:[-+*%]|//)-?{_TERM})*"
+SIZE = rf"(?=.{{1,200}}$){_OPEN_SIZE}(?:,{_OPEN_SIZE})*"
+"""The text of an open size, as far as a regular expression can tell: not how brackets pair."""
+_SIZE = rf"(?:{_NUMBER}(?![A-Za-z0-9_+*/%(-])|(?=[^\],]{{1,200}}[\],])(?=[^\],]*[A-Za-z_()]){_OPEN_SIZE})"
 _BLANK = r"[ \t\n\r\f\v]*"
 _WORD_ENDS = "(?![A-Za-z0-9_])"
 
@@ -254,9 +263,6 @@ _OPEN_TENSOR = rf"(?:(?:{_DTYPE})(?:{_shape(_SIZE)}|(?![\[A-Za-z0-9_]))|{_TIME}(
 
 NAME = rf"(?!(?:{_DTYPE}|{DATETIME}|{DURATION}){_WORD_ENDS})[A-Za-z_][A-Za-z0-9_]*"
 """The name of a record type."""
-
-FIELD = "[A-Za-z_][A-Za-z0-9_]*"
-"""The name of a field."""
 
 
 def _record(tensor: str) -> str:
@@ -276,7 +282,7 @@ TYPE = rf"^(?:{_TENSOR}|{RECORD}){END}"
 OPEN_TYPE = rf"^(?:{_OPEN_TENSOR}|{NAME}|{_record(_OPEN_TENSOR)}){END}"
 """A type in which shapes may be left out, as those of tangents may."""
 
-_ANY_SIZE = rf"(?:{_SIZE}|[a-z][a-z0-9_]*|\.\.\.)"
+_ANY_SIZE = rf"(?:{_NUMBER}|[a-z][a-z0-9_]*|\.\.\.)"
 _ANY_SHAPE = _shape(_ANY_SIZE, " *")
 PATTERN = rf"^(?:(?!.*\.\.\..*\.\.\.)(?:(?:T|{_DTYPE}){_ANY_SHAPE}|{_TIME}(?:{_ANY_SHAPE})?)|{RECORD}){END}"
 """A type pattern of a custom operation."""

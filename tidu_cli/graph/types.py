@@ -13,6 +13,7 @@ from functools import lru_cache
 from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
 from tidu_cli.frozen import Frozen
 from tidu_cli.frozen import field as stored
+from tidu_cli.graph.sizes.open import least
 
 ITEMSIZE = {
     "bool": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
@@ -72,8 +73,11 @@ MAX_RANK = 64
 _TEXT = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])(\[(?:(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*)?\])?", re.ASCII)
 
 
+_OPEN = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[([^\]]*[A-Za-z_][^\]]*)\]", re.ASCII)
+
+
 class TensorType(Frozen):
-    """A dtype (a name of `ITEMSIZE` or of `TIMES`) and a shape, row-major."""
+    """A dtype (a name of `ITEMSIZE` or of `TIMES`) and a shape, row-major, whose sizes are ints or open."""
 
     dtype: str
     shape: tuple[int, ...] = ()
@@ -115,12 +119,21 @@ class TensorType(Frozen):
         return self.dtype if self.shape == OPEN_SHAPE else f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-@lru_cache(maxsize=4096)
 def parse_type(text: str) -> TensorType:
-    """Read `dtype[shape]`; a dtype of times may stand alone, for one time. Raises TypeTextError for text of another form.
+    """Read `dtype[shape]`; a dtype of times may stand alone, for one time. Names of sizes are as `sizes.reading.declaring` says.
 
-    Also if the type is impossibly large.
+    Raises TypeTextError for text of another form, and if the type is impossibly large.
     """
+    match = _OPEN.fullmatch(text)
+    if match is None or match[1] not in DTYPES:
+        return _fixed_type(text)
+    from tidu_cli.graph.sizes.reading import parse_sizes  # which documents without open sizes do without
+
+    return _possible(TensorType(match[1], tuple(parse_sizes(match[2]))))
+
+
+@lru_cache(maxsize=4096)
+def _fixed_type(text: str) -> TensorType:
     match = _TEXT.fullmatch(text)
     dtype = match[1] if match else ""
     if match is None or dtype not in (TIMES if "[" in dtype else ITEMSIZE) or (match[2] is None and "[" not in dtype):
@@ -129,6 +142,10 @@ def parse_type(text: str) -> TensorType:
     if any(len(n) > 19 for n in sizes):  # int() of an endless string of digits is slow, and Python refuses it past 4,300
         raise TypeTextError(f"the type {text[:60]} is larger than any memory")
     parsed = TensorType(dtype, tuple(map(int, sizes)) if sizes != [""] else ())
+    return _possible(parsed)
+
+
+def _possible(parsed: TensorType) -> TensorType:
     try:
         require_possible(parsed)
     except TypeRuleError as error:
@@ -141,7 +158,7 @@ def require_possible(type_: Type) -> None:
     for _, leaf in leaves(type_):
         if leaf.rank > MAX_RANK:
             raise TypeRuleError(f"an array of {leaf.rank} axes; the most are {MAX_RANK}")
-        if math.prod(n or 1 for n in leaf.shape) * itemsize(leaf.dtype) > MAX_BYTES:
+        if math.prod(least(n) or 1 for n in leaf.shape) * itemsize(leaf.dtype) > MAX_BYTES:
             raise TypeRuleError(f"an array of type {_cut(str(leaf))} is larger than any memory")
 
 

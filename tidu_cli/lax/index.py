@@ -16,7 +16,7 @@ FAMILIES: Mapping[str, str] = {
     "elementwise.comparison": "eq ne lt le gt ge select_n clamp not and or xor shift_left shift_right_logical shift_right_arithmetic population_count clz bitcast_convert_type",  # noqa: E501
     "arrays.structural": "constant convert_element_type broadcast_in_dim reshape transpose stop_gradient optimization_barrier",
     "arrays.slicing": "slice dynamic_slice dynamic_update_slice split",
-    "arrays.joining": "pad concatenate squeeze expand_dims rev iota copy",
+    "arrays.joining": "pad concatenate squeeze expand_dims rev iota size copy",
     "arrays.gather": "gather",
     "arrays.scatter": "scatter scatter-add scatter-sub scatter-mul scatter-max scatter-min",
     "reductions.reduction": "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin",

@@ -26,9 +26,9 @@ Extension = Callable[["PrimitiveSet", Sequence[Definition]], "PrimitiveSet"]
 class PrimitiveSet(Frozen, slots=False):
     """A closed vocabulary of primitives.
 
-    `add` names the one that accumulates cotangents, `constant` that of constant arrays, `barrier` the identity of several operands
-    whose results are other values, which recomputation needs, `record` the one that puts records together; `records` are the record
-    types by name, and `origins` the libraries of those that are not a document's own.
+    `add` names the one that accumulates cotangents, `constant` that of constant arrays, `size` that of sizes as numbers, `barrier`
+    the identity of several operands whose results are other values, which recomputation needs, `record` the one that puts records
+    together; `records` are the record types by name, and `origins` the libraries of those that are not a document's own.
 
     What is beyond the built-in primitives comes with those who make such sets: `definitions` are those of custom operations,
     `extended` adds such to another set, and `require_written_out` raises LimitError, naming an op, if those of graphs stand for too
@@ -42,6 +42,7 @@ class PrimitiveSet(Frozen, slots=False):
     add: str = "add"
     constant: str = "constant"
     barrier: str = "optimization_barrier"
+    size: str = "size"
     record: str = "record"
     records: Mapping[str, RecordType] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)

@@ -36,6 +36,7 @@ def exact() -> Any:
 
 
 BEYOND_SCHEMAS = {
+    "sizes": "may be less than|is less than|may be 0 or less|of a size may have|a size may have|is not an integer or an expression",
     "names": r"unknown record type|declare it under 'types'|unknown type '\w+'|cannot be a part of itself",
     "how records nest": r"a record is written|is not a tuple|has two fields|nests deeper than 32|unknown type .*[{(]",
     "how large a type is": "larger than any memory|more than 1,000 tensors",

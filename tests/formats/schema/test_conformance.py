@@ -28,7 +28,7 @@ SHAPE_DEFECTS = [
     "triple_reference", "digest_case", "digest_short", "mask_number", "packed_bool", "packed_op", "packed_field", "version_2",
     "own_field", "own_forward", "own_library", "types_list", "types_empty", "types_name", "types_dash", "types_field",
     "types_number", "types_only", "times_unit", "passes_list", "passes_zero", "passes_padded", "passes_huge", "passes_short",
-    "passes_case", "passes_null",
+    "passes_case", "passes_null", "size_operator", "size_long", "sizes_list", "sizes_name", "sizes_field", "sizes_bool",
 ]  # fmt: skip
 
 

@@ -289,7 +289,7 @@ MODULES = (
     signal_samples,
     special_samples,
 )
-ELSEWHERE = {"record", "field", "add_cotangents", *(p.name for p in BUILTIN if p.domain.attrs.graphs)}
+ELSEWHERE = {"record", "field", "add_cotangents", "size", *(p.name for p in BUILTIN if p.domain.attrs.graphs)}
 """These have tests of their own: test_records, test_vectors, and control_flow."""
 
 OPS = sorted(p.name for p in BUILTIN if p.name not in ELSEWHERE)

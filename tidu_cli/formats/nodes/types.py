@@ -11,8 +11,9 @@ from tidu_cli.formats.files import naming
 from tidu_cli.formats.nodes.numbering import GraphReader, Numbering
 from tidu_cli.formats.shape.document import ViewData, shaped, type_reader
 from tidu_cli.frozen import replace
+from tidu_cli.graph.sizes.open import OpenSize, are_there_open_sizes
 from tidu_cli.graph.text import check_extent, check_field, check_name, names_in, parse_value_type
-from tidu_cli.graph.types import RecordType, View
+from tidu_cli.graph.types import RecordType, View, leaves
 from tidu_cli.lax.vocabulary import BUILTIN
 
 _NAMED = 5  # as many types of a cycle are named
@@ -95,6 +96,8 @@ def _record(name: str, fields: Fields, context: Mapping[str, RecordType]) -> Rec
     for field, text in fields.items():
         with naming(f"type '{name}', field '{field}': "):
             types.append((field, parse_value_type(text, context)))
+            if are_there_open_sizes() and any(isinstance(n, OpenSize) for _, leaf in leaves(types[-1][1]) for n in leaf.shape):
+                raise TypeTextError(f"{text} has an open size, and those of declared types are numbers; spell the record out")
     record = RecordType(name, tuple(types))
     with naming(f"type '{name}': "):
         check_extent(record, name)

@@ -138,6 +138,8 @@ Value = Annotated[list[Any], Described(VALUE)]
 Externals = Annotated[list[Any], Described({"type": "array", "items": {"oneOf": [VALUE, DIGEST]}})]
 # Read before all that may name a record type.
 Types = Annotated[dict[str, Any], Described(_TYPES)]
+# Likewise, before all that may have open sizes.
+Sizes = Annotated[dict[str, Any], Described({"define": "Sizes"})]
 # Read where there are any, after record types.
 Ops = Annotated[dict[str, Any], Described(_OPS)]
 
@@ -270,6 +272,7 @@ class DocumentData(Data):
 
     tidu: Literal[1]
     meta: Meta = LEFT_OUT
+    sizes: Sizes = LEFT_OUT
     types: Types = LEFT_OUT
     ops: Ops = LEFT_OUT
     passes: Passes = LEFT_OUT

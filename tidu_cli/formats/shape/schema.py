@@ -7,7 +7,9 @@ from typing import Any
 from tidu_cli.formats.shape.document import DIGEST, INDEX, PASS, VALUE, ClosedGraphData, DocumentData, ViewData
 from tidu_cli.formats.shape.ops import OP_NAME, OpData
 from tidu_cli.graph.keys import MAX_NESTING
-from tidu_cli.graph.text import END, FIELD, TYPE
+from tidu_cli.graph.sizes.algebra import EXTREMES, NAME
+from tidu_cli.graph.sizes.reading import MAX_NAMES
+from tidu_cli.graph.text import END, FIELD, SIZE, TYPE
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.models import json_schema as schema_of
 from tidu_cli.rules.contract import Primitive
@@ -19,6 +21,10 @@ _KEY: dict[str, Any] = {"define": "Key"}
 def _key_step(kind: str) -> dict[str, Any]:
     step = {"type": "object", "properties": {"of": _KEY, "pass": PASS}, "required": ["of", "pass"], "additionalProperties": False}
     return {"type": "object", "properties": {kind: step}, "required": [kind], "additionalProperties": False}
+
+
+def _bound(least: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "exclusiveMaximum": 2**62}
 
 
 _DEFINITIONS: dict[str, Any] = {
@@ -38,6 +44,22 @@ _DEFINITIONS: dict[str, Any] = {
         "description": "dtype[shape]; the name of a record type; or a record or tuple, spelled out.",
         "type": "string",
         "pattern": TYPE,
+    },
+    "Size": {
+        "description": "An open size: an integer expression of names, such as 2*N+1.",
+        "type": "string",
+        "pattern": f"^{SIZE}{END}",
+    },
+    "Sizes": {
+        "description": "What the names of open sizes stand for: integers from 1 on, where nothing else is said.",
+        "type": "object",
+        "propertyNames": {"pattern": f"^{NAME}{END}", "not": {"enum": [*EXTREMES]}},
+        "additionalProperties": {
+            "type": "object",
+            "properties": {"min": _bound(0), "max": _bound(1), "multiple_of": _bound(1)},
+            "additionalProperties": False,
+        },
+        "maxProperties": MAX_NAMES,
     },
     "LinearNode": {
         "description": "A node of a linear graph: one input at least depends on a tangent.",

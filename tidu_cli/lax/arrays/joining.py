@@ -8,10 +8,12 @@ from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.types import NUMERIC, TensorType
+from tidu_cli.graph.literals import Literal, filled
+from tidu_cli.graph.sizes.open import larger
+from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type, require_one_per_axis, zeros
-from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.attrs.attrs import Axes, Axis, DTypeName, Shape
+from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
+from tidu_cli.rules.attrs.attrs import Axes, Axis, DTypeName, Edge, Extent, Shape
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
 from tidu_cli.rules.catalogue import Caption, listed, shape_words
@@ -33,7 +35,6 @@ concatenate, copy, expand_dims, pad, reduce_sum, rev, select_n, slice_, squeeze 
     op, ("concatenate", "copy", "expand_dims", "pad", "reduce_sum", "rev", "select_n", "slice", "squeeze")
 )
 
-Edge = Annotated[int, Bounded(gt=-(2**62), lt=2**62)]
 Gap = Annotated[int, Bounded(ge=0, lt=2**62)]
 
 
@@ -70,6 +71,13 @@ class RevAttrs(Attrs):
     dimensions: Axes
 
 
+class SizeAttrs(Attrs):
+    """`expression`: a size, open or a number; `dtype`: that of the result, i64 or a float."""
+
+    expression: Extent
+    dtype: DTypeName
+
+
 class IotaAttrs(Attrs):
     """`dtype`, `shape`: those of the result; `dimension`: the axis along which it counts."""
 
@@ -85,7 +93,7 @@ def _pad_types(attrs: PadAttrs, operands: Types) -> Types:
     require_one_per_axis("padding_config", attrs.padding_config, operand)
     shape = []
     for axis, (n, (low, high, interior)) in enumerate(zip(operand.shape, attrs.padding_config, strict=True)):
-        shape.append(low + n + max(n - 1, 0) * interior + high)
+        shape.append(low + n + larger(n - 1, 0) * interior + high)
         if shape[-1] < 0:
             raise TypeRuleError(
                 f"padding {[low, high, interior]} takes more from axis {axis} of the operand {operand} than its {n} elements"
@@ -114,7 +122,7 @@ def _pad_kernel(np: Any, attrs: PadAttrs, operands: Types, results: Types) -> Ke
 
 def _unpadded(node: Transposition, ct: Term, type_: TensorType) -> Term:
     config = node.attrs.padding_config
-    taken = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in config)
+    taken = tuple((larger(-low, 0), larger(-high, 0), 0) for low, high, _ in config)
     if any(any(edges) for edges in taken):
         ct = pad(ct, zeros(TensorType(type_.dtype), ct), padding_config=taken)
     if ct.type == type_:
@@ -122,8 +130,8 @@ def _unpadded(node: Transposition, ct: Term, type_: TensorType) -> Term:
     strides = tuple(interior + 1 for _, _, interior in config)
     return slice_(
         ct,
-        start_indices=tuple(max(low, 0) for low, _, _ in config),
-        limit_indices=tuple(n - max(high, 0) for n, (_, high, _) in zip(ct.type.shape, config, strict=True)),
+        start_indices=tuple(larger(low, 0) for low, _, _ in config),
+        limit_indices=tuple(n - larger(high, 0) for n, (_, high, _) in zip(ct.type.shape, config, strict=True)),
         strides=strides if max(strides) > 1 else None,
     )
 
@@ -213,6 +221,22 @@ def _reshaped_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
 def _rev_types(attrs: RevAttrs, operands: Types) -> Types:
     require_axes("dimensions", attrs.dimensions, operands[0])
     return operands
+
+
+def _size_types(attrs: SizeAttrs, operands: Types) -> Types:
+    result = TensorType(attrs.dtype)
+    require_dtype(FLOATS | {"i64"}, (result,), what="result")
+    return (result,)
+
+
+def size_literal(attrs: SizeAttrs) -> Literal:
+    """The number that a size is. Raises UndecidedSizeError for an open one."""
+    return filled(TensorType(attrs.dtype), int(attrs.expression))
+
+
+def _size_kernel(np: Any, attrs: SizeAttrs, operands: Types, results: Types) -> Kernel:
+    value = literal_array(np, size_literal(attrs))[()]
+    return lambda: value
 
 
 def _iota_types(attrs: IotaAttrs, operands: Types) -> Types:
@@ -315,6 +339,20 @@ PRIMITIVES = (
         formula="0, 1, 2, … along an axis",
         summary="counting along an axis",
         caption=("0, 1, 2, …", "the counting along axis {dimension}"),
+    ),
+    primitive(
+        "size",
+        0,
+        _size_types,
+        _size_kernel,
+        jvp=no_tangent,
+        attrs=SizeAttrs,
+        dtypes=FLOATS | {"i64"},
+        examples=(Example((), {"expression": 3, "dtype": "T"}),),
+        flops=free,
+        formula="expression",
+        summary="the size of an axis, or what is computed from sizes, as a number",
+        caption=("{expression}", "the size {expression}"),
     ),
     linear(
         "copy",

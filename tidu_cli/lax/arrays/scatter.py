@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.ordered_times import ORDERED, ordered_dtype
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
@@ -153,7 +154,7 @@ def _of_updates(node: Transposition, ct: Term, type_: TensorType) -> Term | None
     """The cotangents of all updates, from where they are put."""
     indices = node.operands[1]
     assert indices is not None
-    return _read_back(ct, indices, node.attrs, type_, fill_value=0) if ct.type.size else None
+    return _read_back(ct, indices, node.attrs, type_, fill_value=0) if ct.type.size != 0 else None
 
 
 def _of_last(node: Transposition, cotangent: Term, type_: TensorType) -> Term | None:
@@ -163,9 +164,9 @@ def _of_last(node: Transposition, cotangent: Term, type_: TensorType) -> Term | 
         return ct
     windows = scatter_windows(attrs.dimension_numbers, operand, indices.type, ct.type)
     count = math.prod(windows.batch)
-    if count <= 1:
+    if surely(lambda: count <= 1):
         return ct
-    dtype = "i32" if count < 2**31 else "i64"
+    dtype = "i32" if surely(lambda: count < 2**31) else "i64"
     numbers = reshape(ct.trace.emit("iota", dtype=dtype, shape=(count,), dimension=0), new_sizes=windows.batch)
     batch_axes = tuple(axis for axis in range(ct.type.rank) if axis not in windows.window_dims)
     numbers = broadcast_in_dim(numbers, shape=ct.type.shape, broadcast_dimensions=batch_axes)
@@ -199,7 +200,7 @@ def _mul_transpose(node: Transposition) -> Sequence[Term | None]:
 def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     # Shared equally among the operand's element and the updates that tie for the place.
     (x, indices, updates), (y,), attrs = node.operands, node.results, node.attrs
-    if not x.type.size:
+    if x.type.size == 0:
         return [node.tangents[0]]
     t, tu = _tangents(node)
     is_kept, is_taken = eq(x, y), eq(updates, _read_back(y, indices, attrs, updates.type))

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.rules.attrs.attrs import Axis, Shape
 from tidu_cli.rules.attrs.fields import Bounded, Sized
@@ -80,7 +81,7 @@ def _slice_types(attrs: SliceAttrs, operands: Types) -> Types:
         if limit > size:
             raise TypeRuleError(f"limit index {limit} exceeds axis {axis} of the operand {operand}, which has {size} elements")
     steps = zip(attrs.start_indices, attrs.limit_indices, strides, strict=True)
-    return (operand.with_shape(tuple(-((start - limit) // stride) for start, limit, stride in steps)),)
+    return (operand.with_shape(tuple((limit - start + stride - 1) // stride for start, limit, stride in steps)),)
 
 
 _VIEWED = 4
@@ -102,7 +103,7 @@ def _slice_transpose(node: Transposition, ct: Term, type_: TensorType) -> Term:
     attrs, config = node.attrs, []
     for axis, (start, size) in enumerate(zip(attrs.start_indices, type_.shape, strict=True)):
         stride, taken = attrs.strides[axis] if attrs.strides else 1, ct.type.shape[axis]
-        end = start + (taken - 1) * stride + 1 if taken else start
+        end = start + taken + larger(taken - 1, 0) * (stride - 1)  # as pad counts
         config.append((start, size - end, stride - 1))
     return pad(ct, zeros(TensorType(type_.dtype), ct), padding_config=tuple(config))
 
@@ -215,7 +216,7 @@ def _slice_caption(case: Case, operands: Sequence[str]) -> Caption:
     starts, limits, n = attrs.start_indices, attrs.limit_indices, len(attrs.start_indices)
     sizes, spans = type_.shape if type_ else [None] * n, []
     for start, limit, stride, size in zip(starts, limits, attrs.strides or [1] * n, sizes, strict=True):
-        ends = f"{start or ''}:{'' if limit == size else limit}"
+        ends = f"{'' if start == 0 else start}:{'' if limit == size else limit}"
         spans.append(f"{ends}:{stride}" if stride != 1 else ends)
     where = f"[{', '.join(spans)}]" if spans else ""
     return Caption(operands[0] + where, f"the slice {where}".rstrip())

@@ -46,7 +46,7 @@ def may_fold(op: str) -> bool:
 def known_result(case: Case, operands: Sequence[Known | None]) -> Known | None:
     """What is known of the one result of a case, from what is known of its operands."""
     result = case.results[0]
-    if not isinstance(result, TensorType) or result.dtype not in ALL or not result.size:
+    if not isinstance(result, TensorType) or result.dtype not in ALL or result.size == 0:
         return None
     if case.op == "constant":
         return _of_literal(case.attrs.value)  # type: ignore[attr-defined]

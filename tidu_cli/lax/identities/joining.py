@@ -140,7 +140,7 @@ def _unpadded(site: Site) -> Term | None:
         if n and (low < 0 or start != low or (n > 1 and stride != gap + 1)):
             return None
     edges = all(low >= 0 and high >= 0 for low, high, _ in y.attrs.padding_config)
-    return y.operands[0].term if edges and site.type.size else None
+    return y.operands[0].term if edges and site.type.size != 0 else None
 
 
 def _sum_of_padded(site: Site) -> Term | None:

@@ -27,7 +27,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     turned,
     with_diagonal,
 )
-from tidu_cli.rules.attrs.attrs import Axis
+from tidu_cli.rules.attrs.attrs import Extent
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
@@ -239,7 +239,7 @@ def _lu_jvp(node: JVP) -> Sequence[Term | None]:
 class PermutationAttrs(Attrs):
     """`permutation_size`: the number of rows, at least those that are exchanged."""
 
-    permutation_size: Axis
+    permutation_size: Extent
 
 
 def _permutation_types(attrs: PermutationAttrs, operands: Types) -> Types:

@@ -7,6 +7,7 @@ from math import prod
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, TensorType, storage_dtype
 from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -47,7 +48,7 @@ def _arg_types(attrs: ArgExtremumAttrs, operands: Types) -> Types:
     if operand.shape[axis] == 0:
         raise TypeRuleError(f"axis {axis} of the operand {operand} has no elements to choose from")
     bits = int(attrs.index_dtype[1:]) - (attrs.index_dtype[0] == "i")
-    if operand.shape[axis] > 2**bits:
+    if surely(lambda: operand.shape[axis] > 2**bits):
         raise TypeRuleError(f"index_dtype {attrs.index_dtype} cannot count the {operand.shape[axis]} elements of axis {axis}")
     return (result.with_dtype(attrs.index_dtype),)
 
@@ -107,7 +108,7 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
 def _reduce_prod_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), t, axes = node.operands, node.tangent, node.attrs.axes
     n = prod(x.type.shape[axis] for axis in axes)
-    return [reduce_sum(_product_of_the_others(x, axes) * t if n > 1 else t, axes=axes)]
+    return [reduce_sum(t if surely(lambda: n <= 1) else _product_of_the_others(x, axes) * t, axes=axes)]
 
 
 def _product_of_the_others(x: Term, axes: tuple[int, ...]) -> Term:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, storage_dtype
 from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
 from tidu_cli.lax.arrays.windows import taken
@@ -94,7 +95,8 @@ def _sort_jvp(node: JVP) -> Sequence[Term | None]:
     # Positions, sorted along with the keys, tell from where to take the tangents.
     keys, axis = node.operands[: node.attrs.num_keys], node.attrs.dimension
     type_ = keys[0].type
-    position = keys[0].trace.emit("iota", dtype="i32" if type_.shape[axis] <= 2**31 else "i64", shape=type_.shape, dimension=axis)
+    dtype = "i32" if surely(lambda: type_.shape[axis] <= 2**31) else "i64"
+    position = keys[0].trace.emit("iota", dtype=dtype, shape=type_.shape, dimension=axis)
     *_, places = position.trace.emit_all("sort", *keys, position, **dict(node.attrs))
     return [None if t is None else taken(t, places, axis) for t in node.tangents]
 
@@ -106,7 +108,7 @@ def _top_k_types(attrs: TopKAttrs, operands: Types) -> Types:
     n = operand.shape[attrs.axis]
     if attrs.k > n:
         raise TypeRuleError(f"k is {attrs.k}, but axis {attrs.axis} of the operand {operand} has {n} elements")
-    if n > 2**31:
+    if surely(lambda: n > 2**31):
         raise TypeRuleError(f"axis {attrs.axis} of the operand {operand} has more elements than i32 indices can count")
     values = operand.with_shape((*operand.shape[: attrs.axis], attrs.k, *operand.shape[attrs.axis + 1 :]))
     return values, values.with_dtype("i32")

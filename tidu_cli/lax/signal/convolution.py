@@ -170,7 +170,7 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
 
 
 def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term | None:
-    if not ct.type.size:
+    if ct.type.size == 0:
         return None
     if other.type.dtype != ct.type.dtype:
         other = convert(other, new_dtype=ct.type.dtype)

@@ -14,16 +14,18 @@ from typing import Annotated, Any, Literal, cast
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
-from tidu_cli.rules.attrs.fields import Bounded, Sized
+from tidu_cli.rules.attrs.attrs import sizes
+from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear
-from tidu_cli.rules.terms import Term, op
+from tidu_cli.rules.terms import Number, Term, op
 
-broadcast_in_dim, fft, pad = map(op, ("broadcast_in_dim", "fft", "pad"))
+broadcast_in_dim, convert, fft, pad = map(op, ("broadcast_in_dim", "convert_element_type", "fft", "pad"))
 
-Length = Annotated[int, Bounded(ge=1)]
+Length = Annotated[int, sizes(1, 2**62)]
 
 
 class FftAttrs(Attrs):
@@ -76,18 +78,33 @@ def _adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term:
     if kind == "FFT":
         return n * fft(ct, fft_type="IFFT", fft_lengths=lengths)
     if kind == "IFFT":
-        return fft(ct, fft_type="FFT", fft_lengths=lengths) * (1 / n)
+        return fft(ct, fft_type="FFT", fft_lengths=lengths) * _over(ct, 1, n)
     if kind == "RFFT":
-        return fft(_of_last_axis(ct, lengths, n, n / 2), fft_type="IRFFT", fft_lengths=lengths)
-    return _of_last_axis(fft(ct, fft_type="RFFT", fft_lengths=lengths), lengths, 1 / n, 2 / n)
+        return fft(_of_last_axis(ct, lengths, n, _over(ct, n, 2)), fft_type="IRFFT", fft_lengths=lengths)
+    return _of_last_axis(fft(ct, fft_type="RFFT", fft_lengths=lengths), lengths, _over(ct, 1, n), _over(ct, 2, n))
 
 
-def _of_last_axis(x: Term, lengths: Sequence[int], whole: float, doubled: float) -> Term:
+def _over(x: Term, a: int, b: int) -> Number | Term:
+    """a / b, of open sizes a number of x's dtype."""
+    if not isinstance(a, OpenSize) and not isinstance(b, OpenSize):
+        return a / b
+    number = TensorType(real_dtype(x.type.dtype))
+    quotient = x.trace.full(a, number) / x.trace.full(b, number)
+    return quotient if number.dtype == x.type.dtype else convert(quotient, new_dtype=x.type.dtype)
+
+
+def _of_last_axis(x: Term, lengths: Sequence[int], whole: Number | Term, doubled: Number | Term) -> Term:
     """x, which a real transform gives or takes, times `doubled` where an entry stands for two, and `whole` where it does not."""
-    twice, even = (lengths[-1] - 1) // 2, lengths[-1] % 2 == 0
-    inner, outer = (x.trace.full(v, x.type.with_shape((twice,) * one)) for v, one in ((doubled, 1), (whole, 0)))
-    weights = pad(inner, outer, padding_config=((1, int(even), 0),))
+    twice, even = (lengths[-1] - 1) // 2, lengths[-1] // 2 - (lengths[-1] - 1) // 2
+    inner, outer = (_repeated(x, v, (twice,) * one) for v, one in ((doubled, 1), (whole, 0)))
+    weights = pad(inner, outer, padding_config=((1, even, 0),))
     return x * broadcast_in_dim(weights, shape=x.type.shape, broadcast_dimensions=(x.type.rank - 1,))
+
+
+def _repeated(x: Term, value: Number | Term, shape: tuple[int, ...]) -> Term:
+    if not isinstance(value, Term):
+        return x.trace.full(value, x.type.with_shape(shape))
+    return broadcast_in_dim(value, shape=shape, broadcast_dimensions=()) if shape else value
 
 
 def _flops(attrs: FftAttrs, operands: Types, results: Types) -> int:

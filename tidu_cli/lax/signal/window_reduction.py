@@ -9,7 +9,7 @@ from typing import Any
 from tidu_cli.graph.types import INTEGERS, NUMERIC, REALS, TensorType
 from tidu_cli.lax.arrays.slicing import require_one_per_axis, zeros
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, laid_out, most_places, slid, slidings, spread
+from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, Window, laid_out, most_places, slid, slidings, spread
 from tidu_cli.rules.batching import AttrShift, itself, preceded
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, TypeRule, Types
 from tidu_cli.rules.families import primitive, require_dtype
@@ -37,7 +37,7 @@ class WindowAttrs(Attrs):
     Each has an entry per axis. What is put in, padding and between elements, does not change a reduction.
     """
 
-    window_dimensions: Counts
+    window_dimensions: Window
     window_strides: Counts
     padding: Padding
     base_dilation: Counts
@@ -101,7 +101,7 @@ def _work(attrs: WindowAttrs, operands: Types, results: Types) -> int:
 
 
 def _sum_adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
-    if not ct.type.size:
+    if ct.type.size == 0:
         return None
     attrs, axes = node.attrs, windows_of(node.attrs, type_)
     config = tuple((*along.adjoint_padding, along.stride - 1) for along in axes)

@@ -15,7 +15,7 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.slicing import operand_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.signal.sliding import Counts, Padding, Parts, Sliding, laid_out, most_places, slid, spread
+from tidu_cli.lax.signal.sliding import Counts, Padding, Parts, Sliding, Window, laid_out, most_places, slid, spread
 from tidu_cli.lax.signal.window_reduction import (
     COMPARED,
     EXAMPLES,
@@ -56,7 +56,7 @@ class ScatterSelectedAttrs(Attrs):
     """
 
     select_prim: Select
-    window_dimensions: Counts
+    window_dimensions: Window
     window_strides: Counts
     padding: Padding
     base_dilation: Counts | None = None

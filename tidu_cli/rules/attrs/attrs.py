@@ -9,9 +9,10 @@ from typing import Annotated, Any, ClassVar, Self
 from tidu_cli.errors import TypeTextError, did_you_mean
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.literals import Literal, literal_from_numbers, literal_to_numbers
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.text import END, TENSOR_TYPE
 from tidu_cli.graph.types import DATETIME, DTYPES, DURATION, INTEGERS, ITEMSIZE, SIGNED, RecordType, TensorType, parse_type
-from tidu_cli.rules.attrs.fields import DOUBT, After, Bounded, Data, Parsed, Records, layout_of, made, read_quickly
+from tidu_cli.rules.attrs.fields import DOUBT, INTEGER_LIMIT, After, Bounded, Data, Parsed, Records, layout_of, made, read_quickly
 
 # Constants in files: how they are written, read and described.
 
@@ -144,7 +145,7 @@ def to_file(value: object, binary: bool, of_graph: Callable[[ClosedGraph], objec
         return {name: to_file(part, binary, of_graph) for name, part in value.items()}
     if isinstance(value, Literal):
         return literal_to_file(value, binary=binary)
-    return str(value) if isinstance(value, TensorType | RecordType) else value
+    return str(value) if isinstance(value, TensorType | RecordType | OpenSize) else value
 
 
 def _read(attrs: type[Attrs], data: Mapping[str, object], records: Records) -> Mapping[str, object]:
@@ -174,9 +175,26 @@ def _closed(value: object) -> ClosedGraph:
     return value
 
 
+def sizes(least: int, most: int) -> Parsed:
+    """Of integers, those from one to before another; or open sizes, which are at least that one."""
+
+    def read(value: Any, records: object) -> Any:
+        if type(value) is int and least <= value < most:
+            return value
+        from tidu_cli.graph.sizes.reading import size_from_file  # which attrs of numbers do without
+
+        return size_from_file(value, least)
+
+    whole = {"type": "integer", "minimum": least, "exclusiveMaximum": most}
+    return Parsed(read, {"anyOf": [whole, {"define": "Size"}]})
+
+
 Axis = Annotated[int, Bounded(ge=0)]
+Extent = Annotated[int, sizes(0, INTEGER_LIMIT)]
+Edge = Annotated[int, sizes(1 - 2**62, 2**62)]
+"""How far something reaches beyond an axis, which may be less than 0."""
 Axes = Annotated[tuple[Axis, ...], After(_distinct, {"uniqueItems": True})]
-Shape = tuple[Axis, ...]
+Shape = tuple[Extent, ...]
 DTypeName = Annotated[str, After(_dtype, {"enum": list(DTYPES)})]
 ClosedGraphData = Annotated[ClosedGraph, Parsed(lambda value, records: _closed(value), {"define": "ClosedGraph"})]
 LiteralData = Annotated[Literal, Parsed(lambda value, records: literal_from_file(value), LITERAL_SCHEMA)]

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from tidu_cli.graph.closed import backwards, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.contract import Kernel, Types
 from tidu_cli.rules.recording.trace import Template, Trace
@@ -148,7 +149,8 @@ def reads_few(primitives: PrimitiveSet, case: Case) -> bool:
         return False
     if primitives[case.op].rules.reads is None or any(name not in primitives.primitives for name in _MERGING):
         return False
-    return 0 < FEW * case.results[0].size < operand_type(case).size
+    few, size = FEW * case.results[0].size, operand_type(case).size
+    return surely(lambda: 0 < few < size)
 
 
 def operand_type(case: Case) -> TensorType:

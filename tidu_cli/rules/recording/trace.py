@@ -16,7 +16,8 @@ from tidu_cli.graph.closed import backwards, forwards
 from tidu_cli.graph.graph import Case, CaseAttrs, CaseTable, Document, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import filled
-from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.types import FLOATS, TensorType, Type
 from tidu_cli.rules.terms import Number, Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -103,11 +104,17 @@ class Trace:
         """A constant array: a scalar constant, broadcast if the type has axes. Recorded once per rule and value."""
         known = self._constants.get((type_, repr(value)))
         if known is None:
-            known = self.emit("constant", value=filled(TensorType(type_.dtype), value))
+            known = self._number(value, type_.dtype)
             if type_.shape:
                 known = self.emit("broadcast_in_dim", known, shape=type_.shape, broadcast_dimensions=())
             self._constants[type_, repr(value)] = known
         return known
+
+    def _number(self, value: Number, dtype: str) -> Term:
+        if not isinstance(value, OpenSize):
+            return self.emit("constant", value=filled(TensorType(dtype), value))
+        number = self.emit("size", expression=value, dtype=dtype if dtype in FLOATS else "i64")
+        return number if dtype == number.type.dtype else self.emit("convert_element_type", number, new_dtype=dtype)
 
     def template(self, n_sources: int, results: Sequence[Term | None]) -> Template:
         """The finished recording without what no result needs, its closed nodes moved to the front."""

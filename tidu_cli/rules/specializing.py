@@ -1,0 +1,120 @@
+"""Open sizes made numbers, or other sizes: in types, in attrs and in graphs within these, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from tidu_cli.errors import TiduError, TransformError, UnknownNameError, did_you_mean
+from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
+from tidu_cli.graph.literals import filled
+from tidu_cli.graph.open_sizes import has_open_size, names_in, open_names
+from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.types import RecordType, TensorType
+from tidu_cli.rules.attrs.attrs import Attrs
+from tidu_cli.rules.attrs.fields import made
+from tidu_cli.rules.vocabulary import PrimitiveSet
+
+Sizes = Mapping[str, Any]
+"""Numbers, or sizes, by the names that they are put in the place of."""
+
+
+def given_sizes(document: Document, sizes: Mapping[str, int | str]) -> dict[str, Any]:
+    """Sizes that a user gave, numbers or text, in which names have the document's bounds. Raises TypeTextError."""
+    from tidu_cli.graph.sizes.reading import declaring, parse_extent
+
+    with declaring(open_names(document)):
+        return {name: parse_extent(str(size)) for name, size in sizes.items()}
+
+
+def specialized(document: Document, sizes: Sizes, primitives: PrimitiveSet) -> Document:
+    """A document with these sizes for names. Raises UnknownNameError for a name that it has not, TransformError for what cannot be.
+
+    Values have other identities then, so that calls of linearize have none.
+    """
+    names = open_names(document)
+    for name in sizes:
+        if name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise UnknownNameError(f"no open size '{name}'{did_you_mean(name, sorted(names))} (open sizes: {known})")
+    _require_admitted(names, sizes)
+    change = _Change(primitives, sizes, document.cases)
+    graphs = tuple([change.graph(graph) for graph in document.graphs])
+    detached = tuple([replace(d, type=change.value(d.type)) for d in document.detached])
+    return replace(document, graphs=graphs, cases=change.cases, detached=detached, passes={})
+
+
+def specialized_graph(graph: Graph, sizes: Sizes, primitives: PrimitiveSet) -> Graph:
+    """Likewise, of a graph without references to others."""
+    _require_admitted(names_in(graph), sizes)
+    return _Change(primitives, sizes, graph.cases).graph(graph)
+
+
+def _require_admitted(names: Mapping[str, Any], sizes: Sizes) -> None:
+    from tidu_cli.graph.sizes.values import require_admitted
+
+    for text, size in sizes.items():
+        if text in names:
+            try:
+                require_admitted(names[text], size)
+            except TiduError as error:
+                raise TransformError(f"{text}={size}: {error}") from None
+
+
+class _Change:
+    """Sizes put in the place of names, in cases of one table."""
+
+    def __init__(self, primitives: PrimitiveSet, sizes: Sizes, old: CaseTable) -> None:
+        self.primitives, self.sizes, self.old = primitives, sizes, old
+        self.cases = CaseTable(old.vocabulary)
+        self.numbers: dict[int, int] = {}
+
+    def graph(self, graph: Graph) -> Graph:
+        """A graph over the new table. Raises TransformError for a node that takes no such sizes."""
+        for code in dict.fromkeys(graph.code):
+            if code not in self.numbers:
+                try:
+                    self.numbers[code] = self.cases.intern(self.case(self.old[code]))
+                except TiduError as error:
+                    node = graph.code.index(code)
+                    given = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+                    raise TransformError(f"{graph.describe(node)}: of sizes {given}: {error}") from None
+        return replace(
+            graph,
+            cases=self.cases,
+            code=column(map(self.numbers.__getitem__, graph.code)),
+            inputs=tuple([replace(i, type=self.value(i.type)) for i in graph.inputs]),
+            outputs=tuple([replace(o, type=self.value(o.type)) for o in graph.outputs]),
+        )
+
+    def case(self, case: Case) -> Case:
+        """The case of a node with these sizes. Raises TypeRuleError."""
+        operands, results = self.value(case.operands), self.value(case.results)
+        attrs = self.value(case.attrs)
+        if attrs is not case.attrs and case.op == self.primitives.size and not isinstance(attrs.expression, OpenSize):
+            (type_,) = results
+            constant = self.primitives.parse_attrs(self.primitives.constant, {"value": filled(type_, attrs.expression)})
+            return self.primitives.case(self.primitives.constant, constant, case.mask, operands)
+        if attrs is case.attrs and operands is case.operands and results is case.results:
+            return case
+        return self.primitives.case(case.op, attrs, case.mask, operands, results)
+
+    def value(self, value: Any) -> Any:
+        """What a type, an attr or a graph within one becomes: itself where it has no such name."""
+        if not has_open_size(value):
+            return value
+        if isinstance(value, OpenSize):
+            from tidu_cli.graph.sizes.values import substituted
+
+            return substituted(value, self.sizes)
+        if isinstance(value, TensorType):
+            return value.with_shape(self.value(value.shape))
+        if isinstance(value, RecordType):
+            return replace(value, fields=tuple([(name, self.value(field)) for name, field in value.fields]))
+        if isinstance(value, ClosedGraph):
+            return ClosedGraph(_Change(self.primitives, self.sizes, value.graph.cases).graph(value.graph))
+        if isinstance(value, Attrs):
+            return made(type(value), {name: self.value(part) for name, part in value})
+        return tuple(map(self.value, cast(Sequence[Any], value)))
