@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from tidu_cli.adapters.onnx.api import *  # noqa: F403
     from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check
+    from tidu_cli.api.compiling import *  # noqa: F403
     from tidu_cli.api.derivatives import *  # noqa: F403
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.fitting import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
-    from tidu_cli.api.sparsity import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError
     from tidu_cli.graph.graph import Document
@@ -69,6 +69,7 @@ __all__ = [
     "show",
     "sparse_array",
     "sparsity",
+    "specialize",
     "static",
     "step",
     "stop_gradient",

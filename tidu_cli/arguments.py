@@ -342,6 +342,11 @@ def names_by_name(name: str, value: Any) -> Any:
     return dict(value)
 
 
+def sizes_of_names(name: str, value: Any) -> dict[str, object]:
+    """A check: a dict from names of open sizes to numbers or texts of sizes."""
+    return {key: size if isinstance(size, str) else whole(name, size) for key, size in (named(name, value) or {}).items()}
+
+
 def size(name: str, value: Any) -> Any:
     """A check: a number of bytes, or text such as "512M", which becomes one."""
     return parse_size(value) if isinstance(value, str) else count(name, value)

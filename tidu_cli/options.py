@@ -43,6 +43,10 @@ def _two_names(text: str) -> tuple[str, str]:
     return _two(text, "OLD=NEW", "x=t")
 
 
+def _size(text: str) -> tuple[str, str]:
+    return _two(text, "NAME=SIZE", "N=32")
+
+
 def _two_passes(text: str) -> tuple[int, int]:
     old, new = _two(text, "OLD=NEW", "1=2")
     return pass_number(old), pass_number(new)
@@ -193,6 +197,7 @@ OPTIONS: Mapping[str, Option] = {
             arguments.at_least_one,
             "N",
         ),
+        _option("size", "Another size for an open one; repeats.", arguments.sizes_of_names, "NAME=SIZE", _size, pairs=True),
         _option("order", "The order, from 1 on. [default: 1]", arguments.count, "N"),
         _flag("sparse", "Only the entries that may be other than 0, as outputs data, row, col and shape: SciPy's COO."),
         _flag("second", "The pattern of second derivatives, of one output that is a real number: of its Hessian."),

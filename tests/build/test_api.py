@@ -20,7 +20,8 @@ from tidu_cli.formats.write import format_document
 COMMANDS = {
     "load": None, "save": None, "trace": None, "static": None,
     "stop_gradient": None, "value_and_grad": "grad", "Compiled": None, "compile": None, "to_dot": "dot", "draw": "dot",
-    "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "bound_loops": "convert", "from_jax": None, "to_jax": None,
+    "evaluate": "eval", "load_onnx": "convert", "renumber": "convert", "bound_loops": "convert",
+    "specialize": "convert", "from_jax": None, "to_jax": None,
     "check": "check", "kinks": "eval", "info": "info", "diff": "diff", "schema": "schema", "show": "show",
     "formula": None, "sparse_array": None, "load_values": None, "save_values": None, "save_weights": None,
     "initial_state": None, "Document": None, "Key": None, "TiduError": None,

@@ -19,7 +19,11 @@ from tidu_cli.formats.write import format_document
 from tidu_cli.installed import declared_options
 
 SAMPLES = ROOT / "samples"
-FUNCTIONS = {"eval": ["evaluate"], "dot": ["to_dot"], "convert": ["save", "load", "load_onnx", "renumber", "bound_loops"]}
+FUNCTIONS = {
+    "eval": ["evaluate"],
+    "dot": ["to_dot"],
+    "convert": ["save", "load", "load_onnx", "renumber", "bound_loops", "specialize"],
+}
 """The functions of commands that are called otherwise."""
 
 SPELLED = {
@@ -210,7 +214,7 @@ RIGHT = {
     "renumber": (tidu.linearize(F, "x"), {1: 2}), "compose": (F,), "derivative": (F, "x"), "trace": (np.exp, "f64[]"),
     "scan": (lambda c, x: (c, x), 0.0, np.zeros(3)), "fori_loop": (0, 3, lambda i, x: x, 0.0), "schema": (), "ops": ("mul",),
     "while_loop": (lambda x: False, lambda x: x, 0.0), "root": (lambda x: x, 0.0), "fixed_point": (lambda x: x, 0.0),
-    "linear_solve": (lambda x: x, 1.0), "bound_loops": (F, 3),
+    "linear_solve": (lambda x: x, 1.0), "bound_loops": (F, 3), "specialize": (F, {}),
     "sparse_array": ({"data": [1.0], "row": [0], "col": [0], "shape": [1, 1]},),
     "cond": (True, lambda x: x, lambda x: x, 1.0), "switch": (0, [lambda x: x], 1.0),
     "evaluate": (F, {"x": 3}), "transpose": (tidu.linearize(F, "x"),), "formula": ("x * x", {"x": "f64[]"}), "diff": (F, F),

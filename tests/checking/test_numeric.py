@@ -255,7 +255,7 @@ def test_every_primitive_in_double_precision(name: str) -> None:
 
 
 NO_TANGENT = {
-    *("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "nextafter", "constant", "iota", "argmax", "argmin", "schur"),
+    *("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "nextafter", "constant", "iota", "size", "argmax", "argmin", "schur"),
     "bitcast_convert_type",
 }
 """Primitives of floats whose results, or operands, carry no tangent."""

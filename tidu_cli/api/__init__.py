@@ -11,32 +11,37 @@ TYPE_CHECKING = False  # as in tidu_cli
 if TYPE_CHECKING:
     from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check as check
+    from tidu_cli.api.compiling import *  # noqa: F403
     from tidu_cli.api.derivatives import *  # noqa: F403
     from tidu_cli.api.documents import *  # noqa: F403
     from tidu_cli.api.evaluation import *  # noqa: F403
     from tidu_cli.api.files import *  # noqa: F403
     from tidu_cli.api.fitting import *  # noqa: F403
     from tidu_cli.api.pictures import *  # noqa: F403
-    from tidu_cli.api.sparsity import *  # noqa: F403
     from tidu_cli.api.training import *  # noqa: F403
     from tidu_cli.errors import TiduError as TiduError
     from tidu_cli.graph.keys import Key as Key
 
 FUNCTIONS = {
     **dict.fromkeys(
-        ("bound_loops", "compose", "linearize", "materialize", "matrix", "rename", "renumber", "resolve", "transpose"),
+        ("compose", "linearize", "materialize", "matrix", "resolve", "transpose"),
         "tidu_cli.api.documents",
     ),
     **dict.fromkeys(
-        ("derivative", "grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"), "tidu_cli.api.derivatives"
+        (
+            *("derivative", "grad", "hessian", "hvp", "jacobian", "jvp"),
+            *("sparse_array", "sparsity", "value_and_grad", "vjp"),
+        ),
+        "tidu_cli.api.derivatives",
     ),
-    **dict.fromkeys(("Compiled", "compile", "evaluate"), "tidu_cli.api.evaluation"),
+    **dict.fromkeys(("Compiled", "compile"), "tidu_cli.api.compiling"),
+    "evaluate": "tidu_cli.api.evaluation",
     **dict.fromkeys(("load", "load_values", "save", "save_values"), "tidu_cli.api.files"),
+    **dict.fromkeys(("bound_loops", "rename", "renumber", "specialize"), "tidu_cli.api.files"),
     "minimize": "tidu_cli.api.fitting",
     **dict.fromkeys(("initial_state", "save_weights", "step"), "tidu_cli.api.training"),
     **dict.fromkeys(("draw", "to_dot", "view"), "tidu_cli.api.pictures"),
     **dict.fromkeys(("diff", "info", "kinks", "ops", "schema", "show"), "tidu_cli.api.checks"),
-    **dict.fromkeys(("sparse_array", "sparsity"), "tidu_cli.api.sparsity"),
     "check": "tidu_cli.api.checks",
     "Document": "tidu_cli.graph.graph",
     "Key": "tidu_cli.graph.keys",

@@ -214,9 +214,11 @@ def kinks(document: Document, inputs: Mapping[Any, object] | None = None, output
     from tidu_cli.checking.kinks import kinks_at
     from tidu_cli.runtime.evaluate import require_given
     from tidu_cli.runtime.plans.program import needed_inputs
+    from tidu_cli.runtime.sizing import document_as_given
     from tidu_cli.transforms.linking.rename import inline
     from tidu_cli.transforms.materialize import materialize
 
+    document = document_as_given(document, nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs))
     head = materialize(document, outputs=arguments.parsed(output)).head
     named = {o.key for o in head.outputs}
     chosen = tuple([o for o in document.head.outputs if o.key in named])

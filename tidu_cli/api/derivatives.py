@@ -1,4 +1,4 @@
-"""Derivatives by name, each a pipeline of the transforms: of documents, and of functions of Python."""
+"""Derivatives by name, each a pipeline of the transforms: of documents and functions; and where they can be other than 0."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tidu_cli.api.documents import wrt_inputs
-from tidu_cli.arguments import KeyText, KeyTexts, flag, one_key, or_none, parsed, positions_or_names, whole
+from tidu_cli.arguments import KeyText, KeyTexts, anything, flag, one_key, or_none, parsed, positions_or_names, whole
 from tidu_cli.errors import ArgumentError, TransformError, did_you_mean
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -15,9 +15,10 @@ from tidu_cli.graph.types import RecordType
 from tidu_cli.options import OPTIONS, checked
 
 if TYPE_CHECKING:
+    from tidu_cli.sparse.patterns import Sparsity
     from tidu_cli.transforms.shorthands import Pipeline
 
-__all__ = ["derivative", "grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["derivative", "grad", "hessian", "hvp", "jacobian", "jvp", "sparse_array", "sparsity", "value_and_grad", "vjp"]
 
 _WRT = or_none(OPTIONS["wrt"].check)
 
@@ -101,13 +102,13 @@ def _is_function(value: object) -> bool:
     """Whether it is a function of Python, and no document, nor what is compiled of one."""
     if isinstance(value, Document | type) or not callable(value):
         return False
-    from tidu_cli.api.evaluation import Compiled
+    from tidu_cli.api.compiling import Compiled
 
     return not isinstance(value, Compiled)
 
 
 def _derived(name: str, function: Callable[..., Any], wrt: Any, how: Mapping[str, Any]) -> Any:
-    from tidu_cli.api.evaluation import compile
+    from tidu_cli.api.compiling import compile
     from tidu_cli.installed import derived
 
     if "forward" in how or "reverse" in how:
@@ -272,3 +273,37 @@ def hessian(
 def derivative(document: Document, wrt: KeyText, output: KeyTexts = (), order: int = 1) -> Document:
     """The derivative y@1@2... of some order by one number. Raises as `linearize`."""
     return pipeline("derivative", document, [cast(Key, wrt)], output, order=order).document
+
+
+@checked(wrt=_WRT)
+def sparsity(document: Document, wrt: KeyTexts | None = None, output: KeyTexts = (), second: bool = False) -> Sparsity:
+    """The pattern of the Jacobian of the outputs by the inputs `wrt`, or of the Hessian of one output for `second`.
+
+    It holds where entries may be other than 0 whatever the inputs are, `row` and `col` in an array of `shape`; rows go through the
+    outputs in order, element by element, and columns through the inputs. `matrix` is it as SciPy's csr_array. It is exact where
+    nothing cancels; `dense` names the ops of which only the axes are known along which all depends on all. Raises as `linearize`,
+    and LimitError for more entries than memory is allowed for.
+    """
+    from tidu_cli.sparse import derivatives
+
+    outputs = parsed(output)
+    of = derivatives.of_hessian if second else derivatives.of_jacobian
+    return of(document, wrt_inputs(document, wrt, outputs), outputs)
+
+
+@checked(values=anything)
+def sparse_array(values: Mapping[str, Any]) -> Any:
+    """SciPy's coo_array of the values of a sparse Jacobian or Hessian: of what `evaluate` gives, a `Compiled`, or `load_values`.
+
+    Raises ArgumentError where these are not `data`, `row`, `col` and `shape`.
+    """
+    from scipy.sparse import coo_array  # type: ignore[import-untyped]
+
+    parts = {str(key): value for key, value in values.items()} if isinstance(values, Mapping) else {}
+    if missing := {"data", "row", "col", "shape"} - parts.keys():
+        lacking = ", ".join(sorted(missing))
+        raise ArgumentError(f"argument 'values' has no {lacking}: give what a document of jacobian(..., sparse=True) evaluates to")
+    try:
+        return coo_array((parts["data"], (parts["row"], parts["col"])), shape=tuple(int(n) for n in parts["shape"]))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"argument 'values' is not a sparse matrix: {' '.join(str(error).split())}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import KeyText, KeyTexts, among, at_least, names_by_name, parsed
+from tidu_cli.arguments import KeyText, KeyTexts, among, parsed
 from tidu_cli.errors import ArgumentError, Remedy, UnknownNameError, counted
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -20,13 +20,10 @@ if TYPE_CHECKING:
     from tidu_cli.transforms.linking.compose import Joint
 
 __all__ = [
-    "bound_loops",
     "compose",
     "linearize",
     "materialize",
     "matrix",
-    "rename",
-    "renumber",
     "resolve",
     "transpose",
 ]
@@ -59,38 +56,6 @@ def resolve(
     if len(unknown) > _NAMED:
         note(f"... {len(unknown)} such values in all")
     return result
-
-
-@checked()
-def renumber(document: Document, passes: Mapping[int, int]) -> Document:
-    """Give passes other numbers, as `tidu convert --pass` does: {1: 2}. Raises UnknownNameError, TransformError."""
-    from tidu_cli.transforms.linking.passes import renumber
-
-    return renumber(document, passes)
-
-
-@checked(steps=at_least(1, optional=False))
-def bound_loops(document: Document, steps: int) -> Document:
-    """Make each while of a document a scan of this number of steps, as `tidu convert --bound-loops` does: it has a reverse mode.
-
-    Steps after the condition has ended do nothing. Where it still holds after the last one, what the loop gives is NaN, and
-    integers are the least of their type. Solvers in `root` and the like stay. Raises TransformError for a document of several
-    graphs: materialize it first.
-    """
-    from tidu_cli.transforms.linking.rename import bound_loops
-
-    return bound_loops(document, steps)
-
-
-@checked(keys=names_by_name, graphs=names_by_name)
-def rename(document: Document, keys: Mapping[str, str] | None = None, graphs: Mapping[str, str] | None = None) -> Document:
-    """Give inputs and outputs, by their keys, and graphs other names: {"x": "t"}. What is derived of them follows.
-
-    All change at once. Raises UnknownNameError for a name that the document has not; TransformError where two would be one.
-    """
-    from tidu_cli.transforms.linking.rename import renamed
-
-    return renamed(document, keys or {}, graphs or {})
 
 
 @checked()
@@ -199,9 +164,11 @@ def materialize(
         policy = joint_policy(cast("list[str]", recompute))
     if set:
         from tidu_cli.runtime.inputs import input_constant
+        from tidu_cli.runtime.sizing import document_as_given
         from tidu_cli.transforms.linking.rename import bind_constants
 
         require_inputs(document, set)
+        document = document_as_given(document, set)
         constants = {k: input_constant(k, document.inputs[k].type, v) for k, v in set.items()}
         document = bind_constants(document, constants)
     outputs = parsed(output)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, cast
 
-from tidu_cli.arguments import values_by_key
+from tidu_cli.arguments import at_least, names_by_name, values_by_key
 from tidu_cli.custom.packages import known_with
 from tidu_cli.errors import ArgumentError, did_you_mean
 from tidu_cli.formats.files import DOCUMENTS, OWN, format_of, of_formats, read_bytes, reading, split
@@ -124,3 +124,51 @@ def save_values(values: Mapping[Any, object], file: str | PurePath) -> None:
         raise ArgumentError(f"'{file}' ends in '{suffix}', which is not a format of values; end it in {of_formats(FORMATS)}")
     types = {key: type_of_value(f"value of {key}", value) for key, value in values.items()}
     write_pieces((write_values(values, str(format_), types),), str(file))
+
+
+# What `tidu convert` and `tidu rename` change of a document.
+
+
+@checked()
+def renumber(document: Document, passes: Mapping[int, int]) -> Document:
+    """Give passes other numbers, as `tidu convert --pass` does: {1: 2}. Raises UnknownNameError, TransformError."""
+    from tidu_cli.transforms.linking.passes import renumber
+
+    return renumber(document, passes)
+
+
+@checked()
+def specialize(document: Document, size: Mapping[str, int | str]) -> Document:
+    """Put numbers, or other sizes, in the place of open ones, as `tidu convert --size` does: {"N": 32}, {"M": "N"}.
+
+    Calls of linearize have no identity then. Raises UnknownNameError for a size that the document does not have, TypeTextError, and
+    TransformError for one that bounds do not admit or that a node does not take.
+    """
+    from tidu_cli.lax.vocabulary import vocabulary
+    from tidu_cli.rules.specializing import given_sizes, specialized
+
+    return specialized(document, given_sizes(document, size), vocabulary(document.cases))
+
+
+@checked(steps=at_least(1, optional=False))
+def bound_loops(document: Document, steps: int) -> Document:
+    """Make each while of a document a scan of this number of steps, as `tidu convert --bound-loops` does: it has a reverse mode.
+
+    Steps after the condition has ended do nothing. Where it still holds after the last one, what the loop gives is NaN, and
+    integers are the least of their type. Solvers in `root` and the like stay. Raises TransformError for a document of several
+    graphs: materialize it first.
+    """
+    from tidu_cli.transforms.linking.rename import bound_loops
+
+    return bound_loops(document, steps)
+
+
+@checked(keys=names_by_name, graphs=names_by_name)
+def rename(document: Document, keys: Mapping[str, str] | None = None, graphs: Mapping[str, str] | None = None) -> Document:
+    """Give inputs and outputs, by their keys, and graphs other names: {"x": "t"}. What is derived of them follows.
+
+    All change at once. Raises UnknownNameError for a name that the document has not; TransformError where two would be one.
+    """
+    from tidu_cli.transforms.linking.rename import renamed
+
+    return renamed(document, keys or {}, graphs or {})

@@ -19,6 +19,7 @@ from tidu_cli.limits import format_size, limits
 from tidu_cli.options import checked
 from tidu_cli.runtime.evaluate import require_given
 from tidu_cli.runtime.inputs import value_of_input
+from tidu_cli.runtime.sizing import document_as_given
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,9 +71,10 @@ def minimize(
         raise ArgumentError(f"{method} takes no bounds; methods that do are {', '.join(BOUNDED)}")
     if method == LEAST_SQUARES and strong_zeros:
         raise ArgumentError(Remedy("strong_zeros", True), " is of gradients, and least_squares takes Jacobians; leave it out")
+    given = nested(dict(inputs or {}), document.inputs)
+    document = document_as_given(document, given)
     unknowns = Unknowns(document, wrt_inputs(document, wrt, outputs))
     lower, upper = unknowns.limits(bounds or {})
-    given = nested(dict(inputs or {}), document.inputs)
     require_given([document.inputs[key] for key in unknowns.types], given)
     start = flat(tuple(value_of_input(key, type_, given[key]) for key, type_ in unknowns.types.items()))
     _require_start(start, lower, upper, unknowns)

@@ -98,7 +98,10 @@ def view(
     from tidu_cli.checking.numeric.linear import cotangent_owners
     from tidu_cli.render.picture import picture
     from tidu_cli.render.view import to_html
+    from tidu_cli.runtime.sizing import document_as_given
 
+    given = nested(dict(inputs), document.inputs) if inputs else {}
+    document = document_as_given(document, given)
     every = bool(expand or limit)
     if every:
         _require_drawable(document, collapse=collapse, limit=limit or MOST_DRAWN)
@@ -107,7 +110,7 @@ def view(
             document, _LARGEST, ("tidu dot -o FILE.svg" if is_called_in_shell() else "draw(document)", " groups more, and ")
         )
     shown = picture(document, collapse=collapse, highlight=parsed(highlight), inside=False)
-    values = _values(document, nested(dict(inputs), document.inputs)) if inputs else {}
+    values = _values(document, given) if given else {}
     return to_html(
         shown, types=types, values=values, owners=cotangent_owners(document), expand=every, at=at, beside=_pattern(document)
     )

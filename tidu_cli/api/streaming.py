@@ -11,11 +11,15 @@ from tidu_cli.formats.json import json_text
 from tidu_cli.formats.values import read_values, write_values
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.open_sizes import has_open_size
+from tidu_cli.graph.types import Type
 from tidu_cli.limits import limits, more_than
 from tidu_cli.runtime.choosing import Choice
 from tidu_cli.runtime.evaluate import call
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory
+from tidu_cli.runtime.plans.runnable import Runnable
+from tidu_cli.runtime.sizing import Plans
 from tidu_cli.runtime.trial import prepared_often
 from tidu_cli.watching import listening
 
@@ -36,11 +40,18 @@ def answers(
     values, an item may hold more than is needed. `tell` hears of engines that are tried (see `trial`). Raises EvaluationError,
     before there are items, for a value of `fixed` that does not fit, and for a graph that takes too much memory.
     """
-    program, _ = prepared_often(head, engine, tell)
-    check_memory(program, None)
+
+    def planned(sized: Graph) -> tuple[Runnable, dict[Key, Type]]:
+        program, _ = prepared_often(sized, engine, tell)
+        check_memory(program, None)
+        return program, {o.key: o.type for o in program.outputs}
+
     declared = {i.key: i.type for i in head.inputs}
-    types = {o.key: o.type for o in program.outputs}
-    known = {key: value_of_input(key, declared[key], value) for key, value in fixed.items() if key in declared}
+    known = {key: value for key, value in fixed.items() if key in declared}
+    plans = Plans(head, planned)
+    always = None if has_open_size(tuple(declared.values())) else planned(head)
+    if always:
+        known = {key: value_of_input(key, declared[key], value) for key, value in known.items()}
     what = "line" if kind == "json" else "message"
 
     def answer(number: int, item: bytes) -> bytes:
@@ -50,7 +61,9 @@ def answers(
             if kind == "msgpack" and not is_msgpack_map(item[:1]):
                 raise DocumentError("is not a map of values by key")
             with listening(None):  # an item is short work, and a stream may have millions
-                return write_values(call(program, {**known, **read_values(item, what, declared)}), kind, types)
+                given = {**known, **read_values(item, what, declared)}
+                program, types = always or plans.of(given)
+                return write_values(call(program, given), kind, types)
         except TiduError as error:
             message = str(error)
         except MemoryError:

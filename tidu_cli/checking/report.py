@@ -6,7 +6,7 @@ And what a document is, in numbers: its graphs, the graphs within their nodes, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,20 @@ from tidu_cli.checking.closure import Closure, cases_closure, document_closure, 
 from tidu_cli.checking.custom import Use, case_of, judged, trial_uses, unused, uses_in
 from tidu_cli.checking.custom import findings as definition_findings
 from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.checking.sizes import at_sizes
 from tidu_cli.checking.static import Finding, findings
 from tidu_cli.custom.definitions import KINDS
 from tidu_cli.errors import TiduError
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import named_graphs
-from tidu_cli.graph.graph import Document, Externals, Graph
+from tidu_cli.graph.graph import Document, Externals, Graph, Input, Output
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
+from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.graph.passes import kind_of
+from tidu_cli.graph.sizes.open import number_of
+from tidu_cli.graph.sizes.reading import name_to_file
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.port_data import Remarks
@@ -130,12 +135,14 @@ def check_document(
 
         _add_custom(report, uses, primitives, seed)
         try:
-            verdicts = check_numerically(document, primitives, given=dict(given or {}), seed=seed)
+            for place, sized in at_sizes(document, given or {}):
+                verdicts = check_numerically(sized, primitives, given=dict(given or {}), seed=seed)
+                verdicts += linear_verdicts(sized, primitives, given=given, seed=seed)
+                _add_numeric(report, [replace(v, law=f"{v.law}{place}") for v in verdicts])
         except TiduError:
             if not report.failures:
                 raise
             return report  # a custom operation is to blame, and has been
-        _add_numeric(report, [*verdicts, *linear_verdicts(document, primitives, given=given, seed=seed)])
     return report
 
 
@@ -240,7 +247,7 @@ def _verdict_data(verdicts: list[Verdict]) -> dict[str, Any]:
 
 
 def _add_numeric(report: Report, verdicts: list[Verdict]) -> None:
-    report.numeric = verdicts
+    report.numeric = [*(report.numeric or ()), *verdicts]
     for v in verdicts:
         if not v.ok:
             report.failures.append(f"numeric: {_excess(v)}{''.join(f'; {text}' for text in v.why)}")
@@ -280,6 +287,7 @@ def summary_of(document: Document, *, with_digests: bool = False) -> dict[str, A
         "passes": {str(number): document.passes.get(number) for number in sorted(document.used_passes())},
         "bindings": [str(b.key) for b in document.bindings],
         "detached": [d.digest for d in document.detached],
+        "sizes": {text: name_to_file(name) for text, name in sorted(open_names(document).items())},
         "types": {record.name: _record_summary(record) for record in used_records(document)},
         "graphs": [{**_graph_summary(graph), "depth": depth} for graph, depth in zip(document.graphs, cost.depths, strict=True)],
         "evaluation": {
@@ -315,8 +323,8 @@ def _graph_summary(graph: Graph) -> dict[str, Any]:
         "linear": graph.linear,
         "inputs": {str(i.key): str(i.type) for i in graph.inputs},
         "outputs": {str(o.key): str(o.type) + (" (zero)" if o.value is None else "") for o in graph.outputs},
-        "input_bytes": sum(i.type.nbytes for i in graph.inputs),
-        "output_bytes": sum(o.type.nbytes for o in graph.outputs),
+        "input_bytes": _bytes(graph.inputs),
+        "output_bytes": _bytes(graph.outputs),
         "nodes": graph.n_nodes,
         "externals": len(graph.external),
         "reads": {"detached" if g == Externals.DETACHED else str(g): n for g, n in sorted(sources.items())},
@@ -325,6 +333,11 @@ def _graph_summary(graph: Graph) -> dict[str, Any]:
         "ops": dict(sorted(ops.items(), key=lambda item: (-item[1], item[0]))),
         "within": list(_within(graph)),
     }
+
+
+def _bytes(ports: Sequence[Input] | Sequence[Output]) -> int | None:
+    """The bytes that values take together; None where sizes are open."""
+    return number_of(lambda: sum(port.type.nbytes for port in ports))
 
 
 def _within(graph: Graph) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.select import listed
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import TensorType
 from tidu_cli.installed import OWN_ENGINES
 from tidu_cli.lax.vocabulary import vocabulary
@@ -157,7 +158,8 @@ def _work(graph: Graph, number: float = _NUMBER) -> _Work:
         case = graph.cases[code]
         inner = [_work(closed.graph, _TURN) for closed in closed_graphs(case.attrs)]
         if inner:
-            turns = n * (getattr(case.attrs, "length", _TURNS) if "cond" not in case.op else 1)
+            length = getattr(case.attrs, "length", _TURNS) if "cond" not in case.op else 1
+            turns = n * (_TURNS if isinstance(length, OpenSize) else length)
             calls += turns * sum(w.calls for w in inner)
             numbers += turns * sum(w.numbers for w in inner)
             seconds += turns * sum(w.seconds for w in inner)

@@ -17,6 +17,7 @@ from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import backwards, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, column
 from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.sizes.open import OpenSize, number_of
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, leaves
 from tidu_cli.rules.contract import Primitive, Types
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -58,23 +59,25 @@ class Liveness:
         self.outliving: Counter[int] = Counter()
         sharing = {code: shared for code, case in enumerate(cases) if (shared := _sharing(primitives[case.op], case))}
         self.shared = _shared(logical, sharing) if sharing else {}
-        self._operand_bytes = [[0 if t is None else t.nbytes for t in case.operands] for case in cases]
-        self._result_bytes = [[0 if code in sharing else t.nbytes for t in case.results] for code, case in enumerate(cases)]
+        self._operand_bytes = [[0 if t is None else _bytes(t) for t in case.operands] for case in cases]
+        self._result_bytes = [[0 if code in sharing else _bytes(t) for t in case.results] for code, case in enumerate(cases)]
         # While a loop runs, its steps hold values of their own.
         self._work = [alive_within(case, primitives) for case in cases]
         bound = {b.key for b in document.bindings}
         self.is_given = {flat for key, flat in logical.source.items() if key not in bound} | {*range(logical.base[-1], n_values)}
         parts = chain.from_iterable(self.shared.values())
         self._special = self.is_given | self.shared.keys() | {part.flat for part in parts if part is not None}
+        self.open = any(isinstance(t.nbytes, OpenSize) for case in cases for t in case.results)
+        """Whether sizes are open: their bytes count as 0, and the peak is not known."""
         self.given = self._live = 0
         head = len(document.graphs) - 1
         for output in document.head.outputs:
             if output.value is None:
-                self.given += output.type.nbytes
+                self.given += _bytes(output.type)
             else:
-                self._use(logical.flat_id(head, output.value), output.type.nbytes, n_values)
+                self._use(logical.flat_id(head, output.value), _bytes(output.type), n_values)
         # Results are handed over one by one, the greatest perhaps as a copy.
-        self.peak, self.at = self._live + max((o.type.nbytes for o in document.head.outputs), default=0), n_values
+        self.peak, self.at = self._live + max((_bytes(o.type) for o in document.head.outputs), default=0), n_values
         for g in range(head, -1, -1):
             self._walk(g)
 
@@ -121,11 +124,11 @@ class Liveness:
 
     def _use_part(self, part: Array, by: int) -> None:
         if not part.path:
-            self._use(part.flat, part.type.nbytes, by)
+            self._use(part.flat, _bytes(part.type), by)
         elif self.last[part.flat] < 0 and part.flat not in self.is_given and part not in self.last_of_part:
             self.last_of_part[part] = by
-            self.outliving[part.flat] += part.type.nbytes
-            self._live += part.type.nbytes
+            self.outliving[part.flat] += _bytes(part.type)
+            self._live += _bytes(part.type)
 
     def at_peak(self) -> Iterator[Array]:
         """What is alive at the peak beside what is given, of a document of one graph."""
@@ -139,11 +142,17 @@ class Liveness:
                 yield part
 
 
+def _bytes(type_: Type) -> int:
+    """The bytes of a value; 0 of one whose sizes are open, where nobody asks for the peak."""
+    size = type_.nbytes
+    return 0 if isinstance(size, OpenSize) else size
+
+
 def alive_within(case: Case, primitives: PrimitiveSet) -> int:
     """The bytes that the graphs in a node, or its kernel, hold at most, beside what they are given."""
     work = primitives[case.op].evaluation.work
     if work is not None and None not in case.operands:
-        return work(case.attrs, cast(Types, case.operands), cast(Types, case.results))
+        return number_of(lambda: work(case.attrs, cast(Types, case.operands), cast(Types, case.results))) or 0
     return max((Liveness(link(graph.document), primitives).peak for graph in closed_graphs(case.attrs)), default=0)
 
 

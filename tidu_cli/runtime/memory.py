@@ -8,12 +8,14 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.frozen import Frozen, field, replace
 from tidu_cli.graph.graph import Case, Column, Document, Graph, column
 from tidu_cli.graph.link import LogicalGraph, link
+from tidu_cli.graph.sizes.open import number_of
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import format_size, limits, more_than
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -105,7 +107,7 @@ def allowed_bytes(limit: int | None) -> int:
 
 
 class Flops(Frozen):
-    """Operations of some nodes. `unknown` of the nodes are left out, since a detached reference hides an operand's type."""
+    """Operations of some nodes. `unknown` of the nodes are left out: their sizes are open, or hidden by detached references."""
 
     known: int
     unknown: int = 0
@@ -115,8 +117,9 @@ class Evaluation(Frozen):
     """What evaluating the head's outputs takes.
 
     `nodes` counts those that some output needs, `depth` those on the longest path among them. `peak` is the greatest number of
-    bytes alive at once, inputs and results included (see `tidu_cli.runtime.liveness`); None where a detached reference hides one.
-    `depths` counts, for each graph, the nodes on the longest path that ends in it, needed or not; it may begin in another.
+    bytes alive at once, inputs and results included (see `tidu_cli.runtime.liveness`); None where sizes are open, or hidden by a
+    detached reference. `depths` counts, for each graph, the nodes on the longest path that ends in it, needed or not; it may begin
+    in another.
     """
 
     nodes: int
@@ -145,7 +148,7 @@ def evaluation(document: Document) -> Evaluation:
         nodes=sum(used.values()),
         depth=max((depth[logical.flat_id(head, o.value)] for o in document.head.outputs if o.value is not None), default=0),
         flops=_flops(cases, used, primitives),
-        peak=None if any(None in cases[code].operands for code in used) else alive.given + alive.peak,
+        peak=None if alive.open or any(None in cases[code].operands for code in used) else alive.given + alive.peak,
         depths=tuple(max(depth[first:end], default=0) for first, end in made),
     )
 
@@ -153,18 +156,20 @@ def evaluation(document: Document) -> Evaluation:
 def lesser(before: Document, after: Document) -> tuple[Document, Evaluation, Evaluation]:
     """The document whose evaluation peaks lower, `before` where `after` does not; and what evaluating each of them takes."""
     old, new = evaluation(before), evaluation(after)
-    assert old.peak is not None and new.peak is not None  # nothing is detached here
-    return (before if new.peak >= old.peak else after), old, new
+    is_lower = old.peak is None or new.peak is None or new.peak < old.peak  # None where sizes are open
+    return (after if is_lower else before), old, new
 
 
 def _flops(cases: list[Case], counts: Mapping[int, int], primitives: PrimitiveSet) -> Flops:
     known = unknown = 0
     for code, n in counts.items():
         case = cases[code]
-        if None in case.operands:
+        of_each = primitives[case.op].evaluation.flops
+        each = None if None in case.operands else number_of(partial(of_each, case.attrs, case.operands, case.results))  # type: ignore[arg-type]
+        if each is None:
             unknown += n
         else:
-            known += n * primitives[case.op].evaluation.flops(case.attrs, case.operands, case.results)  # type: ignore[arg-type]
+            known += n * each
     return Flops(known, unknown)
 
 

@@ -18,6 +18,7 @@ from tidu_cli.graph.graph import Document, Graph, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import RecordType, TensorType, leaves
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.transforms.linearize import linearize
@@ -211,7 +212,7 @@ def one_real_number(document: Document, outputs: Keys, what: str) -> Output:
             python=f"compose(document, formula('{formula}', {argument}='{type_}'))",
         )
         ways = [", or add ", Remedy("sum", True), " for that one, or give a cotangent to ", Remedy(function="vjp")]
-        ways += [", or take ", Remedy(function="jacobian")] if type_.size <= _ROWS else []
+        ways += [", or take ", Remedy(function="jacobian")] if surely(lambda: type_.size <= _ROWS) else []
         raise TransformError(refused, "compose a loss with it, such as ", loss, *ways)
     return output
 

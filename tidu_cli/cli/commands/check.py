@@ -90,7 +90,7 @@ def command(
     library, which has ops and no graphs, are judged at small types.
 
     Of a model of ONNX it says what it holds, and beyond which operators derivatives are zero; derivatives are tried with its floats
-    in double precision. Sizes that it leaves open are chosen with --dim, --input-type and --set.
+    in double precision. Sizes that it leaves open stay open, unless they are chosen with --dim, --input-type and --set.
     """
     from tidu_cli.checking.report import PARTS
 

@@ -39,6 +39,7 @@ from tidu_cli.formats.files import OWN
 @option("nodes")
 @option("passes")
 @option("bound_loops", type=Whole(1))
+@option("size")
 @click.option(
     "--weights-from",
     metavar="FILE",
@@ -51,6 +52,7 @@ def command(
     nodes: str | None,
     passes: tuple[tuple[int, int], ...],
     bound_loops: int | None,
+    size: tuple[tuple[str, str], ...],
     weights_from: str | None,
     out: str | None,
     format_: str | None,
@@ -60,11 +62,11 @@ def command(
 
     JSON or msgpack, nodes listed or packed, with or without types; ONNX; StableHLO, its text (mlir) or portable artifacts
     (mlirbc). With --pass its passes have other numbers, so that files that were linearized apart can be linked. With --bound-loops
-    loops with a condition have a known number of steps, and so a reverse mode.
+    loops with a condition have a known number of steps, and so a reverse mode. With --size open sizes are numbers, or other sizes.
 
-    Sizes that a model of ONNX leaves open are chosen with --dim, --input-type and --set. With --weights its parameters are inputs,
-    to differentiate by, and the file has their values for --inputs; with --cut so is a value within it, such as an embedding.
-    With --weights-from values by the same names go back into the model.
+    Sizes that a model of ONNX leaves open stay open, unless --dim, --input-type or --set choose them. With --weights its
+    parameters are inputs, to differentiate by, and the file has their values for --inputs; with --cut so is a value within it,
+    such as an embedding. With --weights-from values by the same names go back into the model.
     """
     if types and nodes == "packed":
         raise click.UsageError("packed nodes have no place for types; leave out --types, or --nodes packed")
@@ -73,7 +75,7 @@ def command(
         raise click.UsageError("--pass gives one pass two numbers")
     options = options_read(of_formats)
     if weights_from is not None:
-        if types or nodes or passes or bound_loops or options or any(map(is_given, of_formats.values())):
+        if types or nodes or passes or bound_loops or size or options or any(map(is_given, of_formats.values())):
             raise click.UsageError("--weights-from changes nothing but weights; leave out the other options")
         _put_weights(file, weights_from, out, format_)
         return
@@ -86,13 +88,17 @@ def command(
         raise click.UsageError(f"--types and --nodes are for JSON and msgpack, and the result is {to}")
     document = imported.document
     if numbers:
-        from tidu_cli.api.documents import renumber
+        from tidu_cli.api.files import renumber
 
         document = renumber(document, numbers)
-    if bound_loops is not None:
-        from tidu_cli.api import documents
+    if size:
+        from tidu_cli.api.files import specialize
 
-        document = documents.bound_loops(document, bound_loops)
+        document = specialize(document, dict(size))
+    if bound_loops is not None:
+        from tidu_cli.api import files
+
+        document = files.bound_loops(document, bound_loops)
     with_values_written(imported, options, lambda: emit(document, out, format_, came_in, **how))
 
 

@@ -100,7 +100,7 @@ def command(
     With --kinks stderr lists the nodes whose operands tie or sit on a boundary at this point, such as max, abs and sort, and what
     the derivative is taken to be there: by tidu, by JAX's and PyTorch's functions of that name, and by ONNX Runtime's training.
     """
-    from tidu_cli.api.evaluation import values_of
+    from tidu_cli.api.evaluation import of_given_sizes, values_of
     from tidu_cli.formats.values import write_values
     from tidu_cli.transforms.materialize import materialize
 
@@ -134,7 +134,7 @@ def command(
     in_chunks = bool(axes) and (bool(spread) or chosen == "zarr" or name_directories(settings, files))
     values = given_values(document, settings, files, axes if in_chunks else ())
     moved = given_moves(document, moves, move_files)
-    head = materialize(document, outputs=output).head
+    head = of_given_sizes(materialize(document, outputs=output).head, values, axes)
     whole = document if kinks else None
     del document  # which may take as much memory as all values
     choice = chosen_engine(head, engine, device)

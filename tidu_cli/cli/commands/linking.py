@@ -114,6 +114,6 @@ def rename(document: Document, keys: tuple[tuple[str, str], ...], graphs: tuple[
     What is derived of them follows: with the input x go its tangents x@1 and its cotangents x@-1, with the graph f its derivative
     f@1. All change at once: --key x=y --key y=x exchanges two.
     """
-    from tidu_cli.api.documents import rename
+    from tidu_cli.api.files import rename
 
     return rename(document, _names(keys, "--key"), _names(graphs, "--graph"))

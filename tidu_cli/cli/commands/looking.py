@@ -122,11 +122,14 @@ def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:
         yield f"detached values: {len(summary['detached'])}"
     yield ""
     yield from _table(graphs)
+    if summary["sizes"]:
+        yield ""
+        yield f"open sizes: {', '.join(map(_bounded, summary['sizes'].items()))}"
     if summary["types"]:
         yield ""
         yield from _types(summary["types"])
     yield ""
-    peak = "unknown" if cost["peak_bytes"] is None else format_size(cost["peak_bytes"])
+    peak = ("open" if summary["sizes"] else "unknown") if cost["peak_bytes"] is None else format_size(cost["peak_bytes"])
     nodes = counted(cost["nodes"], "node")
     yield f"evaluating the head: {nodes}, depth {cost['depth']}, {_operations(cost)} flops, peak memory {peak}"
     for number, graph in enumerate(graphs):
@@ -172,14 +175,24 @@ def _table(graphs: Sequence[dict[str, Any]]) -> Iterable[str]:
         yield f"{star} {'  '.join(cells)}".rstrip()
 
 
-def _figures(graph: dict[str, Any]) -> tuple[str, ...]:
+def _bounded(size: tuple[str, dict[str, int]]) -> str:
+    name, bounds = size
+    words = {"min": "at least", "max": "at most", "multiple_of": "a multiple of"}
+    return name + (f" ({', '.join(f'{words[kind]} {n}' for kind, n in bounds.items())})" if bounds else "")
+
+
+def _bytes(size: int | None) -> str:
     from tidu_cli.limits import format_size
 
+    return "open" if size is None else format_size(size)
+
+
+def _figures(graph: dict[str, Any]) -> tuple[str, ...]:
     return (
         str(len(graph["inputs"])),
-        format_size(graph["input_bytes"]),
+        _bytes(graph["input_bytes"]),
         str(len(graph["outputs"])),
-        format_size(graph["output_bytes"]),
+        _bytes(graph["output_bytes"]),
         _count(graph["nodes"]),
         _count(graph["depth"]),
         _operations(graph),
@@ -272,7 +285,7 @@ def sparsity(file: str, out: str | None, format_: str | None, wrt: tuple[Key, ..
     order, and columns through the --wrt inputs. As text it is counts and a picture; npz is what scipy.sparse.load_npz reads, mtx
     is Matrix Market. tidu jacobian --sparse and tidu hessian --sparse derive just these entries.
     """
-    from tidu_cli.api.sparsity import sparsity as pattern_of
+    from tidu_cli.api.derivatives import sparsity as pattern_of
     from tidu_cli.sparse.showing import written
 
     chosen = chosen_format(out, format_, "text")

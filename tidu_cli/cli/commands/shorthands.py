@@ -115,10 +115,11 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
                     choose = partial(chosen_engine, engine=engine, device=device)
                     emit_chunks(partial(matrix_by_chunks, run, values, choose), spread, chosen)
                     return
-                from tidu_cli.api.evaluation import values_of
+                from tidu_cli.api.evaluation import of_given_sizes, values_of
                 from tidu_cli.formats.values import write_values
 
-                results, types = values_of(run.document.head, values, chosen_engine(run.document.head, engine, device), batch=axes)
+                head = of_given_sizes(run.document.head, values, axes)
+                results, types = values_of(head, values, chosen_engine(head, engine, device), batch=axes)
                 emit_bytes(write_values(results, chosen, types), out)
 
             if not options:
