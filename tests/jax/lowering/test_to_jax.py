@@ -20,6 +20,7 @@ from tests.graphs.interpret import random_inputs, random_value
 from tests.graphs.record_graphs import record_graphs
 from tests.graphs.strategies import ANY, SMOOTH, documents, seeds
 from tests.jax.lowering.test_functions import as_jax, at
+from tests.sizes.opened import of_fixed_sizes
 from tests.tiers import examples, few
 from tidu_cli.checking.numeric.sampling import one_node_document
 from tidu_cli.errors import EvaluationError, MissingRuleError, UnknownNameError
@@ -317,7 +318,7 @@ FILES = sorted([*SAMPLES.glob("*.json"), *(p for p in SAMPLES.glob("conformance/
 @pytest.mark.parametrize("file", few([p for p in FILES if "detached" not in p.name], 20), ids=lambda p: p.stem)
 def test_samples_evaluate_the_same(file: Path, jax: Any) -> None:
     """Also custom operations, loops within loops, and records that hold records."""
-    document = materialize(tidu.load(file))
+    document = materialize(of_fixed_sizes(tidu.load(file)))
     types = {str(i.key): i.type for i in document.head.inputs}
     values = {str(k): v for k, v in random_inputs(document, 0).items()}
     ours = tidu.evaluate(document, {k: evaluated(types[k], v) for k, v in values.items()})

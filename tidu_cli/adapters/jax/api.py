@@ -22,7 +22,8 @@ def from_jax(
 
     Or they are `jax.ShapeDtypeStruct`s. What is nested is a pytree, whose leaves that are no arrays (functions, say) stay what they
     are. Inputs are called as the parameters of the function, or as `names` says, one for each argument, and within pytrees by the
-    path: "params.w", "layers.0.b". Dtypes are JAX's: those of 64 bits need `jax.enable_x64(True)`. Functions of `jax.custom_jvp`
+    path: "params.w", "layers.0.b". Symbolic dimensions of `jax.export` become open sizes.
+    Dtypes are JAX's: those of 64 bits need `jax.enable_x64(True)`. Functions of `jax.custom_jvp`
     and `jax.custom_vjp` become operations of the document that have the derivatives they define; those of JAX's own, such as relu,
     become nodes with these derivatives. With rules=False what they compute is differentiated. Raises BuildError, with the
     equation and the line, for what has no place in a graph.
@@ -38,7 +39,8 @@ def to_jax(document: Document, output: str | Key | Sequence[str | Key] = ()) -> 
 
     It takes the inputs in the order of the document, or by name, or in one dict by key, {"x@-1": ...}; those that no output depends
     on may be left out. It gives the output, or a dict of several by the text of their keys. Arrays have the declared shape, and its
-    dtype or one of which it has all values; Python's numbers have any. Records are dicts of their fields, tuples are tuples;
+    dtype or one of which it has all values; Python's numbers have any.
+    Open sizes are those of the arrays that are given. Records are dicts of their fields, tuples are tuples;
     datetimes are given as in `evaluate`, and are counts of their unit in i64, durations in f64.
 
     Derivatives are JAX's, by its conventions: cotangents of complex numbers are the conjugates of those that `vjp` gives. Of

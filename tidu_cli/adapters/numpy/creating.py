@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import MAX_STEPS, Array
+from tidu_cli.adapters.numpy.arrays.operands import arrays_in
 from tidu_cli.adapters.numpy.buffers.buffer import Buffer, numbered, owned, wrapped
 from tidu_cli.adapters.numpy.buffers.elements import STATIC, ElementTable, mark_of
-from tidu_cli.adapters.numpy.buffers.memory import Memory, first_array, holds_traced, numbers_of, plain, resolved
+from tidu_cli.adapters.numpy.buffers.memory import Memory, first_array, holds_traced, innermost_running, numbers_of, plain, resolved
 from tidu_cli.adapters.numpy.errors import UntraceableError
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.names import ops_of
 
 Function = Callable[..., Any]
@@ -35,20 +37,56 @@ _ARRAY, _ASARRAY = np.array, np.asarray
 
 def made(function: Function, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """What one of the functions gives users: a buffer, or what is traced."""
+    if _of_sizes_alone(args, options):
+        return _of_sizes(function.__name__, args, options)
     result = function(*args, **options)
     return result if any(result is x for x in args) else wrapped(result, *args, *options.values())
 
 
 def computed(function: Function, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
     """What a function of `functions.FUNCTIONS` gives users, of lists of traced values too, which do not ask to be dispatched."""
+    if _of_sizes_alone(args, options):
+        return _of_sizes(name, args, options)
     if any(isinstance(x, list | tuple) and holds_traced(x) for x in (*args, *options.values())):
         return first_array(resolved(args), resolved(options)).recorder.numpy[name](*args, **options)
     return made(function, args, options)
 
 
+def _sized(args: Any, options: Mapping[str, Any]) -> bool:
+    """Whether open sizes are among the arguments of a call, or in tuples there."""
+    return any(
+        isinstance(x, OpenSize) or (isinstance(x, tuple | list) and any(isinstance(n, OpenSize) for n in x))
+        for x in (*args, *options.values())
+    )
+
+
+def _of_sizes_alone(args: Any, options: Mapping[str, Any]) -> bool:
+    """Likewise, and nothing else is traced, of which NumPy would ask."""
+    return _sized(args, options) and not arrays_in(resolved((*args, *options.values())))
+
+
+def _of_sizes(name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What a function of NumPy's gives of open sizes, and of numbers."""
+    from tidu_cli.adapters.numpy.arrays.sizes import MAKING as OF_SIZES  # which graphs without open sizes do without
+
+    recorder = innermost_running()
+    if name == "prod" and len(args) == 1 and not options:
+        return math.prod(args[0])
+    if recorder is None or (name not in OF_SIZES and name not in recorder.numpy):
+        raise UntraceableError(
+            f"np.{name} of open sizes cannot be traced; write np.zeros, np.full, np.arange, np.linspace or np.eye"
+        )
+    args, options = resolved(args), {k: v for k, v in resolved(dict(options)).items() if k != "like"}
+    if name in OF_SIZES:
+        return OF_SIZES[name](recorder, *args, **options)
+    return recorder.numpy[name](recorder.constant(np.asarray(args[0])), *args[1:], **options)
+
+
 def full(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """np.full, also of a traced value."""
     bound = _FULL.bind(*args, **options).arguments
+    if _sized(args, options):
+        return _of_sizes("full", args, options)
     if not holds_traced(bound["fill_value"]):
         return made(function, args, options)
     value = array(_ARRAY, True, (bound["fill_value"],), {"dtype": bound.get("dtype")})

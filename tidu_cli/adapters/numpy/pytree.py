@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, Record
+from tidu_cli.adapters.numpy.arrays.operands import lift
 from tidu_cli.adapters.numpy.arrays.storage import Selection, current
 from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import DTYPES, RecordType, TensorType, Type
 from tidu_cli.lax.arrays.structural import dtype_name
@@ -80,6 +82,8 @@ def outputs_of(recorder: Recorder, result: Any, alone: str) -> dict[str, Array]:
             raise BuildError(f"output '{key}' is {value}")
         if isinstance(value, Selection):
             raise BuildError(f"{value.place}: {value.refusal()}")
+        if isinstance(value, OpenSize):
+            value = lift(value, recorder.constant(0))
         if not isinstance(value, Array | np.ndarray | np.generic | bool | int | float | complex):
             raise BuildError(
                 f"output '{key}' is a {type(value).__name__}; a function returns arrays, in dicts, lists, tuples or dataclasses"

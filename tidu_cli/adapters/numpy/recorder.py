@@ -7,7 +7,7 @@ is recorded there, and values of those around it that it reads become inputs of 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain, count
 from typing import Any, NoReturn, cast
 
@@ -28,6 +28,7 @@ from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.select import covered, is_pattern
 from tidu_cli.graph.types import TIMES, RecordType, TensorType, Type, itemsize, storage_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
@@ -52,9 +53,19 @@ def running(recorder: Recorder | None) -> Iterator[None]:
     """Within the block this recording runs: loops and branches without traced arguments may be of values that it has."""
     token = RUNNING.set(recorder)
     try:
-        yield
+        with sizes_of(recorder):
+            yield
     finally:
         RUNNING.reset(token)
+
+
+def sizes_of(recorder: Recorder | None) -> AbstractContextManager[None]:
+    """Within the block, open sizes of its inputs are numbers of this recording where arithmetic needs them."""
+    if recorder is None or not any(has_open_size(i.type) for i in recorder.inputs):
+        return nullcontext()
+    from tidu_cli.adapters.numpy.arrays.sizes import sizes_as_numbers  # which most graphs do without
+
+    return sizes_as_numbers(recorder)
 
 
 def innermost() -> Recorder | None:
@@ -157,7 +168,7 @@ class Recorder:
 
     def _zeros(self, type_: Type) -> Array:
         assert isinstance(type_, TensorType)
-        return self._constant(np.broadcast_to(np.zeros((), dtype_of(type_.dtype)), type_.shape))
+        return self._constant(np.zeros((), dtype_of(type_.dtype))).broadcast(type_.shape)
 
     def field(self, record: Traced, name: str) -> Array | Record:
         """A field of a record of this recording, which is recorded where the record is: it may be taken again elsewhere."""

@@ -80,7 +80,7 @@ def _padding(padding: Pads, places: Sequence[int], window: Sequence[int], stride
         return ((0, 0),) * len(places)
     if padding != "SAME":
         raise BuildError(f"padding is 'SAME', 'VALID' or [low, high] for each axis, not {padding!r}")
-    missing = [max((-(-n // s) - 1) * s + w - n, 0) for n, w, s in zip(places, window, strides, strict=True)]
+    missing = [max(((n + s - 1) // s - 1) * s + w - n, 0) for n, w, s in zip(places, window, strides, strict=True)]
     return tuple((total // 2, total - total // 2) for total in missing)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.jax.functions.equation import Equation, elementwise, spread
-from tidu_cli.adapters.jax.functions.known import attrs_of
+from tidu_cli.adapters.jax.functions.known import attrs_of, plain
 from tidu_cli.adapters.jax.functions.places import REFUSED
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.graph.types import FLOATS
@@ -36,7 +36,7 @@ def unstack(eq: Equation, x: Array) -> Sequence[Array]:
 def tile(eq: Equation, x: Array) -> Array:
     """An array repeated along its axes."""
     (result,) = eq.results
-    repeats = tuple(eq.params["reps"])
+    repeats = plain(tuple(eq.params["reps"]))
     shape = (1,) * (len(repeats) - x.type.rank) + x.type.shape
     doubled = tuple(n for pair in zip(repeats, shape, strict=True) for n in pair)
     places = tuple(2 * k + 1 for k in range(len(repeats)))

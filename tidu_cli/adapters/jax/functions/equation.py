@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.known import Known, Value, attrs_of, type_of
+from tidu_cli.adapters.jax.functions.known import Known, Value, attrs_of, plain, struct_of, type_of
 from tidu_cli.adapters.jax.functions.places import EquationError, refusal
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.array import dtype_of as numpy_dtype
@@ -68,7 +68,7 @@ class Equation:
         import jax
 
         arrays = [x.value if isinstance(x, Known) else x for x in operands]
-        avals = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
+        avals = [struct_of(x.type) if isinstance(x, Array) else jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
         try:
             closed = jax.make_jaxpr(function)(*avals)
         except TiduError:
@@ -126,7 +126,7 @@ def elementwise(jaxpr: Any, consts: Sequence[Any] = (), of_first: int | None = N
 def scan(eq: Equation, *operands: Array) -> Sequence[Array]:
     """A scan, also one that is written for any length."""
     p = eq.params
-    attrs = {name: p[name] for name in ("length", "num_consts", "num_carry", "reverse")}
+    attrs = {name: plain(p[name]) for name in ("length", "num_consts", "num_carry", "reverse")}
     return eq.emit_all("scan", *operands, **attrs, body=eq.graph(p["jaxpr"]))
 
 

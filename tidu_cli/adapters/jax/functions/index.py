@@ -16,7 +16,22 @@ from tidu_cli.adapters.jax.functions.random import RANDOM, of_keys, random_gamma
 CALLS: dict[str, Callable[..., Any]] = {**_CALLS, **SYSTEMS, "cond": cond, "random_gamma": random_gamma}
 """Those that take values, known ones, too, and give values."""
 
-OPERATIONS: dict[str, Callable[..., Any]] = {**ELEMENTWISE, **ARRAYS, **LOOPS, **RANDOM, **REDUCTIONS, **MATRICES}
+
+def _dim_as_value(eq: Any) -> Any:
+    from tidu_cli.adapters.jax.functions.dims import as_value  # which functions of fixed sizes do without
+
+    return as_value(eq)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "dim_as_value": _dim_as_value,
+    **ELEMENTWISE,
+    **ARRAYS,
+    **LOOPS,
+    **RANDOM,
+    **REDUCTIONS,
+    **MATRICES,
+}
 """Those that take arrays and give arrays. All others are operations of graphs of the same name."""
 
 TAKE_KEYS = frozenset({*LOOPS, *RANDOM})

@@ -13,6 +13,7 @@ from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.graph.literals import spelled
+from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
@@ -132,6 +133,8 @@ def plain(value: Any) -> Any:
         return name_of(np.dtype(value))
     if isinstance(value, np.generic):
         return value.item()
+    if is_symbolic(value):
+        return sizes_of((value,))[0]
     return value.name if isinstance(value, Enum) or type(value).__name__ == "Primitive" else value
 
 
@@ -149,7 +152,7 @@ def type_of(aval: Any) -> TensorType:
     name = name_of(np.dtype(dtype))
     if name not in ITEMSIZE:
         raise BuildError(f"a value of dtype {dtype}, which graphs do not have (dtypes: {', '.join(ITEMSIZE)})")
-    return TensorType(name, tuple(shape))
+    return TensorType(name, tuple(shape) if all(type(n) is int for n in shape) else sizes_of(shape))
 
 
 def is_extended(aval: Any) -> bool:
@@ -161,4 +164,21 @@ def struct_of(type_: TensorType) -> Any:
     """A type as JAX's."""
     import jax
 
-    return jax.ShapeDtypeStruct(type_.shape, dtype_of(type_.dtype))
+    shape = type_.shape
+    if has_open_size(shape):
+        from tidu_cli.adapters.jax.functions.dims import dims_of  # which functions of fixed sizes do without
+
+        shape = dims_of(shape)
+    return jax.ShapeDtypeStruct(shape, dtype_of(type_.dtype))
+
+
+def sizes_of(shape: Any) -> tuple[Any, ...]:
+    """A shape of JAX's, of which some dimensions are symbolic."""
+    from tidu_cli.adapters.jax.functions.dims import sizes_of
+
+    return sizes_of(shape)
+
+
+def is_symbolic(dim: object) -> bool:
+    """Whether a dimension of JAX's is a symbolic one."""
+    return hasattr(dim, "dimension_as_value")

@@ -27,6 +27,7 @@ from tidu_cli.adapters.jax.functions.known import (
     as_numpy,
     attrs_of,
     is_extended,
+    is_symbolic,
     known,
     names_of,
     type_of,
@@ -81,7 +82,7 @@ class Reader:
             if call is not None:
                 results: Sequence[Any] = call(Equation(self, equation, needs), *given)
                 return results
-            if all(type(x) is Known for x in given):
+            if all(type(x) is Known for x in given) and not _is_open(equation):
                 return self.folded(equation, needs, given)
             return self._recorded(equation, needs, given)
         except EquationError as error:
@@ -106,7 +107,7 @@ class Reader:
                 return computed
             raise refusal(equation, REFUSED.get(name, "no operation of a graph does this, and its operands are not known"))
         if name in SPREADING:
-            shape = equation.outvars[0].aval.shape
+            shape = type_of(equation.outvars[0].aval).shape
             arrays = [spread(x, shape) for x in arrays]
         return self.recorder.emit_all(name, arrays, **(attrs_of(name, equation.params) if names_of(name) else {}))
 
@@ -177,3 +178,9 @@ class Reader:
             raise BuildError(TOO_DEEP)
         self.recorder.primitives = self.operations.primitives  # which may be more than before
         return closed
+
+
+def _is_open(equation: Any) -> bool:
+    """Whether results depend on symbolic dimensions, which are not known though they are no operands."""
+    shapes = [getattr(v.aval, "shape", ()) for v in equation.outvars]
+    return equation.primitive.name == "dim_as_value" or any(is_symbolic(n) for shape in shapes for n in shape)

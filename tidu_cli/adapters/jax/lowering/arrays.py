@@ -189,6 +189,7 @@ def _chosen(attrs: Attrs, x: Any) -> Any:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "constant": _constant,
+    "size": lambda attrs: jnp.asarray(attrs["expression"], dtype_of(attrs["dtype"])),
     "iota": lambda attrs: lax.broadcasted_iota(dtype_of(attrs["dtype"]), attrs["shape"], attrs["dimension"]),
     "copy": lambda attrs, x: lax.copy_p.bind(x),
     "convert_element_type": convert,

@@ -16,10 +16,12 @@ from tidu_cli.errors import EvaluationError, UnknownNameError, counted, did_you_
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Graph, Input
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.open_sizes import names_in
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves, storage_dtype
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 from tidu_cli.runtime.inputs import is_zero_seed, record_fields, value_of_input
+from tidu_cli.runtime.sizing import as_given, sizes_given
 
 _DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "c64": 24, "c128": 53}
 """The binary digits of floats, the leading one included, and of the parts of complex numbers."""
@@ -27,6 +29,8 @@ _DIGITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "c64": 24, "c128": 53}
 
 def jax_callable(graph: Graph) -> Callable[..., Any]:
     """The function of a self-contained graph: see `tidu_cli.to_jax`. Raises MissingRuleError for what only NumPy computes."""
+    if names_in(graph):
+        return _of_each_shape(graph)
     function, needed = document_function(graph), _needed(graph)
     outputs = [(str(o.key), o.type) for o in graph.outputs]
     wide = _wide_type(graph)
@@ -42,8 +46,36 @@ def jax_callable(graph: Graph) -> Callable[..., Any]:
         results = [zeros(t) if y is None else y for (_, t), y in zip(outputs, function(*values), strict=True)]
         return results[0] if len(results) == 1 else {name: y for (name, _), y in zip(outputs, results, strict=True)}
 
+    return _described(call, graph)
+
+
+def _of_each_shape(graph: Graph) -> Callable[..., Any]:
+    """Likewise, of a graph with open sizes: a function for all sizes that inputs have, of which the last ones are kept."""
+    kept: dict[tuple[tuple[str, int], ...], Callable[..., Any]] = {}
+
+    def call(*args: Any, **named: Any) -> Any:
+        given = _given(graph, args, named)
+        for key, value in given.items():
+            if not all(isinstance(n, int) for n in getattr(value, "shape", ())):
+                raise EvaluationError(f"input {key} has a symbolic dimension; the function is for arrays whose sizes are numbers")
+        numbers = tuple(sorted(sizes_given(graph.inputs, given).items()))
+        function = kept.pop(numbers, None) or jax_callable(as_given(graph, given))
+        kept[numbers] = function
+        while len(kept) > KEPT:
+            kept.pop(next(iter(kept)), None)
+        return function(given)
+
+    return _described(call, graph)
+
+
+KEPT = 64
+"""For so many sizes of inputs a function of open sizes keeps what was made of it: the last ones."""
+
+
+def _described(call: Callable[..., Any], graph: Graph) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = graph.name or "graph"
-    call.__doc__ = f"{', '.join(f'{i.key}: {i.type}' for i in graph.inputs)} -> {', '.join(f'{k}: {t}' for k, t in outputs)}"
+    ports = (", ".join(f"{port.key}: {port.type}" for port in ports) for ports in (graph.inputs, graph.outputs))
+    call.__doc__ = " -> ".join(ports)
     return call
 
 

@@ -12,7 +12,10 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import arrays_in
 from tidu_cli.adapters.numpy.arrays.shares import Lens, Share
 from tidu_cli.adapters.numpy.arrays.storage import A_COPY, AN_INDEX, blank, in_order, is_view, layout, own, rooted, view_of
+from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.frozen import Frozen, replace
+from tidu_cli.graph.open_sizes import has_open_size
+from tidu_cli.graph.sizes.open import OpenSize
 
 # What views show of arrays: the same elements in another shape or order, some of them, or parts of complex numbers.
 #
@@ -54,7 +57,7 @@ class Item(Frozen, eq=False):
 
     def laid(self, whole: Any) -> Any:
         """As `Lens.laid`."""
-        entries = self.index if isinstance(self.index, tuple) else (self.index,)
+        entries = _known(self.index if isinstance(self.index, tuple) else (self.index,))
         # All places of an axis are laid out alike, wherever a traced index leads; an Ellipsis keeps it an array.
         dots = () if any(e is Ellipsis for e in entries) else (...,)
         return whole[(*(0 if isinstance(e, Array) else e for e in entries), *dots)]
@@ -98,7 +101,10 @@ class Call(Frozen, eq=False):
     def _called(self, function: Callable[..., Any], whole: Any) -> Any:
         blanks = isinstance(whole, np.ndarray)
         args = [whole if x is self.model else blank(x.type) if blanks and isinstance(x, Array) else x for x in self.args]
-        result = function(*args, **{k: whole if x is self.model else x for k, x in self.options.items()})
+        options = {k: whole if x is self.model else x for k, x in self.options.items()}
+        if blanks:
+            args, options = _known(args), dict(zip(options, _known(list(options.values())), strict=True))
+        result = function(*args, **options)
         return result if self.part is None else result[self.part]
 
     def get(self, whole: Array) -> Array:
@@ -120,6 +126,10 @@ class Call(Frozen, eq=False):
         strides = [stride // empty.itemsize for stride in view.strides]
         if view.size == empty.size:
             return _rearranged(shown, strides).reshaped(whole.shape)
+        if has_open_size(whole.type):
+            raise UntraceableError(
+                f"assignment to what np.{self.name} shows of {whole.type}; write into the array itself, or a copy"
+            )
         index = _slices(empty.shape, view.shape, begin, strides)
         if index is not None:
             return Item(index).put(whole, shown)
@@ -130,9 +140,18 @@ class Call(Frozen, eq=False):
         return Item(places.ravel()).put(row, shown.reshaped((shown.size,))).reshaped(whole.shape)
 
 
+def _known(arguments: Any) -> Any:
+    """Arguments with numbers for open sizes in them."""
+    if not any(isinstance(x, OpenSize | tuple | list | slice) for x in arguments):
+        return arguments
+    from tidu_cli.adapters.numpy.arrays.sizes import standing  # which graphs without open sizes do without
+
+    return standing(arguments)
+
+
 def _rearranged(shown: Array, strides: Sequence[int]) -> Array:
     """All elements of an array that were shown with these strides, in the order in which C has them there, in any shape."""
-    axes = [axis for axis, n in enumerate(shown.shape) if n > 1]
+    axes = [axis for axis, n in enumerate(shown.shape) if n != 1]
     x = shown.reshaped(tuple(shown.shape[axis] for axis in axes))
     back = tuple(k for k, axis in enumerate(axes) if strides[axis] < 0)
     x = x.emit("rev", dimensions=back) if back else x
@@ -304,7 +323,7 @@ def like_operands(result: Array, operands: Sequence[Any]) -> Array:
 def is_basic(index: Any) -> bool:
     """Whether an index is of integers, slices, None and Ellipsis, so that it shows elements and copies none."""
     return all(
-        (isinstance(e, int | np.integer | slice | EllipsisType) and not isinstance(e, bool))
+        (isinstance(e, int | np.integer | slice | EllipsisType | OpenSize) and not isinstance(e, bool))
         or e is None
         or (isinstance(e, Array) and not e.type.rank and e.type.dtype != "bool")
         for e in (index if isinstance(index, tuple) else (index,))

@@ -26,6 +26,7 @@ from tidu_cli.adapters.numpy.errors import (
     refused_conversion,
 )
 from tidu_cli.errors import did_you_mean
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import DATETIMES, DURATIONS, ITEMSIZE, TIMES, UNITS, RecordType, TensorType, unit_of
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
 
@@ -243,19 +244,21 @@ class Array:
     __invert__: Method = _unary("invert")
     __abs__: Method = _unary("absolute")
 
-    # Structure, which is known.
-
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an array without axes")
-        return self.shape[0]
+        if isinstance(n := self.shape[0], OpenSize):
+            raise UntraceableError(f"len() is an int of Python's, and the size {n} is open; write x.shape[0]")
+        return n
 
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
             raise TypeError("iteration over an array without axes")
-        if self.shape[0] > MAX_STEPS:
-            raise BuildError(f"iteration over {self.shape[0]:,} elements; the most are {MAX_STEPS:,}: write it with whole arrays")
-        return (self[k] for k in range(self.shape[0]))
+        if isinstance(n := self.shape[0], OpenSize):
+            raise UntraceableError(f"a loop over the rows of {self.type} has {n} turns; write tidu.scan(f, init, x)")
+        if n > MAX_STEPS:
+            raise BuildError(f"iteration over {n:,} elements; the most are {MAX_STEPS:,}: write it with whole arrays")
+        return map(self.__getitem__, range(n))
 
     __getitem__ = _method("item")
     __setitem__ = _method("set item")
@@ -349,7 +352,7 @@ class Array:
     tolist = refused("tolist()", _STAY)
 
 
-OPERANDS_OF_OPERATORS = (Array, np.ndarray, np.generic, bool, int, float, complex, list)
+OPERANDS_OF_OPERATORS = (Array, np.ndarray, np.generic, bool, int, float, complex, list, OpenSize)
 """What operators take."""
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, known, name_of
 from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import real_dtype
 
 Operand = object
@@ -39,6 +40,10 @@ def lift(value: Operand, like: Array, dtype: Any = None) -> Array:
     """
     if isinstance(value, Array):
         return value if dtype is None else value.convert(dtype)
+    if isinstance(value, OpenSize):
+        from tidu_cli.adapters.numpy.arrays.sizes import number_of  # which graphs without open sizes do without
+
+        return number_of(like.recorder, value, dtype)
     if value.__class__ in NUMBERS and value and dtype is not None:  # 0.0 == -0.0
         numbers, number = like.recorder.numbers, (value.__class__, value, dtype)
         constant = numbers.get(number)
@@ -102,6 +107,8 @@ def kind(value: Operand) -> Any:
         return value.weak or value.type.dtype
     if isinstance(value, bool):
         return "bool"
+    if isinstance(value, OpenSize):
+        return int
     if isinstance(value, np.generic | np.ndarray):
         return known(value.dtype)
     for number in (int, float, complex):
@@ -124,7 +131,14 @@ def result_dtype(*values: Operand) -> Any:
 def array_dtype(*values: Operand) -> Any:
     """np.result_type of the operands as arrays: a Python number has the dtype that np.asarray gives it."""
     strong = [
-        v.type.dtype if isinstance(v, Array) else known(np.asarray(v).dtype) if (k := kind(v)) in _EXAMPLE else k for v in values
+        v.type.dtype
+        if isinstance(v, Array)
+        else k
+        if (k := kind(v)) not in _EXAMPLE
+        else "i64"
+        if isinstance(v, OpenSize)
+        else known(np.asarray(v).dtype)
+        for v in values
     ]
     return promoted(strong)
 

@@ -8,6 +8,7 @@ anything as long as nothing is changed: an array that has no views knows its val
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -17,6 +18,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.shares import Lens, Root, Share
 from tidu_cli.adapters.numpy.errors import UntraceableError, place_of_caller
+from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.types import TensorType
 
 A_NUMBER = "a number would still have its old value, and an array the new one; write x = x + y there for x += y"
@@ -102,7 +104,7 @@ def layout(share: Share) -> Any:
         if share.parent is not None and share.lens is not None:
             whole = layout(share.parent)
             share.layout = None if whole is None else share.lens.laid(whole)
-        elif (share.root.contiguous or share.type.rank < 2) and share.type.size <= LARGEST:
+        elif (share.root.contiguous or share.type.rank < 2) and math.prod(_in_memory(share.type)) <= LARGEST:
             share.layout = blank(share.type)
     return share.layout
 
@@ -114,7 +116,16 @@ def is_view(shown: Any, whole: Any) -> bool:
 
 def blank(type_: TensorType) -> Any:
     """An empty NumPy array of a type's shape, as C lays it out. Complex numbers have parts; nothing else is asked of elements."""
-    return np.empty(type_.shape, np.complex64 if type_.complex else bool)
+    return np.empty(_in_memory(type_), np.complex64 if type_.complex else bool)
+
+
+def _in_memory(type_: TensorType) -> tuple[int, ...]:
+    """A type's shape, with numbers for open sizes."""
+    if not has_open_size(type_):
+        return type_.shape
+    from tidu_cli.adapters.numpy.arrays.sizes import standing  # which graphs without open sizes do without
+
+    return standing(type_.shape)  # type: ignore[no-any-return]
 
 
 def in_order(x: Array) -> bool:

@@ -27,8 +27,10 @@ from tidu_cli.adapters.numpy.control_flow.bodies import (
 )
 from tidu_cli.adapters.numpy.control_flow.while_loop import counted
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.recorder import Recorder, distinct
+from tidu_cli.adapters.numpy.numpy.indexing import unlike
+from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost
 from tidu_cli.frozen import Frozen
+from tidu_cli.graph.sizes.open import OpenSize, larger
 from tidu_cli.graph.types import TensorType
 
 MAX_STEPS = 2**31
@@ -73,7 +75,7 @@ class Counter(Frozen, slots=False):
     def operand(self, recorder: Recorder) -> Array:
         """All numbers, as a node takes them."""
         counted = recorder.emit("iota", dtype="i64", shape=(self.length,), dimension=0)
-        return counted + self.start if self.start else counted
+        return counted if isinstance(self.start, int) and not self.start else counted + self.start
 
 
 Slices = Sequence[Rows | Counter]
@@ -94,7 +96,10 @@ class Loop(Frozen, slots=False):
         """What it carries out, and its stacked results."""
         init = list(leaves(self.init, self.carry))
         values = [x for _, x in init] + [s.array for s in self.slices if isinstance(s, Rows)]
-        carry, ys = run(values, lambda recorder: self._staged(recorder), self._called)
+        around = innermost() if isinstance(self.length, OpenSize) else None
+        carry, ys = (
+            self._staged(around) if around is not None else run(values, lambda recorder: self._staged(recorder), self._called)
+        )
         return rebuilt(self.init, carry), ys
 
     def _staged(self, recorder: Recorder) -> tuple[Sequence[Array], Any]:
@@ -186,7 +191,8 @@ def _length(rows: Sequence[Rows], length: int | None) -> int:
             )
         first, n = next(iter(sizes.items()), (row.path, shape[0]))
         if shape[0] != n:
-            raise BuildError(f"'{row.path}' has {shape[0]} slices, but {first} is {n}; all that scan takes has one slice a step")
+            told = f"'{row.path}' has {shape[0]} slices, but {first} is {n}; all that scan takes has one slice a step"
+            raise BuildError(told + unlike(shape[0], n))
         sizes.setdefault(f"the length of '{row.path}'", n)
     if not sizes:
         raise BuildError("scan needs xs or length; give length=n for n steps")
@@ -194,7 +200,7 @@ def _length(rows: Sequence[Rows], length: int | None) -> int:
 
 
 def _possible(length: int) -> int:
-    if not 0 <= length < MAX_STEPS:
+    if not (isinstance(length, OpenSize) or 0 <= length < MAX_STEPS):
         raise BuildError(f"{length} steps: a loop has from 0 to 2**31 - 1 of them; write while_loop for more")
     return length
 
@@ -206,6 +212,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
     Raises BuildError.
     """
     for name, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, OpenSize):
+            continue
         type_ = type_of(bound) if isinstance(bound, Array | int | np.integer | np.ndarray) else None
         if type_ is None or type_.shape or type_.dtype[0] not in "iu":
             told = type_ if type_ is not None else f"a {type(bound).__name__}"
@@ -213,10 +221,11 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: An
     if isinstance(lower, Array) or isinstance(upper, Array):
         return counted(lower, upper, body_fun, init_val)
     names, name = parameters(body_fun, ("i", "val")), named(body_fun, "body_fun")
-    length = _possible(max(int(upper) - int(lower), 0))
+    lower, upper = (n if isinstance(n, OpenSize) else int(n) for n in (lower, upper))
+    length = _possible(larger(upper - lower, 0))
 
     def step(carry: Sequence[Leaf], slices: Sequence[Leaf]) -> tuple[list[Leaf], None]:
         after = body_fun(slices[0], rebuilt(init_val, carry))
         return list(leaves_as(init_val, after, names[1], name)), None
 
-    return Loop(init_val, names[1], [Counter(names[0], int(lower), length)], length, False, name, step).run()[0]
+    return Loop(init_val, names[1], [Counter(names[0], lower, length)], length, False, name, step).run()[0]

@@ -21,7 +21,7 @@ from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_names
 from tidu_cli.adapters.numpy.formulas.walker import MAX_DEPTH, FormulaError, Walker
 from tidu_cli.adapters.numpy.formulas.words import syntax_fault
-from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output
+from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output, sizes_of
 from tidu_cli.errors import TiduError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph, Input, Output
@@ -52,7 +52,15 @@ def build_formula(
     recorder = Recorder(most=limits().expansion)
     scope: dict[str, Any] = {key: recorder.input(Key(key), x) for key, x in inputs.items() if not isinstance(x, Static)}
     scope |= {key: _constant(key, x.value, recorder) for key, x in inputs.items() if isinstance(x, Static)}
-    walker = Walker(text, recorder, scope)
+    with sizes_of(recorder):
+        assigned = _assignments(Walker(text, recorder, scope), scope, statements, inputs, outputs)
+    return recorder.document(name, chosen(assigned, outputs, "the formula"))
+
+
+def _assignments(
+    walker: Walker, scope: dict[str, Any], statements: Sequence[ast.stmt], inputs: Mapping[str, Given], outputs: Sequence[str]
+) -> dict[str, Array]:
+    """What the parts of a formula are, by their names."""
     assigned: dict[str, Array] = {}
     for k, statement in enumerate(statements):
         if isinstance(statement, ast.Expr):
@@ -67,7 +75,7 @@ def build_formula(
                 scope[target] = assigned[target] = value
         else:
             walker.refuse(statement, _FORM)
-    return recorder.document(name, chosen(assigned, outputs, "the formula"))
+    return assigned
 
 
 def _constant(key: str, value: Any, recorder: Recorder) -> Any:

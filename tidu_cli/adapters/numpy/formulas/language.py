@@ -21,6 +21,7 @@ from tidu_cli.adapters.numpy.numpy.reductions import series
 from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.literals import literal_from_numbers
+from tidu_cli.graph.sizes.open import OpenSize, larger
 from tidu_cli.graph.types import DATETIME, DURATION, UNITS, TensorType
 
 CONSTANTS: Mapping[str, Any] = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan, "True": True, "False": False}
@@ -34,7 +35,7 @@ OTHER_NAMES: Mapping[str, str] = {
 
 _HIDDEN = frozenset(
     {"diag_indices_from", "tril_indices_from", "triu_indices_from",
-     "shape", "ndim", "size", "result_type", "can_cast", "iscomplexobj", "isrealobj", "asarray", "copy", "empty_like", "astype",
+     "shape", "ndim", "result_type", "can_cast", "iscomplexobj", "isrealobj", "asarray", "copy", "empty_like", "astype",
      "array_equal", "sliding_window_view", "histogram", "histogram2d", "histogramdd", *WRITING}
 )  # fmt: skip
 """What makes sense for functions only: it gives no arrays, or stands under another name."""
@@ -83,6 +84,10 @@ def recorded(recorder: Recorder, value: Any) -> Array:
     held = arrays_in([value])
     if held:
         return lift(value, held[0])
+    if isinstance(value, OpenSize):
+        from tidu_cli.adapters.numpy.arrays.sizes import number_of  # which formulas of fixed sizes do without
+
+        return number_of(recorder, value)
     if isinstance(value, (*NUMBERS, list, tuple)):
         return recorder.constant(np.asarray(value))
     raise BuildError("not an array or a number")
@@ -95,13 +100,17 @@ def _array(recorder: Recorder, values: Any, dtype: Any = None) -> Array:
 
 def _full(recorder: Recorder, shape: Any, value: Any = 0.0, dtype: Any = None) -> Array:
     sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    if not all(isinstance(n, int) and n >= 0 for n in sizes):
+    if not all(isinstance(n, OpenSize) or (isinstance(n, int) and n >= 0) for n in sizes):
         raise ValueError("a shape is of integers from 0 up")
     return _array(recorder, value, dtype).broadcast(sizes)
 
 
 def _arange(recorder: Recorder, start: int, stop: int | None = None, step: int = 1, dtype: Any = None) -> Array:
     start, stop = (0, start) if stop is None else (start, stop)
+    if isinstance(start, OpenSize) or isinstance(stop, OpenSize):
+        from tidu_cli.adapters.numpy.arrays.sizes import counted as places
+
+        return places(recorder, start, stop, step, dtype)
     if not all(isinstance(n, int) for n in (start, stop, step)) or not step:
         raise ValueError("arange takes integers; write linspace for floats")
     n = len(range(start, stop, step))
@@ -115,10 +124,10 @@ def _linspace(recorder: Recorder, start: Any, stop: Any, num: int = 50, **option
         return series.linspace(start, stop, num, **options)
     if options:
         raise ValueError(f"linspace of numbers takes no {next(iter(options))}=")
-    if not isinstance(num, int) or num < 1:
+    if not isinstance(num, int | OpenSize) or not num >= 1:
         raise ValueError("linspace takes a number of points from 1 up")
     counted = recorder.emit("iota", dtype="f64", shape=(num,), dimension=0)
-    points: Array = counted * ((stop - start) / max(num - 1, 1)) + start
+    points: Array = counted * ((stop - start) / larger(num - 1, 1)) + start
     return points
 
 

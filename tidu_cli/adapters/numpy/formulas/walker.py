@@ -25,6 +25,7 @@ from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_operator, app
 from tidu_cli.adapters.numpy.numpy.functions import places_of_out
 from tidu_cli.adapters.numpy.recorder import Recorder
 from tidu_cli.errors import Remedy, TiduError, did_you_mean
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import DTYPES, ITEMSIZE
 
 MAX_DEPTH = 60
@@ -165,6 +166,8 @@ class Walker(ast.NodeVisitor):
             self.refuse(node, "'not' has no place in a formula; write ~ for arrays of bools")
         name = _UNARY[type(node.op)]
         if not isinstance(operand, Array):
+            if isinstance(operand, OpenSize) and name != "invert":
+                return -operand if name == "negative" else operand  # type: ignore[operator]
             if not isinstance(operand, Number):
                 self.refuse(node, f"{name} takes numbers and arrays")
             if name == "invert" and not isinstance(operand, int):
@@ -198,9 +201,13 @@ class Walker(ast.NodeVisitor):
         operand = self.value(node.value)
         if isinstance(operand, Record):
             return self.checked(node, "field", lambda: operand[node.attr])
-        if node.attr != "T":
-            self.refuse(node, "attributes other than .T have no place in a formula; functions are called, as in sum(x)")
+        if node.attr not in ("T", "shape", "size"):
+            self.refuse(
+                node, "attributes other than .T, .shape and .size have no place in a formula; functions are called, as in sum(x)"
+            )
         array = self.recorded(node, operand)
+        if node.attr != "T":
+            return getattr(array, node.attr)
         return array.permuted(range(array.ndim)[::-1])
 
     def visit_List(self, node: ast.List) -> Any:
@@ -220,6 +227,10 @@ class Walker(ast.NodeVisitor):
             return operand[index]
         if isinstance(operand, Record):
             return self.checked(node, "field", lambda: operand[index])
+        if isinstance(operand, tuple) and isinstance(node.value, ast.Attribute):
+            if not isinstance(index, int) or not -len(operand) <= index < len(operand):
+                self.refuse(node, f"a shape of {len(operand)} sizes, of which one is taken by an integer")
+            return operand[index]
         if any(isinstance(i, float | complex) for i in (index if isinstance(index, tuple) else (index,))):
             self.refuse(node, "indices are integers")
         array = self.recorded(node, operand)
@@ -249,14 +260,14 @@ class Walker(ast.NodeVisitor):
         if name in CREATION:
             return self.checked(node, name, lambda: CREATION[name](self.recorder, *args, **options))
         if not arrays_in([*args, *options.values()]):
-            at = next((k for k, a in enumerate(args) if isinstance(a, Number | list | tuple)), None)
+            at = next((k for k, a in enumerate(args) if isinstance(a, Number | OpenSize | list | tuple)), None)
             if at is None:
                 self.refuse(node, f"{name} takes an array or a number")
             args[at] = self.recorded(node, args[at])
         result = self.checked(node, name, lambda: function(*args, **options))
         if isinstance(result, list | tuple) and all(isinstance(x, Array) for x in result):
             return Several(result)
-        if not isinstance(result, Array):
+        if not isinstance(result, Array) and name != "size":
             self.refuse(node, f"{name} gives no array here")
         return result
 
@@ -305,7 +316,7 @@ class Walker(ast.NodeVisitor):
             return tuple(self._index(item) for item in node.elts)
         if isinstance(node, ast.Slice):
             ends = [None if end is None else self.value(end) for end in (node.lower, node.upper, node.step)]
-            if any(not (end is None or (isinstance(end, int) and not isinstance(end, bool))) for end in ends):
+            if any(not (end is None or (isinstance(end, int | OpenSize) and not isinstance(end, bool))) for end in ends):
                 self.refuse(node, "slices go from integer to integer")
             return slice(*ends)
         return self.value(node)
@@ -315,8 +326,14 @@ class Walker(ast.NodeVisitor):
             self.refuse(node, "^ is a bitwise xor, of integers and bools; write ** for a power")
         name, of_numbers = _OPERATORS[type(operation)]
         for side in (left, right):
-            if not isinstance(side, Array | Number | list | tuple):
+            if not isinstance(side, Array | Number | OpenSize | list | tuple):
                 self.refuse(node, f"{name} takes numbers and arrays")
+        sides = (left, right)
+        if any(isinstance(x, OpenSize) for x in sides) and all(isinstance(x, Number | OpenSize) for x in sides):
+            of_sizes = operator.pow if name == "power" else of_numbers
+            if of_sizes is None:
+                self.refuse(node, f"{name} of two numbers has no place in a formula")
+            return self.checked(node, name, lambda: of_sizes(left, right))
         if not (isinstance(left, Number) and isinstance(right, Number)):
             if not arrays_in([left, right]):
                 left = self.recorded(node, left)

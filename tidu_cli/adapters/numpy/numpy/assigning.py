@@ -18,7 +18,8 @@ from tidu_cli.adapters.numpy.arrays.array import Array, Shape
 from tidu_cli.adapters.numpy.arrays.operands import arrays_in, lift
 from tidu_cli.adapters.numpy.arrays.storage import Selection, masked_axes
 from tidu_cli.adapters.numpy.errors import UntraceableError
-from tidu_cli.adapters.numpy.numpy.indexing import Picked, expanded, filled, picked, select, shown_shape, sliced
+from tidu_cli.adapters.numpy.numpy.indexing import Picked, expanded, filled, open_slice, picked, select, shown_shape, sliced
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 
@@ -37,14 +38,14 @@ def updated(x: Array, index: Any, value: Any) -> Array:
     if any(isinstance(e, Array | np.ndarray) for e in entries):
         part = sliced(x, along)
         at = picked(part, entries)
-        if not math.prod(at.shape) and not np.size(value):
+        if math.prod(at.shape) == 0 and not np.size(value):
             return x
         new = fitted(
             converted(value, x), at.shape, "shape mismatch: value array of shape {} could not be broadcast to indexing result"
         )
         part, along = _scattered(part, at, new), [e if isinstance(e, slice) else slice(None) for e in along]
     else:
-        block = tuple(map(len, _taken(x.shape, along)))
+        block = tuple(_length(n, e) for n, e in zip(x.shape, along, strict=True))
         part = fitted(converted(value, x), shown_shape(block, entries)).reshaped(block)
     return _replaced(x, along, part)
 
@@ -103,7 +104,7 @@ def _broadcast_along(x: Array, n_axes: int, axis: int, value: Array, *, traced: 
 
 
 def _scattered(x: Array, at: Picked, new: Array) -> Array:
-    if not math.prod(at.gathered) or not x.size:
+    if math.prod(at.gathered) == 0 or x.size == 0:
         return x
     numbers = ScatterDimensionNumbers(
         update_window_dims=at.offsets, inserted_window_dims=tuple(sorted(at.axes)), scatter_dims_to_operand_dims=at.axes
@@ -121,19 +122,66 @@ def _scattered(x: Array, at: Picked, new: Array) -> Array:
 def unique(x: Array, at: Picked) -> bool:
     """Whether constant places are apart."""
     assert at.constant is not None
+    if any(isinstance(x.shape[a], OpenSize) for a in at.axes):
+        rows = np.stack([np.ravel(k) for k in at.constant])
+        return bool(np.unique(rows, axis=1).shape == rows.shape)
     flat = np.ravel_multi_index(at.constant, tuple(x.shape[a] for a in at.axes)).ravel()
     return len(np.unique(flat)) == len(flat)
 
 
+def _length(n: int, entry: Any) -> int:
+    """How many places of an axis an integer or a slice takes."""
+    if _is_open(n, entry):
+        start, limit, step = _open_places(n, entry)
+        return (limit - start + abs(step) - 1) // abs(step)
+    return len(range(n)[_as_slice(entry)])
+
+
+def _as_slice(entry: Any) -> slice:
+    return entry if isinstance(entry, slice) else slice(entry, entry + 1)
+
+
+def _is_open(n: int, entry: Any) -> bool:
+    """Whether the size of an axis is open, or an end of what is taken of it."""
+    ends = (entry.start, entry.stop) if isinstance(entry, slice) else (entry,)
+    return any(isinstance(k, OpenSize) for k in (n, *ends))
+
+
+def _open_places(n: int, entry: Any) -> tuple[int, int, int]:
+    start, limit, step = open_slice(n, _as_slice(entry))
+    if abs(step) != 1:
+        raise UntraceableError(f"assignment to each element number {step} of the open size {n}; write np.where with np.arange")
+    return start, limit, step
+
+
+def _replaced_rows(x: Array, entries: Sequence[Any], part: Array) -> Array:
+    """As `_replaced`, for axes of which some are open."""
+    starts, back = list[Any](), list[int]()
+    for axis, (n, entry) in enumerate(zip(x.shape, entries, strict=True)):
+        if _is_open(n, entry):
+            start, _, step = _open_places(n, entry)
+        else:
+            places = range(n)[_as_slice(entry)]
+            if abs(places.step) != 1 and len(places) > 1:
+                raise UntraceableError(f"assignment to each element number {places.step} of an axis of {x.type}; write np.where")
+            start, step = (places if places.step > 0 else places[::-1]).start, places.step
+        starts.append(start)
+        back += [axis] if step < 0 else []
+    part = part.emit("rev", dimensions=tuple(back)) if back else part
+    return part if part.shape == x.shape else x.emit("dynamic_update_slice", part, *[lift(k, x, "i64") for k in starts])
+
+
 def _taken(shape: Shape, entries: Sequence[Any]) -> list[range]:
     """The places that integers and slices take of each axis."""
-    return [range(n)[e if isinstance(e, slice) else slice(e, e + 1)] for n, e in zip(shape, entries, strict=True)]
+    return [range(n)[_as_slice(e)] for n, e in zip(shape, entries, strict=True)]
 
 
 def _replaced(x: Array, entries: Sequence[Any], part: Array) -> Array:
     """x with what `sliced` gives of these entries replaced."""
-    if not part.size:
+    if part.size == 0:
         return x
+    if any(_is_open(n, e) for n, e in zip(x.shape, entries, strict=True)):
+        return _replaced_rows(x, entries, part)
     taken = _taken(x.shape, entries)
     back = tuple(axis for axis, r in enumerate(taken) if r.step < 0 and len(r) > 1)
     part = part.emit("rev", dimensions=back) if back else part

@@ -14,6 +14,7 @@ from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.errors import Remedy
 from tidu_cli.frozen import Frozen, replace
+from tidu_cli.graph.sizes.open import OpenSize, larger
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 
 # What NumPy's functions are made of: axes and shapes as they take them, and primitives with NumPy's conventions.
@@ -45,9 +46,14 @@ def along(x: Array, axis: Any) -> tuple[Array, int]:
     return (x.reshaped((x.size,)), 0) if axis is None else (x, normal_axis(axis, x.ndim))
 
 
+def size_of(n: Any) -> int:
+    """An integer, or an open size."""
+    return n if isinstance(n, OpenSize) else operator.index(n)  # type: ignore[return-value]
+
+
 def sizes_of(shape: Any) -> Shape:
-    """A shape that was given as one integer or several."""
-    return tuple(operator.index(n) for n in shape) if isinstance(shape, tuple | list) else (operator.index(shape),)
+    """A shape that was given as one size or several."""
+    return tuple(map(size_of, shape)) if isinstance(shape, tuple | list) else (size_of(shape),)
 
 
 def resized(shape: Shape, axes: int | tuple[int, ...], n: int = 1) -> Shape:
@@ -65,10 +71,23 @@ def common_shape(*shapes: Shape) -> Shape:
     """The shape that these broadcast to. Raises ValueError in the user's terms."""
     if all(s == shapes[0] for s in shapes):
         return shapes[0]
+    if any(isinstance(n, OpenSize) for shape in shapes for n in shape):
+        from tidu_cli.adapters.numpy.arrays.sizes import broadcast
+
+        return broadcast(*shapes)
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together") from None
+
+
+def unlike(*sizes: Any) -> str:
+    """What to do about sizes that ought to be one, as the end of a message."""
+    if not any(isinstance(n, OpenSize) for n in sizes):
+        return ""
+    from tidu_cli.adapters.numpy.arrays.sizes import one_size_for_both
+
+    return one_size_for_both(*sizes)
 
 
 def is_given(option: Any) -> bool:
@@ -119,7 +138,8 @@ def product(x: Array, y: Array, contract: tuple[Axes, Axes], batch: tuple[Axes, 
     """dot_general: axes of the result are batch, then those left of x, then of y. Products of bools are "and", sums "or"."""
     for a, b in (*zip(*contract, strict=True), *zip(*batch, strict=True)):
         if x.shape[a] != y.shape[b]:
-            raise ValueError(f"axis {a} of {x.type} has {x.shape[a]} elements, axis {b} of {y.type} has {y.shape[b]}")
+            told = f"axis {a} of {x.type} has {x.shape[a]} elements, axis {b} of {y.type} has {y.shape[b]}"
+            raise ValueError(told + unlike(x.shape[a], y.shape[b]))
     if x.type.dtype == "bool":
         return product(x.convert("i32"), y.convert("i32"), contract, batch) != 0
     numbers = tuple((tuple(a), tuple(b)) for a, b in (contract, batch))
@@ -136,7 +156,7 @@ def indexed(x: Array, index: Operand) -> Array:
     entries = expanded(x, index)
     advanced = [k for k, e in enumerate(entries) if isinstance(e, Array | np.ndarray)]
     x = sliced(x, [e for e in entries if e is not None])
-    kept = [e for e in entries if advanced or not isinstance(e, int)]
+    kept = [e for e in entries if advanced or not isinstance(e, int | OpenSize)]
     if not advanced:
         return x.reshaped(shown_shape(x.shape, entries))
     at = picked(x, kept)
@@ -145,8 +165,9 @@ def indexed(x: Array, index: Operand) -> Array:
 
 def shown_shape(sliced: Sequence[int], entries: Sequence[Any]) -> tuple[int, ...]:
     """The shape that basic indices show of what `sliced` gave of this shape: without the axes of integers, and with new ones."""
-    shape = iter([n for n, e in zip(sliced, (e for e in entries if e is not None), strict=True) if not isinstance(e, int)])
-    return tuple(1 if e is None else next(shape) for e in entries if not isinstance(e, int))
+    taken = (int, OpenSize)
+    shape = iter([n for n, e in zip(sliced, (e for e in entries if e is not None), strict=True) if not isinstance(e, taken)])
+    return tuple(1 if e is None else next(shape) for e in entries if not isinstance(e, taken))
 
 
 def _as_integers(index: Any) -> str:
@@ -188,7 +209,7 @@ def expanded(x: Array, index: Operand) -> list[Any]:
             raise IndexError(f"an index of {told}; indices are integers{_as_integers(e)}")
         if isinstance(e, np.integer) or (isinstance(e, np.ndarray) and e.ndim == 0):
             e = int(e)
-        if not (e is None or e is Ellipsis or isinstance(e, int | slice | Array | np.ndarray)):
+        if not (e is None or e is Ellipsis or isinstance(e, int | OpenSize | slice | Array | np.ndarray)):
             raise IndexError(f"an index is an integer, a slice, None, ... or an array of integers, not {type(e).__name__}")
         entries.append(e)
     dots = [k for k, e in enumerate(entries) if e is Ellipsis]
@@ -203,19 +224,29 @@ def expanded(x: Array, index: Operand) -> list[Any]:
     return [None if e is None else _normal(e, next(sizes), x) for e in entries]
 
 
+def _is_place(e: Any) -> bool:
+    """Whether an index is one place of an axis, of which the number may be an open size."""
+    return isinstance(e, int | OpenSize)
+
+
 def _normal(e: Any, n: int, x: Array) -> Any:
     """An index from 0 up for an axis of n elements."""
     if isinstance(e, slice):
         return e
-    if isinstance(e, int):
+    if _is_place(e):
         if not -n <= e < n:
             raise IndexError(f"index {e} is out of range for an axis of {n} elements of {x.type}")
-        return e % n
+        return e % n if isinstance(n, int) and isinstance(e, int) else e if e >= 0 else e + n
     if isinstance(e, np.ndarray):
-        if e.size and (e.min() < -n or e.max() >= n):
-            wrong = int(e.min() if e.min() < -n else e.max())
+        low, high = (int(e.min()), int(e.max())) if e.size else (0, -1)
+        if e.size and (low < -n or high >= n):
+            wrong = low if low < -n else high
             raise IndexError(f"index {wrong} is out of range for an axis of {n} elements of {x.type}")
-        return np.where(e < 0, e.astype(np.int64) + n, e.astype(np.int64))
+        if not isinstance(n, OpenSize):
+            return np.where(e < 0, e.astype(np.int64) + n, e.astype(np.int64))
+        if low >= 0:
+            return e.astype(np.int64)
+        e = x.constant(e)
     e = e.convert("i64")
     return select(e < 0, e + n, e)
 
@@ -225,18 +256,46 @@ def sliced(x: Array, entries: list[Any]) -> Array:
     arrays = any(isinstance(e, Array | np.ndarray) for e in entries)
     starts, limits, strides, reverse = [], [], [], []
     for axis, (n, e) in enumerate(zip(x.shape, entries, strict=True)):
-        entry = e if isinstance(e, slice) else slice(e, e + 1) if isinstance(e, int) and not arrays else ALL_OF_IT
-        taken = range(n)[entry]
-        strides.append(min(abs(taken.step), max(n, 1)))
-        if taken.step < 0:
-            reverse.append(axis)
-            taken = taken[::-1] or range(0)
-        starts.append(taken.start)
-        limits.append(taken[-1] + 1 if taken else taken.start)
+        entry = e if isinstance(e, slice) else slice(e, e + 1) if _is_place(e) and not arrays else ALL_OF_IT
+        if any(isinstance(k, OpenSize) for k in (n, entry.start, entry.stop)):
+            start, limit, step = open_slice(n, entry)
+            strides.append(abs(step))
+            if step < 0:
+                reverse.append(axis)
+        else:
+            taken = range(n)[entry]
+            strides.append(min(abs(taken.step), max(n, 1)))
+            if taken.step < 0:
+                reverse.append(axis)
+                taken = taken[::-1] or range(0)
+            start, limit = taken.start, taken[-1] + 1 if taken else taken.start
+        starts.append(start)
+        limits.append(limit)
     if (starts, limits) != ([0] * x.ndim, list(x.shape)) or any(s != 1 for s in strides):
         some = None if all(s == 1 for s in strides) else tuple(strides)
         x = x.emit("slice", start_indices=tuple(starts), limit_indices=tuple(limits), strides=some)
     return x.emit("rev", dimensions=tuple(reverse)) if reverse else x
+
+
+def open_slice(n: int, entry: slice) -> tuple[int, int, int]:
+    """Where a slice of an axis of open size begins and ends, from 0 up, and its step: if that is negative, it goes from the end.
+
+    Of the sizes of slices only the largest of one and 0 is taken, so that those of x[2:] and x[1:-1] are one.
+    """
+    step = 1 if entry.step is None else operator.index(entry.step)
+    if step < 0 and (step != -1 or entry.start is not None or entry.stop is not None):
+        raise UntraceableError(f"a slice with step {step} of an axis of the open size {n}; write x[::-1], and slice that")
+    if step < 0:
+        return 0, n, step
+    first = 0 if entry.start is None else _clipped(size_of(entry.start), n)
+    stop = n if entry.stop is None else _clipped(size_of(entry.stop), n)
+    return first, first + larger(stop - first, 0), step
+
+
+def _clipped(at: int, n: int) -> int:
+    """A place between 0 and n, for an end of a slice, which may count from the end."""
+    place: int = n - larger(n - at, 0) if at >= 0 else larger(n + at, 0)
+    return place
 
 
 class Picked(Frozen, slots=False):
@@ -256,6 +315,7 @@ class Picked(Frozen, slots=False):
 
 def picked(x: Array, entries: list[Any]) -> Picked:
     """The axes of integers and index arrays become those of the arrays, broadcast: in their place if it is one, else in front."""
+    entries = [lift(e, x, "i64") if isinstance(e, OpenSize) else e for e in entries]
     places = [k for k, e in enumerate(entries) if isinstance(e, int | Array | np.ndarray)]
     axis_of = {k: sum(1 for e in entries[:k] if e is not None) for k in range(len(entries))}
     axes = tuple(axis_of[k] for k in places)
@@ -282,7 +342,7 @@ def picked(x: Array, entries: list[Any]) -> Picked:
 
 def _gathered(x: Array, at: Picked) -> Array:
     """What is picked of x."""
-    if not math.prod(at.gathered) or not x.size:
+    if math.prod(at.gathered) == 0 or x.size == 0:
         return filled(x, 0, at.gathered)
     return x.emit(
         "gather",

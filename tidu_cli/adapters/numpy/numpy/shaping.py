@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.arrays.array import Array, Shape
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted, lifted_as_arrays, lifted_weak
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.adapters.numpy.numpy.indexing import (
@@ -24,9 +24,12 @@ from tidu_cli.adapters.numpy.numpy.indexing import (
     normal_axes,
     normal_axis,
     part,
+    places,
     resized,
+    size_of,
     sizes_of,
 )
+from tidu_cli.graph.sizes.open import OpenSize, least, smaller, surely
 
 
 def _empty(x: Array) -> Any:
@@ -34,10 +37,26 @@ def _empty(x: Array) -> Any:
     return np.broadcast_to(np.empty(()), x.shape)
 
 
+def _shapes(numpys: Callable[..., Any], *arrays: Array) -> list[Shape]:
+    """The shapes that a function of NumPy's gives of arrays of these shapes."""
+    if not any(isinstance(n, OpenSize) for x in arrays for n in x.shape):
+        result = numpys(*map(_empty, arrays))
+        return [x.shape for x in (result if isinstance(result, list | tuple) else [result])]
+    from tidu_cli.adapters.numpy.arrays.sizes import StandIns
+
+    numbers = StandIns()
+    result = numpys(*(numbers.blank(x.shape) for x in arrays))
+    return [numbers.back(x.shape) for x in (result if isinstance(result, list | tuple) else [result])]
+
+
 def reshape(x: Array, shape: Any = None, order: str | None = "C", *, newshape: Any = None, copy: object = None) -> Array:
     if order not in ("C", "K", "A", None):
         raise UntraceableError(f"order={order!r} cannot be traced; transpose first")
     sizes = sizes_of(newshape if shape is None else shape)
+    if any(isinstance(n, OpenSize) for n in (*x.shape, *sizes)):
+        from tidu_cli.adapters.numpy.arrays.sizes import reshaped
+
+        return x.reshaped(reshaped(x.type, sizes))
     try:
         return x.reshaped(_empty(x).reshape(sizes).shape)
     except ValueError:
@@ -69,12 +88,18 @@ def _with_axes_of_one(numpys: Callable[..., Any]) -> Callable[..., Array]:
     """A function of NumPy's that adds or drops axes of one element."""
 
     def reshaped(x: Array, *args: Any, **options: Any) -> Array:
-        return x.reshaped(numpys(_empty(x), *args, **options).shape)
+        return x.reshaped(_shapes(lambda empty: numpys(empty, *args, **options), x)[0])
 
     return reshaped
 
 
-expand_dims, squeeze = _with_axes_of_one(np.expand_dims), _with_axes_of_one(np.squeeze)
+expand_dims, _squeeze = _with_axes_of_one(np.expand_dims), _with_axes_of_one(np.squeeze)
+
+
+def squeeze(x: Array, axis: Any = None) -> Array:
+    if axis is None and any(isinstance(n, OpenSize) and least(n) < 2 for n in x.shape):
+        raise ValueError(f"squeeze of {x.type} drops axes that may have one element; say which, with axis=")
+    return _squeeze(x, axis)
 
 
 def _of_each(numpys: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,7 +140,7 @@ def rot90(x: Array, k: int = 1, axes: Any = (0, 1)) -> Array:
 
 def meshgrid(*arrays: Operand, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> list[Array]:
     axes = list(map(ravel, lifted(*arrays)))
-    shapes = [x.shape for x in np.meshgrid(*map(_empty, axes), indexing=indexing, sparse=True, copy=False)]  # type: ignore[call-overload]
+    shapes = _shapes(lambda *empty: np.meshgrid(*empty, indexing=indexing, sparse=True, copy=False), *axes)  # type: ignore[call-overload]
     shaped = [x.reshaped(shape) for x, shape in zip(axes, shapes, strict=True)]
     return shaped if sparse else list(broadcast_arrays(*shaped))
 
@@ -159,12 +184,14 @@ def array_split(x: Array, sections: Any, axis: int = 0) -> list[Array]:
         if not 0 < sections <= 100_000:
             raise ValueError("the number of sections is from 1 to 100,000")
         each, more = divmod(n, int(sections))
-        ends = [k * each + min(k, more) for k in range(1, int(sections))]
+        ends = [k * each + smaller(k, more) for k in range(1, int(sections))]
     else:
-        ends = [operator.index(k) for k in sections]
+        ends = [size_of(k) for k in sections]
     bounds = [0, *ends, n]
-    if n and sorted(bounds) == bounds:  # of one node the cotangents are one array, and no sum of padded ones
-        return list(x.recorder.emit_all("split", [x], sizes=tuple(np.diff(bounds).tolist()), axis=axis))
+    if n and surely(
+        lambda: all(a <= b for a, b in pairwise(bounds))
+    ):  # of one node the cotangents are one array, and no sum of padded ones
+        return list(x.recorder.emit_all("split", [x], sizes=tuple(b - a for a, b in pairwise(bounds)), axis=axis))
     return [part(x, axis, slice(a, b)) for a, b in pairwise(bounds)]
 
 
@@ -190,7 +217,7 @@ def repeat(x: Array, repeats: Any, axis: int | None = None) -> Array:
         if sum(operator.index(n) for n in repeats) > MAX_REPEATS:
             raise ValueError(f"counts of repeats add up to {MAX_REPEATS:,} at most; write one count for all")
         return part(x, axis, np.repeat(np.arange(x.shape[axis]), np.asarray(repeats)))
-    n, before, after = operator.index(repeats), x.shape[: axis + 1], x.shape[axis + 1 :]
+    n, before, after = size_of(repeats), x.shape[: axis + 1], x.shape[axis + 1 :]
     return x.reshaped((*before, 1, *after)).broadcast((*before, n, *after)).reshaped(resized(x.shape, axis, x.shape[axis] * n))
 
 
@@ -201,10 +228,21 @@ def roll(x: Array, shift: Any, axis: Any = None) -> Array:
     shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(axes)
     for by, a in zip(shifts, axes, strict=True):
         k = normal_axis(a, x.ndim)
-        at = -operator.index(by) % x.shape[k] if x.shape[k] else 0
-        if at:
+        at = _first_of_rolled(operator.index(by), x.shape[k])
+        if at != 0:
             x = concatenate([part(x, k, slice(at, None)), part(x, k, slice(None, at))], k)
     return x
+
+
+def _first_of_rolled(by: int, n: int) -> int:
+    """The place of the element that comes first after a roll. Raises UndecidedSizeError where it is not known."""
+    if isinstance(n, OpenSize):
+        if not by:
+            return 0
+        if not abs(by) <= n:
+            raise ValueError(f"roll by {by} of an axis of {n} elements")
+        return n - by if by > 0 else -by
+    return -by % n if n else 0
 
 
 def _shifted(sign: int) -> Callable[..., Array]:
@@ -227,6 +265,8 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     if mode in _PAD_BY_PLACES:
         for axis, width in enumerate(widths):
             if any(width):
+                if isinstance(x.shape[axis], OpenSize):
+                    raise UntraceableError(f"np.pad with mode={mode!r} of the open size {x.shape[axis]}; write np.concatenate")
                 if sum(width) + x.shape[axis] > MAX_REPEATS:
                     raise ValueError(f"np.pad with mode={mode!r} makes axes of {MAX_REPEATS:,} elements at most")
                 # NumPy pads the places of the elements, and so says what goes where.
@@ -253,7 +293,7 @@ def _each_side(pad_width: Any, rank: int) -> list[tuple[int, int]]:
         for axis, width in pad_width.items():
             pairs[normal_axis(axis, rank)] = tuple(np.broadcast_to(width, 2).tolist())
         return pairs
-    return [(operator.index(a), operator.index(b)) for a, b in np.broadcast_to(pad_width, (rank, 2)).tolist()]
+    return [(size_of(a), size_of(b)) for a, b in np.broadcast_to(pad_width, (rank, 2)).tolist()]
 
 
 def block(arrays: Any) -> Array:
@@ -282,6 +322,8 @@ def delete(x: Array, obj: Any, axis: int | None = None) -> Array:
     x, axis = along(x, axis)
     if arrays_in([obj]):
         raise UntraceableError("np.delete at traced places cannot be traced; make them a constant")
+    if isinstance(x.shape[axis], OpenSize):
+        raise UntraceableError(f"np.delete along the open size {x.shape[axis]} cannot be traced; write np.concatenate of slices")
     if x.shape[axis] > MAX_REPEATS:
         raise ValueError(f"np.delete takes axes of {MAX_REPEATS:,} elements at most")
     return part(x, axis, np.delete(np.arange(x.shape[axis]), obj))
@@ -323,6 +365,10 @@ def sliding_window_view(x: Array, window_shape: Any, axis: Any = None, **options
         count = x.shape[a] - size + 1
         if count < 1 or size < 0:
             raise ValueError(f"a window of {size} elements does not fit axis {a} of {x.type}")
+        if isinstance(count, OpenSize):
+            at = places(x, (count, size), 0) + places(x, (count, size), 1)
+            x = moveaxis(part(x, a, at), a + 1, -1)
+            continue
         if count * size > MAX_REPEATS:
             raise ValueError(f"windows hold {MAX_REPEATS:,} elements at most")
         x = moveaxis(part(x, a, np.arange(count)[:, None] + np.arange(size)), a + 1, -1)

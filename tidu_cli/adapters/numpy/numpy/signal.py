@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod, sqrt
-from operator import index
 from typing import Any
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, lifted_as_arrays
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.numpy.indexing import normal_axis, part
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axis, part, size_of
 from tidu_cli.adapters.numpy.numpy.shaping import atleast_1d, flip, pad
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.lax.signal.convolution import ConvDimensionNumbers
 
 MODES = ("full", "same", "valid")
@@ -59,7 +59,9 @@ def _vectors(name: str, a: Operand, v: Operand) -> tuple[Array, Array]:
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Array:
     x, kernel = _vectors("convolve", a, v)
-    x, kernel = (kernel, x) if kernel.size > x.size else (x, kernel)
+    # Of open sizes the full result is the same either way; what else there is of it depends on which is longer.
+    swapped = surely(lambda: kernel.size > x.size) if mode == "full" else kernel.size > x.size
+    x, kernel = (kernel, x) if swapped else (x, kernel)
     return slid(x, flip(kernel, 0), window_of(mode, x.shape, kernel.shape, x.shape))
 
 
@@ -82,8 +84,9 @@ def _scale(norm: Any, n: int, inverse: bool) -> float:
     if norm not in _SWAPPED:
         raise ValueError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}")
     if norm == "ortho":
-        return sqrt(n) if inverse else 1 / sqrt(n)
-    return 1.0 if norm != "forward" else float(n) if inverse else 1 / n
+        root = sqrt(n) if isinstance(n, int) else n**0.5
+        return root if inverse else 1 / root
+    return 1.0 if norm != "forward" else n * 1.0 if inverse else 1 / n
 
 
 def _as_floats(x: Array) -> Array:
@@ -93,14 +96,16 @@ def _as_floats(x: Array) -> Array:
 
 def _resized(x: Array, axis: int, n: int) -> Array:
     """x with n elements along an axis: the first ones, or zeros after them."""
+    if x.shape[axis] == n:
+        return x
     if x.shape[axis] >= n:
-        return x if x.shape[axis] == n else part(x, axis, slice(0, n))
+        return part(x, axis, slice(0, n))
     return pad(x, [(0, n - size) if k == axis else (0, 0) for k, size in enumerate(x.shape)])
 
 
 def transform(x: Array, kind: str, lengths: Sequence[int], axes: Sequence[int], norm: Any = None) -> Array:
     """The transform over these axes, which differ, cut or filled to these lengths: those of the result, of an inverse real one."""
-    if min(lengths) < 1:
+    if any(n < 1 for n in lengths):
         raise ValueError(f"a transform of {min(lengths)} elements; the lengths are {list(lengths)}")
     given, x = x.type.dtype, _as_floats(x)
     if kind == "RFFT" and x.type.complex:
@@ -114,7 +119,7 @@ def transform(x: Array, kind: str, lengths: Sequence[int], axes: Sequence[int], 
     transformed = x.permuted(order).emit("fft", fft_type=kind, fft_lengths=tuple(lengths))
     transformed = transformed.permuted(sorted(range(len(order)), key=order.__getitem__))
     scale = _scale(norm, prod(lengths), kind in ("IFFT", "IRFFT"))
-    transformed = transformed if scale == 1 else transformed * scale
+    transformed = transformed if isinstance(scale, float) and scale == 1 else transformed * scale
     # The result of half precision is that again where NumPy makes nothing complex of it before.
     return transformed.convert(given) if (given, kind, len(axes)) == ("f16", "IRFFT", 1) else transformed
 
@@ -131,7 +136,7 @@ def _lengths(x: Array, s: Any, axes: Any, kind: str) -> tuple[list[int], list[in
     if kind == "IRFFT" and sizes:
         sizes[-1] = 2 * (sizes[-1] - 1)
     given = sizes if s is None else s
-    return [n if g is None or index(g) == -1 else index(g) for g, n in zip(given, sizes, strict=True)], chosen
+    return [n if g is None or g == -1 else size_of(g) for g, n in zip(given, sizes, strict=True)], chosen
 
 
 def _over_one(kind: str) -> Transform:

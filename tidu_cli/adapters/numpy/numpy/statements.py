@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def changed_by(x: Array, name: str, symbol: str, other: object) -> Any:
         return NotImplemented
     if not isinstance(other, OPERANDS_OF_OPERATORS):
         raise UntraceableError(f"x {symbol}= y of a traced array and a {type(other).__name__}; y is an array or a number")
-    if name == "matmul" and np.ndim(other) < 2:
+    if name == "matmul" and np.ndim(cast(Any, other)) < 2:
         raise UntraceableError("x @= y takes a y of two axes or more; write x = x @ y")
     statement, instead = f"x {symbol}= y", f"write x = x {symbol} y"
     require_writable(x, statement)

@@ -32,6 +32,7 @@ from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import any as any_
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import nansum, sum
 from tidu_cli.adapters.numpy.numpy.shaping import concatenate, flip, moveaxis, squeeze, stack
+from tidu_cli.graph.sizes.open import OpenSize, larger, surely
 from tidu_cli.graph.types import FLOATS
 
 MAX_COMPARISONS = 100_000_000
@@ -82,7 +83,7 @@ def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None)
     ordered, values = lifted_as_arrays(a, v)
     if ordered.ndim != 1:
         raise ValueError(f"searchsorted takes a vector, got {ordered.type}")
-    if ordered.size * values.size > MAX_COMPARISONS:
+    if surely(lambda: ordered.size * values.size > MAX_COMPARISONS):
         raise UntraceableError(
             f"searchsorted of {values.size:,} values among {ordered.size:,} elements would compare each with each; "
             f"the most are {MAX_COMPARISONS:,} comparisons"
@@ -153,7 +154,9 @@ def var(
     x = floating(x, dtype)
     n, less = _count(x, axis), correction if is_given(correction) else ddof
     off = x - sum(x, axis, keepdims=True) / n
-    return sum(_squares(off), axis, keepdims=keepdims) / max(n - less, 0)
+    freedom: Any = n - less
+    variance: Array = sum(_squares(off), axis, keepdims=keepdims) / larger(freedom, 0)
+    return variance
 
 
 def _squares(x: Array) -> Array:
@@ -252,6 +255,8 @@ def _quantiles(numpys: Callable[..., Any], shares_of: Callable[[Any], Any]) -> C
             raise ValueError(f"the quantile of no elements ({x.type})")
         # NumPy is asked for the dtype, as q gives way if it is a Python number, and else not. It refuses bools and knows no bf16.
         dtype = flat.dtype if x.type.dtype in ("bool", "bf16") else numpys(np.ones(1, x.dtype), q, method=method).dtype
+        if isinstance(flat.shape[-1], OpenSize):
+            raise UntraceableError(f"the quantile of the open size {flat.shape[-1]} cannot be traced; write np.sort, and an index")
         places = shares * (flat.shape[-1] - 1)
         ordered = sort(flat, -1)
         values = [_nan_where_unordered(_between(ordered, float(place), method, dtype), flat) for place in places.reshape(-1)]
@@ -290,7 +295,7 @@ def cov(
     x = x.convert(np.result_type(x.dtype, np.float64) if dtype is None else np.dtype(dtype))
     freedom = x.shape[1] - (ddof if ddof is not None else 0 if bias else 1)
     off = x - mean(x, 1, keepdims=True)
-    covariance = matmul(off, off.conj().T) / max(freedom, 0)
+    covariance = matmul(off, off.conj().T) / larger(freedom, 0)
     return squeeze(covariance)
 
 

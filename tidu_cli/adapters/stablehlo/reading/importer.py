@@ -29,6 +29,27 @@ def import_module(module: Module) -> Document:
     """The document of a module's public function. Raises DocumentError with the place, LimitError."""
     function = _main(module)
     require_written_out(module, function)
+    if any("?" in text for text in function.body.arguments):
+        return _of_open_sizes(module, function)
+    return _imported(module, function)
+
+
+def _of_open_sizes(module: Module, function: Function) -> Document:
+    """Likewise, of a module with shapes that are known at run time."""
+    from tidu_cli.adapters.stablehlo.symbols import with_sizes  # which modules of fixed shapes do without
+    from tidu_cli.graph.sizes.reading import declaring
+
+    try:
+        module, names = with_sizes(module, function)
+    except DocumentError:
+        raise
+    except RefusedError as error:
+        raise DocumentError(str(error)) from None
+    with declaring(names):
+        return _imported(module, module.functions[function.name])
+
+
+def _imported(module: Module, function: Function) -> Document:
     importer = _Importer(module)
     types = [_port_type(t, f"argument {k} of @{function.name}") for k, t in enumerate(function.body.arguments)]
     recording = Recording(KNOWN, types)

@@ -13,6 +13,8 @@ from tidu_cli.graph.closed import ClosedGraph, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.open_sizes import is_open_case
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -112,7 +114,7 @@ class Recording(Trace):
         if node is None or self.nodes[node].n_results != 1:
             return None
         case = self.cases[self.nodes[node].code]
-        small = all(isinstance(t, TensorType) and t.size <= MOST_KNOWN for t in case.results)
+        small = not is_open_case(case) and all(isinstance(t, TensorType) and t.size <= MOST_KNOWN for t in case.results)
         return self.nodes[node].reads if small and not closed_graphs(case.attrs) else None  # a loop may have no end
 
     def _computed(self, slot: int) -> Any:
@@ -179,7 +181,7 @@ class Site(Frozen, slots=False):
         if value is None:
             return list(default)
         if not isinstance(value, dict):
-            return [int(x) for x in value]
+            return [cast(int, x) if isinstance(x, OpenSize) else int(x) for x in value]
         array, type_ = array_of(value)
         return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
 

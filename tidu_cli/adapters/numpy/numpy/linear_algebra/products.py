@@ -13,8 +13,9 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, array_dtype, lifted_as_arrays, lifted_weak
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, indexed, normal_axes, places, product, select
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, indexed, normal_axes, places, product, select, unlike
 from tidu_cli.adapters.numpy.numpy.shaping import matrix_transpose, moveaxis, pad, ravel, squeeze, stack
+from tidu_cli.graph.sizes.open import larger, smaller
 
 
 def _triangle(keeps: Callable[[Any, int], Array]) -> Callable[..., Array]:
@@ -34,7 +35,7 @@ tril, triu = _triangle(operator.le), _triangle(operator.ge)
 def diagonal(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x.shape[-2:]
-    at = places(x, (max(0, min(rows + min(offset, 0), columns - max(offset, 0))),), 0)
+    at = places(x, (larger(0, smaller(rows + min(offset, 0), columns - max(offset, 0))),), 0)
     return indexed(x, (Ellipsis, at + max(-offset, 0) if offset < 0 else at, at + offset if offset > 0 else at))
 
 
@@ -190,8 +191,8 @@ def einsum(subscripts: Operand, *operands: Operand, optimize: Any = False, out: 
     for term, x in zip(terms, arrays, strict=True):
         for label, n in zip(term, x.shape, strict=True):
             if sizes.get(label, 1) != 1 and n not in (1, sizes[label]):
-                raise ValueError(f"einsum: {label!r} has {sizes[label]} and {n} elements")
-            sizes[label] = max(n, sizes.get(label, 1)) if n else 0
+                raise ValueError(f"einsum: {label!r} has {sizes[label]} and {n} elements{unlike(n, sizes[label])}")
+            sizes[label] = sizes.get(label, 1) if n == 1 else n
     current, labels = _single(arrays[0], terms[0], set(result).union(*terms[1:]), sizes)
     for k in range(1, len(arrays)):
         later = set(result).union(*terms[k + 1 :])

@@ -1,0 +1,109 @@
+"""Modules that jax.export writes of symbolic dimensions are documents with open sizes; values are JAX's at each size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import export, lax
+
+import tidu_cli as tidu
+from tests.stablehlo.claims.written import in_this_process
+from tests.tiers import few
+from tidu_cli.adapters.stablehlo.module import Module
+from tidu_cli.adapters.stablehlo.reading.importer import import_module
+from tidu_cli.errors import DocumentError, TransformError
+from tidu_cli.graph.open_sizes import bounds_to_file
+
+jax.config.update("jax_enable_x64", True)
+
+SIZES = (1, 2, 7)
+
+
+def module(function: Callable[..., Any], *shapes: Any) -> Module:
+    args = [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in shapes]
+    return in_this_process(bytes(export.export(jax.jit(function))(*args).serialize()), "export")
+
+
+PROGRAMS: Mapping[str, Callable[[Any], Any]] = {
+    "mean": lambda x: jnp.mean(x, axis=0) / x.shape[0],
+    "arange": lambda x: x * jnp.arange(x.shape[0])[:, None],
+    "slices": lambda x: x[1:] * x[:-1] + x[-1] * x[0],
+    "joined": lambda x: jnp.pad(jnp.concatenate([x, x**2]), 1).reshape(-1),
+    "attention": lambda x: jax.nn.softmax(x @ x.T / jnp.sqrt(x.shape[-1])) @ x,
+    "triangle": lambda x: jnp.where(jnp.tril(jnp.ones((x.shape[0],) * 2, bool)), x @ x.T, -1e9) @ x,
+    "eye": lambda x: jnp.eye(x.shape[0]) @ jax.nn.relu(x),
+    "scan": lambda x: lax.scan(lambda c, row: (c * 0.5 + row * row, c * row), jnp.zeros(3), x)[1],
+    "while": lambda x: lax.while_loop(lambda c: jnp.sum(c) < 10, lambda c: c * c + 1, x),
+    "choice": lambda x: lax.cond(x.sum() > 0, lambda y: y * 2, lambda y: y * 3, x),
+    "layer norm": lambda x: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5),
+    "gradient": lambda x: jax.grad(lambda z: jnp.sum(jnp.sin(z)) / z.shape[0])(x),
+    "written": lambda x: jnp.zeros_like(x).at[0].set(x[0]) + jnp.ones((x.shape[0], 3)),
+    "repeated": lambda x: jnp.tile(x, (2, 1)) * jnp.repeat(x, 2, axis=0),
+    "one hot": lambda x: jax.nn.one_hot(jnp.argmax(x, -1), 3) * x[::-1],
+    "halves": lambda x: jnp.prod(jnp.stack(jnp.split(jnp.concatenate([x, x]), 2)), axis=0),
+    "half": lambda x: x[: x.shape[0] // 2 + 1] * jnp.cumsum(x, axis=1)[0],
+    "sorted": lambda x: jnp.sort(x, axis=0) + jax.nn.logsumexp(x),
+}
+
+
+@pytest.mark.parametrize("name", few(PROGRAMS, len(PROGRAMS)))
+def test_a_module_of_symbolic_dimensions_is_read_for_all_sizes(name: str) -> None:
+    program = PROGRAMS[name]
+    document = import_module(module(program, export.symbolic_shape("N, 3")))
+    assert str(document.head.inputs[0].type) == "f64[N,3]"
+    for n in SIZES:
+        x = np.random.default_rng(n).normal(size=(n, 3))
+        np.testing.assert_allclose(tidu.evaluate(document, {"0": x})["y"], program(x), rtol=1e-9, atol=1e-12)
+
+
+def test_derivatives_of_modules_keep_sizes_open() -> None:
+    document = import_module(module(lambda x: jnp.sum(jnp.tanh(x)) / x.shape[0], export.symbolic_shape("N, 3")))
+    gradient = (
+        tidu.grad(document, wrt=["0"]).document
+        if hasattr(tidu.grad(document, wrt=["0"]), "document")
+        else tidu.grad(document, wrt=["0"])
+    )
+    for n in SIZES:
+        x = np.random.default_rng(n).normal(size=(n, 3))
+        np.testing.assert_allclose(tidu.evaluate(gradient, {"0": x})["0@-1"], (1 - np.tanh(x) ** 2) / n, rtol=1e-9)
+
+
+def test_arguments_have_the_names_bounds_and_relations_of_the_module() -> None:
+    b, t = export.symbolic_shape("b, t", constraints=["b >= 16", "mod(b, 8) == 0", "t <= 99"])
+    document = import_module(module(lambda x, y, z: (x[:, :t] * y[:t], z), (b, t), (2 * t + 1,), (b * t,)))
+    assert [str(i.type) for i in document.head.inputs] == ["f64[b,t]", "f64[2*t+1]", "f64[b*t]"]
+    assert bounds_to_file(document)["sizes"] == {"b": {"min": 16, "multiple_of": 8}, "t": {"max": 99}}
+
+
+def test_sizes_that_are_compared_are_not_taken_for_equal() -> None:
+    text = b"""module {
+  func.func public @main(%x: tensor<?xf32>) -> (tensor<i1>, tensor<?xf32>) {
+    %c = stablehlo.constant dense<3> : tensor<i32>
+    %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+    %0 = stablehlo.compare EQ, %n, %c, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    return %0, %x : tensor<i1>, tensor<?xf32>
+  }
+}"""
+    document = import_module(in_this_process(text, "text"))
+    for n in (2, 3):
+        values = tidu.evaluate(document, {"0": np.ones(n, np.float32)})
+        assert [bool(values["y0"]), values["y1"].shape] == [n == 3, (n,)]
+
+
+def test_what_is_not_followed_is_refused_with_its_place() -> None:
+    with pytest.raises(DocumentError, match="whose shape is not known; export the module with fixed shapes"):
+        import_module(module(lambda x: jnp.cumsum(x, axis=0), export.symbolic_shape("N, 3")))
+
+
+def test_open_sizes_are_not_written(tmp_path: Path) -> None:
+    document = tidu.formula("sum(x)/size(x)", x="f64[N]")
+    for suffix in ("mlir", "mlirbc", "c"):
+        with pytest.raises(TransformError, match=r"have fixed sizes, and the size N is open; give it a number first: specialize\("):
+            tidu.save(document, tmp_path / f"f.{suffix}")
+    assert not list(tmp_path.iterdir())

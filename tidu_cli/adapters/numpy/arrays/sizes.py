@@ -1,0 +1,289 @@
+"""Open sizes in formulas and traced functions: `x.shape[0]` is one. It is a number of the graph where arithmetic needs one.
+
+What needs an int of Python's is refused in words that say what to write instead.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from math import prod
+from typing import Any, NoReturn, cast
+from zlib import crc32
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, known
+from tidu_cli.adapters.numpy.calls import name_of_call
+from tidu_cli.adapters.numpy.errors import UntraceableError, written_by_users
+from tidu_cli.errors import Remedy
+from tidu_cli.graph.sizes.algebra import Size, names_of, undecided
+from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.open import OpenSize, larger
+from tidu_cli.graph.sizes.traced import NUMBERS
+from tidu_cli.graph.sizes.values import substituted
+from tidu_cli.graph.types import FLOATS, TensorType
+
+Shape = tuple[int, ...]
+
+
+def number_of(recorder: Any, size: OpenSize, dtype: Any = None) -> Array:
+    """A size as a node, which gives way to the dtypes of arrays as an int of Python's; of a dtype, that."""
+    if dtype is None:
+        number = number_of(recorder, size, "i64")
+        return Array(number.recorder, number.value, number.type, int)
+    name = dtype if isinstance(dtype, str) else known(dtype)
+    if bounds(size)[0] < 0:  # the primitive gives sizes from 0 up
+        above, below = _signs(size)
+        difference: Array = number_of(recorder, above, "i64").emit("sub", number_of(recorder, below, "i64"))
+        return difference.convert(name)
+    own = name if name in FLOATS else "i64"
+    exact: Array = recorder.emit("size", expression=size, dtype=own)
+    return exact.convert(name)
+
+
+def _signs(size: Any) -> tuple[Any, Any]:
+    """Two sizes from 0 up of which a size is the difference, if its parts are."""
+    below = sum((Size(((monomial, -count),)) if monomial else -count for monomial, count in size.terms if count < 0), 0)
+    return size + below, below
+
+
+_users = lru_cache(maxsize=4096)(written_by_users)
+
+
+class _Numbers:
+    """What sizes are while this recording runs: `algebra.Numbers`."""
+
+    def __init__(self, recorder: Any) -> None:
+        self._recorder = recorder
+
+    def number(self, size: Size) -> Array:
+        return number_of(self._recorder, size)
+
+    def ufunc(self, ufunc: Any, method: str, operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        given = [int(x) if isinstance(x, np.integer) else x for x in operands]
+        exact = _EXACT.get(ufunc.__name__)
+        if exact is not None and method == "__call__" and not options and all(isinstance(x, int | Size) for x in given):
+            return exact(*given)
+        return getattr(ufunc, method)(*[self.number(x) if isinstance(x, Size) else x for x in operands], **options)
+
+    def require_number(self, size: Size, frame: Any) -> NoReturn:
+        while frame.f_back is not None and not _users(frame.f_code.co_filename):
+            frame = frame.f_back
+        name = name_of_call(frame) if _users(frame.f_code.co_filename) else None
+        if name is None:
+            raise undecided(f"needs a number, and the size {size} is open", size)
+        raise UntraceableError(f"{name}() needs a number, and the size {size} is open; {_INSTEAD.get(name, _GENERALLY)}")
+
+    def require_decided(self, a: Size, b: Any, frame: Any) -> None:
+        if _users(frame.f_code.co_filename):  # asked first: to compare sizes may take comparing others
+            low, high = bounds(a - b)
+            if low <= 0 <= high:
+                raise undecided(f"cannot decide whether {a} == {b}", a, b)
+
+
+_EXACT = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
+          "remainder": operator.mod, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
+          "greater_equal": operator.ge}  # fmt: skip
+"""Functions of NumPy that are decided of sizes, and integers."""
+
+_GENERALLY = "write it with arithmetic, + - * // %, or with arrays"
+_LOOP = "write tidu.scan, or tidu.fori_loop, for a loop over it"
+_INSTEAD: Mapping[str, str] = {
+    "range": _LOOP,
+    "enumerate": _LOOP,
+    "int": "leave int() out: sizes are integers",
+    "float": "leave float() out: a size is a number in arithmetic with floats",
+    "math.sqrt": "write np.sqrt",
+    "math.log": "write np.log",
+    "math.exp": "write np.exp",
+}
+"""What to write instead of functions that need an int of Python's."""
+
+
+@contextmanager
+def sizes_as_numbers(recorder: Any) -> Iterator[None]:
+    """Within the block sizes are numbers of this recording where arithmetic needs them."""
+    token = NUMBERS.set(None if recorder is None else cast(Any, _Numbers(recorder)))
+    try:
+        yield
+    finally:
+        NUMBERS.reset(token)
+
+
+# Shapes.
+
+
+class DifferentSizesError(ValueError):
+    """Two sizes that are to be the same, and are not, whatever names are, or are for some of them."""
+
+    def __init__(self, text: str, a: Any, b: Any) -> None:
+        super().__init__(text)
+        self.same = a, b
+
+
+def one_size_for_both(*sizes: Any) -> str:
+    """How sizes are made one, as the end of a message."""
+    names = list(dict.fromkeys(name.text for size in sizes for name in names_of(size)))
+    if not names:
+        return ""
+    if len(names) == 1:
+        number = next((n for n in sizes if isinstance(n, int) and n > 1), 32)
+        way = Remedy("size", f"{names[0]}={number}", command="convert", python=_specialize(names[0], number))
+        return f"; if {names[0]} is a number, write it in the types, as by {way}"
+    way = Remedy("size", f"{names[1]}={names[0]}", command="convert", python=_specialize(names[1], repr(names[0])))
+    return f"; if they are the same, give them one name in the types, as by {way}"
+
+
+def _specialize(name: str, size: Any) -> str:
+    return f"specialize(document, size={{{name!r}: {size}}})"
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that these broadcast to, of which some sizes are open. Raises ValueError in the user's terms."""
+    rank = max(map(len, shapes))
+    common: list[Any] = []
+    for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
+        different = list(dict.fromkeys(n for n in sizes if n != 1)) or [1]
+        if len(different) > 1:
+            told = " and ".join(f"[{','.join(map(str, s))}]" for s in shapes)
+            raise DifferentSizesError(
+                f"shapes {told} do not broadcast together{one_size_for_both(*different)}", different[0], different[1]
+            )
+        common.append(different[0])
+    return tuple(common)
+
+
+def reshaped(type_: TensorType, sizes: Sequence[Any]) -> Shape:
+    """A shape for the elements of a type, in which -1 stands for the rest. Raises ValueError, UndecidedSizeError."""
+    rest = [k for k, n in enumerate(sizes) if isinstance(n, int) and n == -1]
+    others: Any = prod(n for k, n in enumerate(sizes) if k not in rest)
+    quotient, left = divmod(type_.size, others) if len(rest) == 1 else (1, type_.size - others)
+    if len(rest) > 1 or not (isinstance(left, int) and left == 0):
+        told = f"{type_} has {type_.size} elements and does not reshape to [{','.join(map(str, sizes))}]"
+        raise DifferentSizesError(told + one_size_for_both(left), left, 0)
+    return tuple(quotient if k in rest else n for k, n in enumerate(sizes))
+
+
+def has_open(value: Any) -> bool:
+    """Whether there is an open size in an argument, or in lists and tuples of it."""
+    if isinstance(value, tuple | list):
+        return any(map(has_open, value))
+    return isinstance(value, OpenSize) or (isinstance(value, slice) and has_open((value.start, value.stop, value.step)))
+
+
+def standing(value: Any) -> Any:
+    """The same with numbers for open sizes, such that NumPy says of these what holds of those."""
+    if type(value) in (tuple, list):
+        return type(value)(map(standing, value))
+    if isinstance(value, slice):
+        return slice(standing(value.start), standing(value.stop), standing(value.step))
+    if not isinstance(value, OpenSize):
+        return value
+    numbers = {}
+    for name in names_of(value):
+        units = max(-(-name.least // name.multiple), 1) + 4 + crc32(name.text.encode()) % 13
+        numbers[name.text] = units * name.multiple if name.most is None else min(units * name.multiple, name.most)
+    return substituted(value, numbers)
+
+
+class StandIns:
+    """Numbers for the open sizes of shapes, each its own, and the way back."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, Any] = {}
+
+    def blank(self, shape: Shape) -> Any:
+        """An array of NumPy's of this shape, whatever its size: all elements are one."""
+        return np.broadcast_to(np.empty(()), tuple(map(self._number, shape)))
+
+    def _number(self, size: Any) -> int:
+        if not isinstance(size, OpenSize):
+            return size  # type: ignore[no-any-return]
+        number = next((k for k, n in self._sizes.items() if n == size), None)
+        if number is None:
+            number = _FIRST + len(self._sizes)
+            self._sizes[number] = size
+        return number
+
+    def back(self, shape: Shape) -> Shape:
+        """A shape that NumPy made of blanks, with the open sizes again."""
+        return tuple(self._sizes.get(n, n) for n in shape)
+
+
+_FIRST = 1_000_003
+
+
+# Arrays that are made of sizes.
+
+
+def counted(recorder: Any, start: Any, stop: Any, step: Any, dtype: Any = None) -> Array:
+    """np.arange of integers, of which some are open sizes."""
+    if not all(isinstance(n, int | Size) for n in (start, stop, step)) or isinstance(step, Size) or not step:
+        raise ValueError("arange of an open size takes integers, and a step that is a number; write linspace for floats")
+    n = larger((stop - start + step - 1) // step if step > 0 else (start - stop - step - 1) // -step, 0)
+    places = recorder.emit("iota", dtype="i64", shape=(n,), dimension=0)
+    multiples = places if step == 1 else places * step
+    array: Array = multiples if isinstance(start, int) and start == 0 else multiples + start
+    return array.convert(np.dtype(np.int64) if dtype is None else np.dtype(dtype))
+
+
+def spaced(recorder: Any, start: float, stop: float, num: Any, endpoint: bool = True, dtype: Any = None) -> Array:
+    """np.linspace between numbers, in as many steps as NumPy takes."""
+    places = recorder.emit("iota", dtype="f64", shape=(num,), dimension=0)
+    steps = larger(num - 1, 1) if endpoint else num
+    step = recorder.constant(np.float64(stop) - np.float64(start)) / steps
+    points: Array = places * step + np.float64(start)
+    if endpoint:
+        last = recorder.emit("iota", dtype="i64", shape=(num,), dimension=0) == steps
+        end = recorder.constant(np.float64(stop)).broadcast((num,))
+        points = last.emit("select_n", points, end)
+    return points if dtype is None else points.convert(np.dtype(dtype))
+
+
+def diagonals(recorder: Any, n: Any, m: Any, k: int, dtype: Any, keeps: Any = operator.eq) -> Array:
+    """np.eye, or np.tri: ones where the number of a diagonal compares so with k."""
+    shape = (n, n if m is None else m)
+    rows, columns = (recorder.emit("iota", dtype="i64", shape=shape, dimension=d) for d in (0, 1))
+    ones: Array = keeps(columns - rows, k)
+    return ones.convert(np.dtype(np.float64) if dtype is None else np.dtype(dtype))
+
+
+def repeated_number(recorder: Any, shape: Any, value: Any, dtype: Any = None) -> Array:
+    """np.full."""
+    filling = (
+        value
+        if isinstance(value, Array)
+        else number_of(recorder, value)
+        if isinstance(value, OpenSize)
+        else recorder.constant(value)
+    )
+    filling = filling if dtype is None else filling.convert(np.dtype(dtype))
+    whole: Array = filling.broadcast(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
+    return whole
+
+
+def _filled(value: float) -> Any:
+    return lambda recorder, shape, dtype=None, order="C", **options: repeated_number(
+        recorder, shape, np.asarray(value, np.float64 if dtype is None else dtype)
+    )
+
+
+MAKING: Mapping[str, Any] = {
+    "zeros": _filled(0),
+    "empty": _filled(0),
+    "ones": _filled(1),
+    "full": lambda recorder, shape, fill_value, dtype=None, order="C", **options: repeated_number(
+        recorder, shape, fill_value, dtype
+    ),
+    "arange": lambda recorder, start, stop=None, step=1, dtype=None, **options: counted(
+        recorder, 0 if stop is None else start, start if stop is None else stop, step, dtype
+    ),
+    "eye": lambda recorder, n, m=None, k=0, dtype=None, **options: diagonals(recorder, n, m, k, dtype),
+    "identity": lambda recorder, n, dtype=None, **options: diagonals(recorder, n, None, 0, dtype),
+    "tri": lambda recorder, n, m=None, k=0, dtype=None, **options: diagonals(recorder, n, m, k, dtype, operator.le),
+    "linspace": spaced,
+}
+"""NumPy's functions that make arrays of open sizes, given a recording first."""

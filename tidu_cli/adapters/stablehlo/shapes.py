@@ -1,0 +1,281 @@
+"""What is known of values while shapes of a module are worked out: shapes of results, and what integers are as sizes."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tidu_cli.adapters.stablehlo.module import Operation
+from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_of, array_type
+from tidu_cli.errors import UndecidedSizeError
+from tidu_cli.frozen import Frozen, replace
+from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.open import larger, smaller
+from tidu_cli.graph.types import TensorType
+
+MOST_NUMBERS = 64
+"""As many elements of arrays of sizes are followed: more axes than an array may have."""
+
+_DYNAMIC = re.compile(r"tensor<((?:(?:\?|\d+)x)*)(complex<f32>|complex<f64>|[a-z]+\d+)>")
+_DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
+
+BRANCHES = ("stablehlo.case", "stablehlo.if")
+"""Operations whose results are those of their regions."""
+
+
+class Value(Frozen, slots=False):
+    """What is known of a value: its type, if it is an array, and of a few integers what they are, sizes or numbers."""
+
+    type: TensorType | None
+    text: str
+    numbers: tuple[Any, ...] | None = None
+
+
+def shape_of_text(text: str) -> tuple[list[int | None], str]:
+    """The shape that MLIR writes, None for `?`, and the dtype. Raises RefusedError for other types."""
+    match = _DYNAMIC.fullmatch(text)
+    if match is None:
+        type_ = array_type(text)
+        return list(type_.shape), type_.dtype
+    dtype = _DTYPES.get(match[2]) or match[2].replace("ui", "u")
+    return [None if n == "?" else int(n) for n in match[1].split("x")[:-1]], dtype
+
+
+# Shapes of results.
+
+
+def shape_of(x: Value) -> tuple[Any, ...]:
+    """The shape of an array. Raises RefusedError for what is none."""
+    if x.type is None:
+        raise RefusedError("takes something other than an array")
+    return x.type.shape
+
+
+def _ints(operation: Operation, name: str) -> list[int]:
+    value = operation.attributes.get(name)
+    if isinstance(value, Mapping):
+        array, type_ = array_of(value)
+        return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
+    return [int(x) for x in value or ()]
+
+
+def _same(operation: Operation, operands: Sequence[Value]) -> Any:
+    """That of the operand with the most axes: others are scalars."""
+    return max(map(shape_of, operands), key=len)
+
+
+def _given(place: int) -> Callable[[Operation, Sequence[Value]], Any]:
+    """The shape that an operand holds."""
+    return lambda operation, operands: operands[place].numbers
+
+
+def _reduced(operation: Operation, operands: Sequence[Value]) -> Any:
+    axes = _ints(operation, "dimensions")
+    return tuple(n for k, n in enumerate(shape_of(operands[0])) if k not in axes)
+
+
+def _joined(operation: Operation, operands: Sequence[Value]) -> Any:
+    axis = operation.attributes["dimension"]
+    shape = list(shape_of(operands[0]))
+    shape[axis] = sum(shape_of(x)[axis] for x in operands)
+    return tuple(shape)
+
+
+def _product(operation: Operation, operands: Sequence[Value]) -> Any:
+    numbers = operation.attributes["dot_dimension_numbers"]
+    left, right = map(shape_of, operands[:2])
+    batch, others = numbers["lhs_batching_dimensions"], numbers["rhs_batching_dimensions"]
+    gone = [*batch, *numbers["lhs_contracting_dimensions"]], [*others, *numbers["rhs_contracting_dimensions"]]
+    free = [n for k, n in enumerate(left) if k not in gone[0]], [n for k, n in enumerate(right) if k not in gone[1]]
+    return (*[left[k] for k in batch], *free[0], *free[1])
+
+
+def _turned(operation: Operation, operands: Sequence[Value]) -> Any:
+    return tuple(shape_of(operands[0])[k] for k in _ints(operation, "permutation"))
+
+
+def _gathered(operation: Operation, operands: Sequence[Value]) -> Any:
+    numbers = operation.attributes["dimension_numbers"]
+    sizes = operands[2].numbers if len(operands) > 2 else tuple(_ints(operation, "slice_sizes"))
+    if sizes is None:
+        return None
+    gone = {*numbers["collapsed_slice_dims"], *numbers["operand_batching_dims"]}
+    windows = iter([n for k, n in enumerate(sizes) if k not in gone])
+    batch = iter([n for k, n in enumerate(shape_of(operands[1])) if k != numbers["index_vector_dim"]])
+    offsets = set(numbers["offset_dims"])
+    rank = len(sizes) - len(gone) + len(shape_of(operands[1])) - (numbers["index_vector_dim"] < len(shape_of(operands[1])))
+    return tuple(next(windows) if k in offsets else next(batch) for k in range(rank))
+
+
+def _padded(operation: Operation, operands: Sequence[Value]) -> Any:
+    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+    config = [x.numbers for x in operands[2:5]] if len(operands) > 2 else [tuple(_ints(operation, name)) for name in names]
+    if any(c is None for c in config):
+        return None
+    rows = zip(shape_of(operands[0]), *config, strict=True)
+    return tuple(low + n + larger(n - 1, 0) * inside + high for n, low, high, inside in rows)
+
+
+def _windowed(operation: Operation, operands: Sequence[Value]) -> Any:
+    shape = shape_of(operands[0])
+    ones = [1] * len(shape)
+    names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
+    window, strides, base, inner = (_ints(operation, name) or ones for name in names)
+    pads = _ints(operation, "padding") or [0] * 2 * len(shape)
+    spread = [low + larger((n - 1) * b + 1, 0) + high for n, b, low, high in zip(shape, base, pads[::2], pads[1::2], strict=True)]
+    return tuple((n - (w - 1) * d - 1) // s + 1 for n, w, d, s in zip(spread, window, inner, strides, strict=True))
+
+
+def _sliced(operation: Operation, operands: Sequence[Value]) -> Any:
+    given = [x.numbers for x in operands[1:4]]
+    if any(g is None for g in given):
+        return None
+    return tuple(-((start - limit) // step) for start, limit, step in zip(*given, strict=True))
+
+
+_ELEMENTWISE = (
+    "abs add and atan2 cbrt ceil clamp compare complex convert cosine divide exponential exponential_minus_one floor imag "
+    "is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt power real reduce_precision remainder "
+    "reverse round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic shift_right_logical sign sine "
+    "sort sqrt subtract tan tanh xor optimization_barrier"
+)
+SHAPES: Mapping[str, Callable[[Operation, Sequence[Value]], Any]] = {
+    **dict.fromkeys(_ELEMENTWISE.split(), _same),
+    **dict.fromkeys(("scatter", "dynamic_update_slice"), lambda operation, operands: shape_of(operands[0])),
+    **{f"chlo.{name}": _same for name in ("erf", "erf_inv", "square", "lgamma", "digamma", "asin", "acos", "atan", "sinh", "cosh")},
+    "dynamic_broadcast_in_dim": _given(1),
+    "dynamic_reshape": _given(1),
+    "dynamic_iota": _given(0),
+    "reduce": _reduced,
+    "reduce_window": _windowed,
+    "concatenate": _joined,
+    "dot_general": _product,
+    "transpose": _turned,
+    "gather": _gathered,
+    "dynamic_gather": _gathered,
+    "pad": _padded,
+    "dynamic_pad": _padded,
+    "real_dynamic_slice": _sliced,
+}
+"""The shape of the result, by the operation."""
+
+
+def static(operation: Operation, operands: Sequence[Value]) -> Operation:
+    """An operation with the attributes that it has as operands, where these are sizes."""
+    name = operation.name.removeprefix("stablehlo.")
+    into = _ATTRIBUTES.get(name)
+    if into is None or any(x.numbers is None for x in operands[-len(into) :]):
+        return operation
+    static = {"real_dynamic_slice": "slice"}.get(name, name.removeprefix("dynamic_"))
+    given = {key: list(x.numbers or ()) for key, x in zip(into, operands[-len(into) :], strict=True)}
+    kept = operation.operands[: -len(into)]
+    return replace(operation, name=f"stablehlo.{static}", operands=kept, attributes={**operation.attributes, **given})
+
+
+_ATTRIBUTES = {
+    "dynamic_gather": ("slice_sizes",),
+    "dynamic_pad": ("edge_padding_low", "edge_padding_high", "interior_padding"),
+    "real_dynamic_slice": ("start_indices", "limit_indices", "strides"),
+}
+"""Operands at the end of operations that are attributes of others."""
+
+
+# Sizes as values.
+
+
+def numbers_of(operation: Operation, operands: Sequence[Value], types: Sequence[TensorType | None]) -> tuple[Any, ...] | None:
+    """The integers that a result holds, if they are few and known."""
+    if len(types) != 1 or types[0] is None or types[0].rank > 1 or types[0].inexact:
+        return None
+    name = operation.name.removeprefix("stablehlo.")
+    count = types[0].size
+    if not isinstance(count, int) or count > MOST_NUMBERS:
+        return None
+    if name == "constant":
+        array, _ = array_of(operation.attributes["value"])
+        return tuple(map(int, array.flat)) if array.size == count else (int(array),) * count
+    if name == "get_dimension_size":
+        return (shape_of(operands[0])[operation.attributes["dimension"]],)
+    given = [x.numbers for x in operands]
+    if name in _DECIDING and _DECIDING[name] in given:
+        return _DECIDING[name]
+    known = [g for g in given if g is not None]
+    if len(known) < len(given):
+        return None
+    try:
+        return _computed(name, operation, known, count)
+    except UndecidedSizeError:
+        return None
+
+
+def _computed(name: str, operation: Operation, given: Sequence[tuple[Any, ...]], count: int) -> tuple[Any, ...] | None:
+    if name in ("convert", "reshape", "optimization_barrier"):
+        return given[0]
+    if name in ("broadcast_in_dim", "dynamic_broadcast_in_dim"):
+        return given[0] * count if len(given[0]) == 1 else given[0]
+    if name == "concatenate":
+        return tuple(n for part in given for n in part)
+    if name == "slice":
+        (start,), (limit,), (step,) = (_ints(operation, k) for k in ("start_indices", "limit_indices", "strides"))
+        return given[0][start:limit:step]
+    if name == "select":
+        flags = given[0] * count if len(given[0]) == 1 else given[0]
+        return tuple(a if flag else b for flag, a, b in zip(flags, given[1], given[2], strict=True))
+    function = _RELATIONS.get(str(operation.attributes.get("comparison_direction"))) if name == "compare" else _ARITHMETIC.get(name)
+    return tuple(function(*row) for row in zip(*given, strict=True)) if function else None
+
+
+_DECIDING = {"and": (False,), "or": (True,)}
+"""What one operand decides, whatever the other is."""
+
+
+def _divided(a: Any, b: Any) -> Any:
+    """The quotient rounded to 0, of what is not negative."""
+    if bounds(a)[0] < 0 or bounds(b)[0] < 1:
+        raise UndecidedSizeError(f"cannot decide the signs of {a} and {b}")
+    return a // b
+
+
+def _rest(a: Any, b: Any) -> Any:
+    return a - b * _divided(a, b)
+
+
+def _sign(a: Any) -> int:
+    low, high = bounds(a)
+    if not (low > 0 or high < 0 or low == high == 0):
+        raise UndecidedSizeError(f"cannot decide the sign of {a}")
+    return (low > 0) - (high < 0)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    low, high = bounds(a - b)
+    if low <= 0 <= high and not low == high:
+        raise UndecidedSizeError(f"cannot decide whether {a} is {b}")
+    return low == high == 0
+
+
+_ARITHMETIC: Mapping[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "negate": operator.neg,
+    "maximum": larger,
+    "clamp": lambda low, x, high: smaller(larger(x, low), high),
+    "minimum": smaller,
+    "divide": _divided,
+    "remainder": _rest,
+    "sign": _sign,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": lambda a: not a,
+}
+_RELATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "EQ": _equal,
+    "NE": lambda a, b: not _equal(a, b),
+    "LT": operator.lt,
+    "LE": operator.le,
+    "GT": operator.gt,
+    "GE": operator.ge,
+}

@@ -1,0 +1,242 @@
+"""Modules with shapes that are known at run time, as jax.export writes them of symbolic dimensions: `?` becomes an open size.
+
+Such a module computes sizes from those of its arguments, by get_dimension_size and arithmetic, and makes arrays of these. Here that
+is done with sizes that are names, before the module is read: what results is a module of types such as f32[b,3], whose operations
+have the attributes that they were given as operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
+from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_type, placed_error
+from tidu_cli.adapters.stablehlo.shapes import BRANCHES, SHAPES, Value, numbers_of, shape_of, shape_of_text, static
+from tidu_cli.errors import DocumentError, LimitError, TiduError, TypeTextError
+from tidu_cli.frozen import replace
+from tidu_cli.graph.sizes.algebra import Name, Part, Size, names_of, size_named
+from tidu_cli.graph.sizes.reading import check_name
+from tidu_cli.graph.sizes.values import substituted
+from tidu_cli.graph.types import TensorType
+from tidu_cli.limits import require
+
+MOST_CALLS = 64
+"""How deep calls of functions may stand within functions that are called."""
+
+
+def with_sizes(module: Module, main: Function) -> tuple[Module, Mapping[str, Name]]:
+    """A module whose main function has open sizes for `?`, and the names of these. Raises RefusedError."""
+    shapes = [shape_of_text(text) for text in main.body.arguments]
+    names = {(k, axis): f"d{k}_{axis}" for k, shape in enumerate(shapes) for axis, n in enumerate(shape[0]) if n is None}
+    first = _Reader(module, main)
+    first.function(main, [_argument(text, k, names, {}) for k, text in enumerate(main.body.arguments)])
+    sizes, declared = first.said.solved(list(names.values()))
+    reader = _Reader(module, main)
+    function, _ = reader.function(main, [_argument(text, k, names, sizes) for k, text in enumerate(main.body.arguments)])
+    return replace(module, functions={**module.functions, **reader.made, main.name: function}), declared
+
+
+def _argument(text: str, k: int, names: Mapping[tuple[int, int], str], sizes: Mapping[str, Any]) -> Value:
+    shape, dtype = shape_of_text(text)
+    chosen = [_named(names[k, axis], sizes) if n is None else n for axis, n in enumerate(shape)]
+    return _array(TensorType(dtype, tuple(chosen)))
+
+
+def _named(name: str, sizes: Mapping[str, Any]) -> Any:
+    return sizes.get(name) or size_named(Name(name))
+
+
+def _array(type_: TensorType, numbers: tuple[Any, ...] | None = None) -> Value:
+    return Value(type_, str(type_), numbers)
+
+
+class _Said:
+    """What a module says of its sizes: equal ones, what is not less than 0, and names."""
+
+    def __init__(self) -> None:
+        self.equal: list[tuple[Any, Any]] = []
+        self.positive: list[Any] = []
+        self.names: list[tuple[Any, str]] = []
+
+    def solved(self, unknown: Sequence[str]) -> tuple[dict[str, Any], dict[str, Name]]:
+        """What each unknown size is, in terms of names, and the names."""
+        sizes: dict[str, Any] = {}
+        for pair in self.equal:
+            a, b = (substituted(size, sizes) for size in pair)
+            name, other = (_name_of(a), b) if _name_of(a) else (_name_of(b), a)
+            if name and name not in _texts(other):
+                sizes = {text: substituted(size, {name: other}) for text, size in sizes.items()} | {name: other}
+        rest = [name for name in unknown if name not in sizes]
+        called: dict[str, str] = {}
+        for size, text in self.names:
+            if (name := _name_of(size)) in rest and text not in called.values() and _is_name(text):
+                called.setdefault(name, text)
+        declared = {name: self._declared(name, called.get(name, name)) for name in rest}
+        by_name: dict[str, Any] = {name: size_named(declared[name]) for name in rest}
+        for name in unknown:
+            if name in sizes:
+                by_name[name] = substituted(sizes[name], by_name)
+        return by_name, {n.text: n for n in declared.values()}
+
+    def _declared(self, name: str, text: str) -> Name:
+        ends = [end for size in self.positive if (end := _end(size, name)) is not None]
+        least, most = max([1, *(-k for sign, k in ends if sign > 0)]), min([k for sign, k in ends if sign < 0], default=None)
+        multiples = [
+            part.b
+            for a, b in self.equal
+            if isinstance(b, int) and b == 0 and isinstance(part := _alone(a), Part) and part.op == "%"
+            if isinstance(part.b, int) and _name_of(part.a) == name
+        ]
+        return Name(text, least, most, max(multiples, default=1))
+
+
+def _is_name(text: str) -> bool:
+    try:
+        check_name(text)
+    except TypeTextError:
+        return False
+    return True
+
+
+def _end(size: Any, name: str) -> tuple[int, int] | None:
+    """(1, k) of N + k, (-1, k) of k - N, of this name N; None of all other sizes."""
+    terms = dict(size.terms) if isinstance(size, Size) else {}
+    constant = terms.pop((), 0)
+    ((monomial, sign),) = terms.items() if len(terms) == 1 else (((), 0),)
+    return (sign, constant) if abs(sign) == 1 and [(getattr(a, "text", ""), p) for a, p in monomial] == [(name, 1)] else None
+
+
+def _alone(size: Any) -> Any:
+    """The name or part that a size is, if it is just one."""
+    terms = size.terms if isinstance(size, Size) else ()
+    return terms[0][0][0][0] if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and terms[0][0][0][1] == 1 else None
+
+
+def _name_of(size: Any) -> str:
+    alone = _alone(size)
+    return alone.text if isinstance(alone, Name) else ""
+
+
+def _texts(size: Any) -> list[str]:
+    return [name.text for name in names_of(size)]
+
+
+def _is_assertion(operation: Operation) -> bool:
+    """Whether an operation says of shapes what has to hold."""
+    return operation.name == "stablehlo.custom_call" and operation.attributes.get("call_target_name") == "shape_assertion"
+
+
+class _Reader:
+    """A module in the making: `made` are functions for the types that they are called with, which have names of their own."""
+
+    def __init__(self, module: Module, main: Function) -> None:
+        asserted = (o.operands[0] for o in main.body.operations if _is_assertion(o))
+        self.module, self.asserted = module, set(asserted)
+        self.made: dict[str, Function] = {}
+        self.said = _Said()
+        self.around: list[str] = []
+        self.visited = 0
+
+    def function(self, function: Function, arguments: Sequence[Value]) -> tuple[Function, list[Value]]:
+        """A function for arguments of which this is known, and its results."""
+        if function.name in self.around or len(self.around) > MOST_CALLS:
+            raise RefusedError(f"function @{function.name} calls itself, or functions call one another too deep")
+        self.around.append(function.name)
+        block, results = self.block(function.body, arguments, {})
+        self.around.pop()
+        return replace(function, body=block, results=[x.text for x in results]), results
+
+    def block(self, block: Block, arguments: Sequence[Value], around: Mapping[int, Value]) -> tuple[Block, list[Value]]:
+        """A block for its arguments, with the values around it."""
+        values = {**around, **dict(enumerate(arguments, block.first))}
+        operations = []
+        for operation in block.operations:
+            self.visited += 1
+            require("expansion", self.visited, "functions of sizes that are known at run time, written out where they are called")
+            changed, results = self.operation(operation, values)
+            if changed is not None:
+                operations.append(changed)
+            values.update(enumerate(results, operation.first))
+        results = [values[v] for v in block.results]
+        return replace(block, arguments=[x.text for x in arguments], operations=operations), results
+
+    def operation(self, operation: Operation, values: Mapping[int, Value]) -> tuple[Operation | None, list[Value]]:
+        """An operation with types for its results, and these; None for what only says something of sizes."""
+        operands = [values[v] for v in operation.operands]
+        name = operation.name.removeprefix("stablehlo.")
+        if _is_assertion(operation):
+            return None, []
+        if operation.name == "func.call":
+            return self.call(operation, operands)
+        branches: list[Value] = []
+        if operation.regions:
+            operation, branches = self.regions(operation, operands, values)
+        if name == "compare":
+            self.compare(operation, operands)
+        try:
+            types = [self.result(operation, branches or operands, k, text) for k, text in enumerate(operation.results)]
+            numbers = numbers_of(operation, operands, types)
+        except (DocumentError, LimitError):
+            raise
+        except TiduError as error:
+            raise placed_error(operation, error) from None
+        except (ArithmeticError, LookupError, RuntimeError, ValueError):
+            raise placed_error(operation, RefusedError("has sizes that do not fit its operands")) from None
+        results = [Value(t, str(t) if t is not None else text) for t, text in zip(types, operation.results, strict=True)]
+        if numbers is not None:
+            results = [replace(results[0], numbers=numbers)]
+        return static(replace(operation, results=[x.text for x in results]), operands), results
+
+    def call(self, operation: Operation, operands: Sequence[Value]) -> tuple[Operation, list[Value]]:
+        """A call, of the function as it is for these operands."""
+        function = self.module.functions.get(str(operation.attributes.get("callee")))
+        if function is None:
+            raise RefusedError(f"the module has no function @{operation.attributes.get('callee')}")
+        for attributes, value in zip(function.argument_attributes, operands, strict=True):
+            if (text := attributes.get("jax.global_constant")) and value.numbers:
+                self.said.names.append((value.numbers[0], str(text)))
+        changed, results = self.function(function, operands)
+        types = (text for o in function.operations() for text in o.results)
+        if not any("?" in text for text in (*function.body.arguments, *types)):
+            return operation, results
+        name = f"{function.name}.sizes{len(self.made)}"
+        self.made[name] = replace(changed, name=name)
+        return replace(operation, attributes={**operation.attributes, "callee": name}, results=[x.text for x in results]), results
+
+    def regions(
+        self, operation: Operation, operands: Sequence[Value], values: Mapping[int, Value]
+    ) -> tuple[Operation, list[Value]]:
+        """An operation whose regions have types, of loops those of the operands; and of branches what they give."""
+        blocks, results = [], list[Value]()
+        for block in operation.regions:
+            if operation.name == "stablehlo.while":
+                arguments = [replace(x, numbers=None) for x in operands]
+            else:
+                arguments = [Value(array_type(text), text) for text in block.arguments]
+            changed, results = self.block(block, arguments, values)
+            blocks.append(changed)
+        return replace(operation, regions=blocks), results if operation.name in BRANCHES else []
+
+    def compare(self, operation: Operation, operands: Sequence[Value]) -> None:
+        """What is compared of sizes where the main function asserts that it holds."""
+        a, b = (x.numbers for x in operands)
+        if len(self.around) == 1 and operation.first in self.asserted and a is not None and b is not None and len(a) == len(b) == 1:
+            direction = operation.attributes.get("comparison_direction")
+            if direction == "EQ":
+                self.said.equal.append((a[0], b[0]))
+            if direction == "GE":
+                self.said.positive.append(a[0] - b[0])
+
+    def result(self, operation: Operation, operands: Sequence[Value], k: int, text: str) -> TensorType | None:
+        """The type of a result. Raises RefusedError where its shape is not known."""
+        if "?" not in text:
+            return array_type(text) if not text.startswith(("tensor<", "!", "tuple<")) else None
+        shape, dtype = shape_of_text(text)
+        rule = SHAPES.get(operation.name.removeprefix("stablehlo."))
+        sizes = rule(operation, operands) if rule else None
+        if operation.name in ("stablehlo.while", *BRANCHES):
+            sizes = shape_of(operands[k])
+        if sizes is None or len(sizes) != len(shape):
+            raise RefusedError(f"has the type {text}, whose shape is not known; export the module with fixed shapes")
+        return TensorType(dtype, tuple(n if m is None else m for n, m in zip(sizes, shape, strict=True)))
