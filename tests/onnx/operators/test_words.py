@@ -22,7 +22,7 @@ CASES = [
     ("(float[3, 3] x, float[4] b) => (float[N] y) { y = Div(x, b) }", {},
      "node 0 'last' (Div): shapes [3, 3] and [4] do not broadcast together (its inputs: 'x' f32[3,3], 'b' f32[4])"),
     ("(int32[3, 3] x, int32[4] b) => (int32[N] y) { y = Div(x, b) }", {},
-     "node 0 'last' (Div): its inputs do not broadcast together (its inputs: 'x' i32[3,3], 'b' i32[4])"),
+     "node 0 'last' (Div): shapes [3, 3] and [4] do not broadcast together (its inputs: 'x' i32[3,3], 'b' i32[4])"),
     ("(float[3, 3] x, int64[2] k) => (float[N] y) { a = Constant<value_ints = [5]>() y = ReduceSum(x, a) }", {},
      "node 1 'last' (ReduceSum): axis 5 is out of range for an array of 2 axes (its inputs: 'x' f32[3,3], 'a' i64[1] = [5])"),
     ("(float[6] x, float[1, 8, 2] w, float[1, 8, 2] r) => (float[N] y) { y = LSTM<hidden_size = 2>(x, w, r) }", {},

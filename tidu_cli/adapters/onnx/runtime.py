@@ -35,14 +35,33 @@ def against_onnxruntime(
 ) -> list[Agreement]:
     """Compare the outputs of a model's document with those of onnxruntime, at the inputs given and random others.
 
-    `model` is its bytes or path, `names` are the keys of its inputs and outputs, `fixed` values of inputs that the document has as
-    constants. Raises TiduError for what the runtime does not run.
+    Where sizes are open, at two of them: of each output what agrees less. `model` is its bytes or path, `names` are the keys of its
+    inputs and outputs, `fixed` values of inputs that the document has as constants. Raises TiduError for what the runtime does not
+    run.
     """
-    import numpy as np
+    from tidu_cli.checking.sizes import at_sizes
 
     runtime = _package()
     options = runtime.SessionOptions()
     options.log_severity_level = 4
+    try:
+        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # of many classes, which have none in common
+        raise _refused(error) from None
+    every = [_agreements(sized, session, names, given, fixed, seed) for _, sized in at_sizes(document, given)]
+    return [max(of_sizes, key=lambda a: a.error) for of_sizes in zip(*every, strict=True)]
+
+
+def _agreements(
+    document: Document,
+    session: Any,
+    names: Mapping[str, Key],
+    given: Mapping[Key, NDArray[Any]],
+    fixed: Mapping[str, NDArray[Any]],
+    seed: int,
+) -> list[Agreement]:
+    import numpy as np
+
     rng = np.random.default_rng(seed)
     values = {
         i.key: given[i.key] if i.key in given else draw(rng, cast(TensorType, i.type), _INTERVAL) for i in document.head.inputs
@@ -50,12 +69,15 @@ def against_onnxruntime(
     with limited_steps(None, drawn=True):
         ours = evaluate(document.head, values)
     try:
-        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         fed = {i.name: fixed[i.name] if i.name in fixed else values[names[i.name]] for i in session.get_inputs()}
         theirs = {names[o.name]: y for o, y in zip(session.get_outputs(), session.run(None, fed), strict=True)}
-    except Exception as error:  # of many classes, which have none in common
-        raise TiduError(f"onnxruntime {runtime.__version__} does not run the model: {' '.join(str(error).split())}") from None
+    except Exception as error:  # likewise
+        raise _refused(error) from None
     return [agreement(o.key, o.type, np.asarray(ours[o.key]), theirs[o.key]) for o in document.head.outputs]
+
+
+def _refused(error: Exception) -> TiduError:
+    return TiduError(f"onnxruntime {version()} does not run the model: {' '.join(str(error).split())}")
 
 
 def _package() -> Any:

@@ -14,11 +14,32 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
-from tidu_cli.adapters.onnx.reading.node import Importing, Node, Operator, RefusedError, UnreadError, Value, defaults, schema
+from tidu_cli.adapters.onnx.reading.node import (
+    Importing,
+    NeedsBoundError,
+    Node,
+    Operator,
+    RefusedError,
+    UnreadError,
+    Value,
+    defaults,
+    schema,
+)
+from tidu_cli.adapters.onnx.reading.open_shapes import UnboundedError
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operator, operators, refusals
 from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
-from tidu_cli.errors import DocumentError, LimitError, Remedy, TiduError, UnknownNameError, counted, did_you_mean
+from tidu_cli.errors import (
+    DocumentError,
+    LimitError,
+    Remedy,
+    TiduError,
+    UndecidedSizeError,
+    UnknownNameError,
+    counted,
+    did_you_mean,
+)
 from tidu_cli.frozen import Frozen, field
+from tidu_cli.graph.sizes.open import OpenSize, surely
 from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.limits import require
 
@@ -175,16 +196,47 @@ _RAW = re.compile(
 
 def in_words(error: BaseException, importing: Importing, proto: Any, scope: Scope) -> str:
     """What an error says of a node; where no reader raised it, with what the node was given, and perhaps the way out."""
+    sizes = open_sizes_of(importing, [scope.get(name) for name in proto.input if name])
     if isinstance(error, TiduError):
-        return str(error) or type(error).__name__
-    told = str(error)
+        told = str(error) or type(error).__name__
+        if isinstance(error, UndecidedSizeError):  # whose way out is another one here
+            told = told.partition("; give ")[0].partition("; say what ")[0]
+        return f"{told}{_way_to_choose(importing, sizes, told)}" if sizes and not isinstance(error, UnreadError) else told
+    told = (
+        str(error) if not hasattr(error, "same") else "cannot decide whether the sizes {} and {} are the same".format(*error.same)
+    )
     if not told or isinstance(error, KeyError) or _RAW.search(told):
         told = "its inputs do not broadcast together" if "broadcast" in told else "does not fit what it is given"
     given = [f"'{name}' {_described(importing, scope.get(name))}" for name in proto.input if name]
-    if importing.is_sized:
+    if sizes:
+        told += _way_to_choose(importing, sizes, told)
+    elif importing.is_sized:
         told += f"; perhaps the model takes other sizes than are chosen by {Remedy(flag='--dim', python='dims')}"
         told += f" and {Remedy(flag='--input-type', python='input_types')}"
     return f"{told} (its inputs: {', '.join(given)})" if given else told
+
+
+def open_sizes_of(importing: Importing, operands: Sequence[Value]) -> list[str]:
+    """The names of open sizes in the types of operands, or in what these are."""
+    held: list[Any] = []
+    for x in operands:
+        for array in x if isinstance(x, list) else [x]:
+            held += getattr(array, "shape", ())
+            sizes = None if array is None else importing.sizes(array)
+            held += [] if sizes is None else sizes.array.ravel().tolist()
+    if not any(isinstance(n, OpenSize) for n in held):
+        return []
+    from tidu_cli.graph.sizes.algebra import names_of
+
+    return list(dict.fromkeys(name.text for n in held for name in names_of(n)))
+
+
+def _way_to_choose(importing: Importing, names: Sequence[str], told: str) -> str:
+    """How the open sizes that a message names are chosen, or all those of a node; empty if it has another way out."""
+    if "--" in told or "load_onnx(" in told:
+        return ""
+    named = [name for name in names if re.search(rf"\b{name}\b", told)]
+    return f"; choose the size{'s' if len(named or names) > 1 else ''}: {importing.dimensions.way(named or names)}"
 
 
 def _described(importing: Importing, x: Value) -> str:
@@ -192,7 +244,7 @@ def _described(importing: Importing, x: Value) -> str:
     if x is None or isinstance(x, list):
         return "undefined" if x is None else f"a sequence of {len(x)}"
     kind = importing.stands_for(x) or name_of(x.dtype)
-    known = importing.known(x) if x.size <= 8 and np.dtype(x.dtype).kind == "i" else None
+    known = importing.known(x) if surely(lambda: x.size <= 8) and np.dtype(x.dtype).kind == "i" else None
     return str(TensorType("i64", x.shape)).replace("i64", kind, 1) + ("" if known is None else f" = {known.tolist()}")
 
 
@@ -268,7 +320,10 @@ class Expansion:
 
     def _dependent(self, schema: Any, node: Node, proto: Any, operands: Sequence[Value]) -> Any:
         helper = package().helper
-        protos = [None if x is None else helper.make_tensor_type_proto(_CODES[node.kind(x)], np.shape(x)) for x in operands]
+        protos = [
+            None if x is None else helper.make_tensor_type_proto(_CODES[node.kind(x)], declared_shape(np.shape(x)))
+            for x in operands
+        ]
         types = [b"" if proto is None else proto.SerializeToString() for proto in protos]
         version = _newest(schema.context_dependent_function_opset_versions, node.version)
         resolved = helper.make_node(proto.op_type, proto.input, proto.output, domain=proto.domain)
@@ -282,6 +337,11 @@ class Expansion:
         function = package().FunctionProto()
         function.ParseFromString(data)
         return function
+
+
+def declared_shape(shape: Sequence[Any]) -> list[Any]:
+    """A shape as ONNX declares it: open sizes by their texts."""
+    return [str(n) if isinstance(n, OpenSize) else n for n in shape]
 
 
 def _newest(versions: Sequence[int], version: int) -> int:
@@ -309,6 +369,17 @@ def placed(place: str) -> Iterator[None]:
 def function_called(node: Any) -> tuple[str, str, str]:
     """The function that a node calls, if the model has it: its domain, name and overload."""
     return domain_name(node.domain), node.op_type, node.overload
+
+
+def raised(error: BaseException, message: str) -> BaseException:
+    """An error with a message in its stead, and what else it says: inputs, or a bound that a size needs."""
+    if isinstance(error, UnboundedError) or hasattr(error, "same"):
+        from tidu_cli.adapters.onnx.reading.dimensions import bounds_by_which
+
+        if (bound := bounds_by_which(getattr(error, "due", None), getattr(error, "same", None))) is not None:
+            return NeedsBoundError(message, bound)
+    more = [getattr(error, name) for name in ("inputs", "bound") if hasattr(error, name)]
+    return like(error)(message, *more)  # type: ignore[no-any-return]
 
 
 def like(error: BaseException) -> Any:

@@ -7,9 +7,9 @@ function, are run likewise.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.onnx.choices import Choices, as_key
 from tidu_cli.adapters.onnx.contents import constants, nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dense, held
+from tidu_cli.adapters.onnx.reading import inputs as ports
 from tidu_cli.adapters.onnx.reading.calling import (
     WRONG,
     Definition,
@@ -28,15 +29,25 @@ from tidu_cli.adapters.onnx.reading.calling import (
     domain_name,
     function_called,
     in_words,
-    like,
     operands_of,
     operator_of,
     placed,
+    raised,
     required,
     results_of,
 )
-from tidu_cli.adapters.onnx.reading.inputs import fixed, input_types, leave_out_before
-from tidu_cli.adapters.onnx.reading.node import LARGEST_KNOWN, Node, RefusedError, UnreadError, Value, attribute
+from tidu_cli.adapters.onnx.reading.node import (
+    LARGEST_KNOWN,
+    Node,
+    RefusedError,
+    Sizes,
+    UnreadError,
+    Value,
+    attribute,
+    foldable,
+    inputs_of,
+)
+from tidu_cli.adapters.onnx.reading.sizes import as_nodes, with_sizes
 from tidu_cli.adapters.onnx.reading.standing import MOVING, Standing, operands_for
 from tidu_cli.adapters.onnx.reading.statistics import Statistics
 from tidu_cli.adapters.onnx.reading.stopping import stopped_places
@@ -50,9 +61,6 @@ from tidu_cli.port_data import Imported
 MOST_LEVELS = 64
 """How deep functions may call functions, and graphs stand within nodes."""
 
-LARGEST_FOLDED = 2**24
-"""Nodes whose known operands may make so many elements by broadcasting are not computed here."""
-
 
 def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorType] | None = None) -> Imported:
     """The document of a model. Raises DocumentError, one line that names graph, node and operator.
@@ -61,12 +69,11 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     """
     given = {name: choices.types[name] for name in choices.cuts if name in choices.types}
     if given and len(given) == len(set(choices.cuts)):
-        leave_out_before(model, set(given))
+        ports.leave_out_before(model, set(given))
         types = {name: type_ for name, type_ in choices.types.items() if name not in given}
         return import_model(model, replace(choices, types=types, cuts=()), given)
-    importer = Importer(model, choices, cut_types or {})
     try:
-        imported = importer.imported()
+        importer, imported = ports.with_bounds(partial(_read, model, choices, cut_types or {}))
     except UnreadError as error:
         raise UnreadError(f"{error}{also_unread(model, str(error))}") from error
     if not choices.cuts:
@@ -80,18 +87,25 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
                 " makes inputs of these)",
             )
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
-    return Importer(model, choices, importer.cut_types).imported()
+    return ports.with_bounds(partial(_read, model, choices, importer.cut_types))[1]
+
+
+def _read(model: Any, choices: Choices, cut_types: Mapping[str, TensorType], bounded: ports.Bounded) -> tuple[Importer, Imported]:
+    importer = Importer(model, choices, cut_types, bounded)
+    importer.notes.update(dict.fromkeys(ports.bounds_in_words(bounded)))
+    return importer, importer.imported()
 
 
 class Importer:
     """A reading in progress. `cut_types` are the types of values that are inputs, or, where none are, of those that may be."""
 
-    def __init__(self, model: Any, choices: Choices, cut_types: Mapping[str, TensorType]) -> None:
+    def __init__(self, model: Any, choices: Choices, cut_types: Mapping[str, TensorType], bounded: ports.Bounded) -> None:
         self.model = model
         self.graph = model.graph
         self.choices = choices
         self.cast = choices.cast
         self.straight_through = choices.straight_through
+        self._bounded = bounded
         self.is_sized = bool(choices.sizes or choices.types)
         self._standing = Standing()
         self.cut_types = dict(cut_types)
@@ -168,11 +182,13 @@ class Importer:
 
     def _declare(self, scope: Scope) -> None:
         initializers = {t.name: t for t in self.graph.initializer}
-        types = input_types([i for i in self.graph.input if i.name not in initializers], self.choices)
+        declared = [i for i in self.graph.input if i.name not in initializers]
+        self.dimensions = ports.dimensions_of(declared, self.choices, self._bounded)
+        types = ports.typed_inputs(declared, self.choices, self.dimensions)
         kinds = {i.name: held(i.type.tensor_type.elem_type)[1] for i in self.graph.input if i.name in types}
         for name, type_ in types.items():
             if name in self.choices.values:
-                scope.values[name] = fixed(name, self.choices.values[name], type_)
+                scope.values[name] = ports.fixed(name, self.choices.values[name], type_)
             else:
                 self._declare_input(scope, name, type_)
             scope.values[name] = self.standing(scope.values[name], kinds[name] or type_.dtype)
@@ -206,27 +222,26 @@ class Importer:
 
     def known(self, x: Value) -> Any:
         """The numbers of a value, None if they are not known."""
-        return self._numbers.get((x.recorder, x.value)) if isinstance(x, Array) else x
+        known = self._numbers.get((x.recorder, x.value)) if isinstance(x, Array) else x
+        return None if isinstance(known, Sizes) else known
+
+    def sizes(self, x: Value) -> Sizes | None:
+        """The sizes that a value is, None if it is not known to be sizes."""
+        known = self._numbers.get((x.recorder, x.value)) if isinstance(x, Array) else x
+        return known if isinstance(known, Sizes) else None
 
     def sources(self, x: Value) -> list[str]:
         """The inputs of the model that a value depends on, weights excepted."""
-        if not isinstance(x, Array):
-            return []
-        pending: list[tuple[Any, int]] = [(x.recorder, x.value)]
-        names: dict[str, None] = {}
-        while pending:
-            recorder, value = pending.pop()
-            needed = recorder.needed([("", value, x.type)])
-            if recorder is self.recorder:
-                names.update((str(i.key), None) for k, i in enumerate(recorder.inputs) if needed[k])
-            else:
-                pending += [(recorder.around[-1], outer) for outer, (here, _) in recorder.taken.items() if needed[here]]
-        return [name for name in names if name not in self.weights]
+        return [name for name in inputs_of(x, self.recorder) if name not in self.weights]
 
     def lifted(self, x: Value) -> Array:
         """A value as a traced array of the recording that goes on."""
         if isinstance(x, Array):
             return x
+        if isinstance(x, Sizes):
+            numbers = as_nodes(self.recorder, x)
+            self._numbers[numbers.recorder, numbers.value] = x
+            return numbers
         array = np.asarray(x)
         constant: Array = self.recorder.constant(array)
         self._numbers[constant.recorder, constant.value] = array
@@ -309,7 +324,7 @@ class Importer:
             except WRONG as error:
                 name = f" '{proto.name}'" if proto.name else ""
                 message = f"{place}, node {number}{name} ({proto.op_type}): {in_words(error, self, proto, scope)}"
-                raise like(error)(message, *([error.inputs] if hasattr(error, "inputs") else [])) from error
+                raise raised(error, message) from error
 
     def _run_node(self, proto: Any, scope: Scope) -> None:
         self._loops = self._loops if self._level else []
@@ -330,8 +345,8 @@ class Importer:
                 function, defaults = self._expansion.function(node, proto, operands)
                 results = self._call(function, {**defaults, **attributes}, operands, scope)
             else:
-                given = operands_for(node, self._foldable(proto.op_type, operands))
-                results = results_of(run(node, *given), proto.op_type)
+                given = operands_for(node, foldable(self, proto.op_type, operands))
+                results = results_of(with_sizes(node, run, given), proto.op_type)
                 if proto.op_type in MOVING and given and self.stands_for(given[0]):
                     results = [x if x is None else self._standing.handed_on(given[0], x) for x in results]
         if len(results) < len(proto.output):
@@ -360,18 +375,9 @@ class Importer:
             self._run_nodes(function.node, inner, f"function '{function.name}'")
         return [inner.get(name) for name in function.output]
 
-    def _foldable(self, op_type: str, operands: Sequence[Value]) -> list[Value]:
-        """The operands of a node, the greatest of them traced where, all known, they could make too much here."""
-        if op_type == "Concat" or any(isinstance(x, list) for x in operands):  # which makes no more than there is
-            return list(operands)
-        sizes = [x.size for x in operands if x is not None and not isinstance(x, Array)]
-        if len(sizes) < sum(x is not None for x in operands) or math.prod(sizes) <= LARGEST_FOLDED:
-            return list(operands)
-        return [x if x is None or x.size < max(sizes) else self.lifted(x) for x in operands]
-
     def _settled(self, x: Value) -> Value:
         """A value that is small enough to stay known, or else a constant of the graph."""
-        if x is None or isinstance(x, Array):
+        if x is None or isinstance(x, Array | Sizes):
             return x
         if isinstance(x, list):  # which may be the one that stands for nothing
             return [self._settled(part) for part in x] if x else x

@@ -1,9 +1,9 @@
-"""A model's inputs: their types, of which sizes that it leaves open are chosen, and values within that become inputs."""
+"""A model's inputs: their types, with sizes that it leaves open, and values within that become inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -11,22 +11,93 @@ from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import held
+from tidu_cli.adapters.onnx.reading.node import NeedsBoundError
 from tidu_cli.errors import DocumentError, Remedy, UnknownNameError, did_you_mean
+from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.types import ITEMSIZE, TensorType
+
+if TYPE_CHECKING:
+    from tidu_cli.adapters.onnx.reading.dimensions import Dimensions
+    from tidu_cli.graph.sizes.algebra import Name
+
+
+Bounded = Mapping[str, "Name"]
+"""Names of sizes with the bounds that nodes need."""
+
+T = TypeVar("T")
 
 
 def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorType]:
+    """The types of inputs by name, of which `dimensions_of` says what is open. Raises as `typed_inputs` does."""
+    return typed_inputs(declared, choices, dimensions_of(declared, choices))
+
+
+def dimensions_of(declared: Sequence[Any], choices: Choices, bounded: Mapping[str, Name] | None = None) -> Dimensions | None:
+    """The open dimensions of inputs, with the bounds of names; None where all sizes are known.
+
+    Raises DocumentError, and UnknownNameError for the size of a dimension that there is not.
+    """
+    parameters = {parameter(d): None for i in declared for d in i.type.tensor_type.shape.dim}
+    parameters.pop("", None)
+    _require_dimensions(choices.sizes, parameters)
+    kept = {parameter(d) for i in declared if i.name not in choices.types for d in i.type.tensor_type.shape.dim}
+    unnamed = (d for i in declared if i.name not in choices.types for d in i.type.tensor_type.shape.dim)
+    if not kept - {""} and all(_number(d) is not None for d in unnamed) and not any(map(has_open_size, choices.types.values())):
+        return None
+    from tidu_cli.adapters.onnx.reading.dimensions import Dimensions
+
+    return Dimensions([name for name in parameters if name in kept], choices.sizes, bounded or {})
+
+
+MOST_BOUNDS = 256
+"""Models are read so many times, each with narrower bounds of sizes that nodes need."""
+
+
+def with_bounds(read: Callable[[Bounded], T]) -> T:
+    """What is read with the bounds that nodes need of open sizes. Raises what reading does."""
+    bounded: dict[str, Name] = {}
+    while True:
+        try:
+            return read(bounded)
+        except NeedsBoundError as error:
+            low, high = error.bound.bounds
+            if len(bounded) > MOST_BOUNDS or bounded.get(error.bound.text) == error.bound or low > high:
+                raise
+            bounded[error.bound.text] = error.bound
+
+
+def bounds_in_words(bounded: Bounded) -> list[str]:
+    """What is said of sizes that have bounds because nodes need them."""
+    if not bounded:
+        return []
+    from tidu_cli.graph.sizes.reading import name_to_file
+
+    said = {"min": "at least", "max": "at most", "multiple_of": "a multiple of"}
+    each = [(name.text, [f"{said[field]} {n}" for field, n in name_to_file(name).items()]) for name in bounded.values()]
+    return [f"the size {text} is {' and '.join(words)}, or nodes of the model do not take it" for text, words in each]
+
+
+def parameter(dimension: Any) -> str:
+    """The name of an open dimension, empty for one without: some exporters write "?" for several, or -1."""
+    return "" if dimension.dim_param == "?" else str(dimension.dim_param)
+
+
+def _number(dimension: Any) -> int | None:
+    """The size of a dimension, None if it is open."""
+    is_known = not parameter(dimension) and dimension.HasField("dim_value") and dimension.dim_value != -1
+    return int(dimension.dim_value) if is_known else None
+
+
+def typed_inputs(declared: Sequence[Any], choices: Choices, dimensions: Dimensions | None) -> dict[str, TensorType]:
     """The types of inputs by name.
 
-    Raises DocumentError, one for all inputs, where sizes are left open; UnknownNameError for a choice of what there is not.
+    Raises DocumentError, one for all inputs, where inputs have no shape; UnknownNameError for a choice of what there is not.
     """
     names = [i.name for i in declared]
     for name in (*choices.types, *choices.values):
         if name not in names:
             raise UnknownNameError(f"has no input '{name}'{did_you_mean(name, names)} (inputs: {', '.join(names) or 'none'})")
-    _require_dimensions(choices.sizes, {_name(d) for i in declared for d in i.type.tensor_type.shape.dim} - {""})
     types: dict[str, TensorType] = {}
-    open_: dict[str, None] = {}
     shapeless: dict[str, str] = {}
     for i in declared:
         kind = i.type.WhichOneof("value")
@@ -41,19 +112,20 @@ def input_types(declared: Sequence[Any], choices: Choices) -> dict[str, TensorTy
         if i.name in choices.values:
             types[i.name] = TensorType(dtype, numbers(i.name, choices.values[i.name]).shape)
         elif i.name in choices.types:
-            types[i.name] = _chosen(i.name, choices.types[i.name], dtype)
+            type_ = _chosen(i.name, choices.types[i.name], dtype)
+            types[i.name] = dimensions.chosen(i.name, type_) if dimensions else type_
         elif not tensor.HasField("shape"):
             shapeless[i.name] = f"{dtype}[1,3]"
         else:
-            sizes = [_size(d, choices.sizes) for d in tensor.shape.dim]
-            unknown = [_name(d) for d, n in zip(tensor.shape.dim, sizes, strict=True) if n is None]
-            if "" in unknown:  # of which some have no name
-                shapeless[i.name] = str(TensorType(dtype, tuple(8 if n is None else n for n in sizes)))
-            elif unknown:
-                open_.update(dict.fromkeys(unknown))
+            sizes = [(_number(d), parameter(d)) for d in tensor.shape.dim]
+            if any(n is not None and n < 0 for n, _ in sizes):
+                shapeless[i.name] = str(TensorType(dtype, tuple(8 if n is None or n < 0 else n for n, _ in sizes)))
+                continue
+            if dimensions:
+                types[i.name] = dimensions.typed(i.name, dtype, sizes)
             else:
-                types[i.name] = TensorType(dtype, tuple(n for n in sizes if n is not None))
-    _require_sizes(open_, shapeless)
+                types[i.name] = TensorType(dtype, tuple(n for n, _ in sizes if n is not None))
+    _require_shapes(shapeless)
     return {name: types[name] for name in names}
 
 
@@ -67,27 +139,14 @@ def _require_dimensions(sizes: Mapping[str, int], known: Collection[str]) -> Non
             raise UnknownNameError(f"has no open dimension '{name}'{hint} (open dimensions: {told})")
 
 
-def _name(dimension: Any) -> str:
-    """The name of an open dimension, empty for one without: some exporters write "?" for several, or -1."""
-    return "" if dimension.dim_param == "?" else str(dimension.dim_param)
-
-
-def _size(dimension: Any, sizes: Mapping[str, int]) -> int | None:
-    name = _name(dimension)
-    if name:
-        return sizes.get(name)
-    return dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value >= 0 else None
-
-
-def _require_sizes(open_: Mapping[str, None], shapeless: Mapping[str, str]) -> None:
-    """Raises DocumentError if there are open dimensions, or inputs without a shape, which come with one for example."""
-    if open_ or shapeless:
-        what = [f"dimension{'s' if len(open_) > 1 else ''} {', '.join(open_)}"] if open_ else []
-        what += [f"the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}"] if shapeless else []
-        ways = [*[f"--dim {name}=8" for name in open_], *[f"--input-type {name}={type_}" for name, type_ in shapeless.items()]]
-        sizes = [f"dims={dict.fromkeys(open_, 8)}"] * bool(open_) + [f"input_types={dict(shapeless)}"] * bool(shapeless)
-        way = Remedy(command="convert MODEL", flag=" ".join(ways), python=f"load_onnx(MODEL, {', '.join(sizes)})")
-        raise DocumentError(f"leaves open {' and '.join(what)}; choose the sizes: ", way)
+def _require_shapes(shapeless: Mapping[str, str]) -> None:
+    """Raises DocumentError if there are inputs without a shape, which come with one for example."""
+    if shapeless:
+        flags = " ".join(f"--input-type {name}={type_}" for name, type_ in shapeless.items())
+        way = Remedy(command="convert MODEL", flag=flags, python=f"load_onnx(MODEL, input_types={dict(shapeless)})")
+        raise DocumentError(
+            f"leaves open the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}; choose the sizes: ", way
+        )
 
 
 def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:

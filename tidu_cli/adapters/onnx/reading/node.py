@@ -7,20 +7,47 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from shlex import quote
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dtype_name, package
+from tidu_cli.adapters.onnx.reading.open_shapes import UnboundedError
 from tidu_cli.adapters.onnx.reading.stopping import label
-from tidu_cli.errors import DocumentError, Remedy
+from tidu_cli.errors import DocumentError, Remedy, UndecidedSizeError
+from tidu_cli.frozen import Frozen
+from tidu_cli.graph.sizes.open import OpenSize, number_of
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Types
 
+if TYPE_CHECKING:
+    from tidu_cli.graph.sizes.algebra import Name
+
 Value = Any
-"""An array of NumPy, whose numbers are known, or a traced one."""
+"""An array of NumPy, whose numbers are known, or a traced one, or `Sizes`."""
+
+
+class Sizes(Frozen, slots=False):
+    """Integers, of which some are open sizes: `array` has them as objects, and `dtype` is what they are in the model."""
+
+    array: Any
+    dtype: Any
+
+    shape = property(lambda self: self.array.shape)
+    ndim = property(lambda self: self.array.ndim)
+    size = property(lambda self: self.array.size)
+
+
+def as_sizes(array: Any, dtype: Any) -> Any:
+    """Elements that are integers or open sizes, as an array of NumPy if none is open."""
+    elements = [n if isinstance(n, OpenSize) else int(n) for n in np.ravel(array).tolist()]
+    if not any(isinstance(n, OpenSize) for n in elements):
+        return np.array(elements, dtype).reshape(np.shape(array))
+    held = np.empty(len(elements), object)
+    held[:] = elements
+    return Sizes(held.reshape(np.shape(array)), np.dtype(dtype))
 
 
 class RefusedError(DocumentError):
@@ -39,6 +66,14 @@ class NeedsValueError(RefusedError):
         self.inputs = tuple(inputs)
 
 
+class NeedsBoundError(RefusedError):
+    """A name of a size needs the bounds that it has here."""
+
+    def __init__(self, text: str, bound: Name) -> None:
+        super().__init__(text)
+        self.bound = bound
+
+
 class Importing(Protocol):
     """What a node asks of those who read the model."""
 
@@ -47,8 +82,14 @@ class Importing(Protocol):
     is_sized: bool
     """Whether sizes were chosen for this reading."""
 
+    dimensions: Any
+    """What knows of sizes that the model leaves open."""
+
     def known(self, x: Value) -> Any:
         """The numbers of a value, None if they are not known."""
+
+    def sizes(self, x: Value) -> Sizes | None:
+        """The sizes that a value is, None if it is not known to be sizes."""
 
     def sources(self, x: Value) -> list[str]:
         """The inputs of the model that a value depends on."""
@@ -112,6 +153,10 @@ class Node:
     def known(self, x: Value, what: str) -> Any:
         """The numbers of a value as NumPy's array. Raises NeedsValueError if they depend on inputs."""
         array = self.importing.known(x)
+        if array is None and (sizes := self.importing.sizes(x)) is not None:
+            raise UndecidedSizeError(
+                f"needs its {what} as numbers, and {'it is' if sizes.size == 1 else 'some are'} {open_text(sizes)}"
+            )
         if array is None:
             inputs = self.importing.sources(x)
             way = f"; give them: {setting(inputs)}" if inputs else ""
@@ -130,8 +175,9 @@ class Node:
         raise NeedsValueError(f"{told}; make it an input: {cut}{f', or fix them: {setting(inputs)}' if inputs else ''}", inputs)
 
     def ints(self, x: Value, what: str) -> list[int]:
-        """The numbers of a value as Python's integers, in a row."""
-        return [int(n) for n in np.ravel(self.known(x, what))]
+        """The numbers of a value as Python's integers, in a row; some may be open sizes."""
+        sizes = self.importing.sizes(x)
+        return [int(n) for n in np.ravel(self.known(x, what))] if sizes is None else np.ravel(sizes.array).tolist()
 
     def dtype(self, code: int) -> Any:
         """The NumPy dtype of a code of ONNX, as floats are cast here."""
@@ -143,11 +189,15 @@ class Node:
 
     def sized(self, x: Value, shape: Sequence[int]) -> Value:
         """x, as a traced array if a result of this shape is large: then nothing of that size is made here."""
-        return self.importing.lifted(x) if math.prod(shape) > LARGEST_KNOWN and not isinstance(x, Array) else x
+        return self.importing.lifted(x) if not isinstance(x, Array) and is_large(shape) else x
 
     def traced(self, x: Value) -> Array:
         """x as a traced array, a constant of the graph if its numbers are known."""
         return self.importing.lifted(x)
+
+    def settled(self, x: Value) -> Value:
+        """x, as a traced array if it is sizes."""
+        return self.importing.lifted(x) if isinstance(x, Sizes) else x
 
     def emit(self, op: str, *operands: Value, **attrs: object) -> Any:
         """The first result of a primitive of tidu's."""
@@ -169,6 +219,53 @@ class Node:
     def note(self, text: str) -> None:
         """Tell the user something."""
         self.importing.note(f"{self.op_type}: {text}")
+
+
+def open_text(sizes: Sizes) -> str:
+    """The open ones of some sizes, as text."""
+    return ", ".join(dict.fromkeys(str(n) for n in np.ravel(sizes.array).tolist() if isinstance(n, OpenSize)))
+
+
+def require_size(due: Any, told: str) -> None:
+    """Raises RefusedError, which says what was told, for a size below 0, and UnboundedError where it may be."""
+    is_below = number_of(lambda: due < 0)
+    if is_below is None:
+        raise UnboundedError(f"{told}, unless {due} is 0 or more", due)
+    if is_below:
+        raise RefusedError(told)
+
+
+def is_large(shape: Sequence[int]) -> bool:
+    """Whether arrays of a shape are not computed when a model is read: they have many elements, or nobody knows how many."""
+    return any(isinstance(n, OpenSize) for n in shape) or math.prod(shape) > LARGEST_KNOWN
+
+
+def inputs_of(x: Value, recorder: Any) -> list[str]:
+    """The inputs of a recording that a value of it, or of one within it, depends on."""
+    pending: list[tuple[Any, int]] = [(x.recorder, x.value)] if isinstance(x, Array) else []
+    names: dict[str, None] = {}
+    while pending:
+        here, value = pending.pop()
+        needed = here.needed([("", value, None)])
+        if here is recorder:
+            names.update((str(i.key), None) for k, i in enumerate(here.inputs) if needed[k])
+        else:
+            pending += [(here.around[-1], outer) for outer, (inner, _) in here.taken.items() if needed[inner]]
+    return list(names)
+
+
+LARGEST_FOLDED = 2**24
+"""Nodes whose known operands may make so many elements by broadcasting are not computed when a model is read."""
+
+
+def foldable(importing: Importing, op_type: str, operands: Sequence[Value]) -> list[Value]:
+    """The operands of a node, the greatest of them traced where, all known, they could make too much here."""
+    if op_type == "Concat" or any(isinstance(x, list) for x in operands):  # which makes no more than there is
+        return list(operands)
+    sizes = [x.size for x in operands if x is not None and not isinstance(x, Array)]
+    if len(sizes) < sum(x is not None for x in operands) or math.prod(sizes) <= LARGEST_FOLDED:
+        return list(operands)
+    return [x if x is None or x.size < max(sizes) else importing.lifted(x) for x in operands]
 
 
 def quoted(names: Sequence[str]) -> str:
@@ -242,11 +339,13 @@ def computed_all(node: Node, op: str, *operands: Value, **attrs: object) -> tupl
     """All results, as `computed` gives the first."""
     if any(isinstance(x, Array) for x in operands):
         return node.emit_all(op, *operands, **attrs)
+    if any(isinstance(x, Sizes) for x in operands):
+        return node.emit_all(op, *operands, **attrs)
     arrays = [np.asarray(x) for x in operands]
     types = [TensorType(name_of(x.dtype), x.shape) for x in arrays]
     case = BUILTIN.case(op, BUILTIN.parse_attrs(op, attrs), None, types)
     results = cast(Types, case.results)
-    if max(t.size for t in results) > LARGEST_KNOWN:
+    if any(is_large(t.shape) for t in results):
         return node.emit_all(op, *operands, **attrs)
     outputs = BUILTIN[op].evaluation.kernel(np, case.attrs, tuple(types), results)(*arrays)
     return tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
@@ -254,7 +353,7 @@ def computed_all(node: Node, op: str, *operands: Value, **attrs: object) -> tupl
 
 def counted(node: Node, n: int, dtype: Any = np.int64) -> Value:
     """0, 1, 2, ... of a dtype, traced where they are many."""
-    if n <= LARGEST_KNOWN:
+    if not is_large((n,)):
         return np.arange(n).astype(dtype)
     return node.traced(np.int64(0)).recorder.emit("iota", dtype="i64", shape=(n,), dimension=0).astype(dtype)
 
@@ -266,8 +365,8 @@ def at(node: Node, x: Value, *index: Value) -> Value:
 
 
 def number(like: Value, value: float) -> Any:
-    """A number in the dtype of an array: where it is bf16, NumPy does not let Python's numbers give way."""
-    return np.dtype(like.dtype).type(value)
+    """A number in the dtype of an array: where it is bf16, NumPy does not let Python's numbers give way. An open size is itself."""
+    return value if isinstance(value, OpenSize) else np.dtype(like.dtype).type(value)
 
 
 def integer(node: Node, x: Value, what: str) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
 from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize, surely
 from tidu_cli.lax.arrays.structural import literal_array
 
 LARGEST_IOTA = 4096
@@ -35,7 +37,13 @@ def aligned_of(case: Case) -> list[int]:
 
 def is_wide(shape: Sequence[int], due: Sequence[int]) -> bool:
     """Whether a broadcast repeats many elements along a short last axis, and does nothing else."""
-    return bool(shape) and 1 < shape[-1] <= SHORT and math.prod(shape[:-1]) >= MANY_ROWS and [*due] == [*shape[:-1], 1]
+    return (
+        bool(shape)
+        and not any(isinstance(n, OpenSize) for n in shape)
+        and 1 < shape[-1] <= SHORT
+        and math.prod(shape[:-1]) >= MANY_ROWS
+        and [*due] == [*shape[:-1], 1]
+    )
 
 
 def _wide(low: Lowering, x: str) -> str:
@@ -56,7 +64,10 @@ def _broadcast(low: Lowering, x: str) -> str:
         return low.reshape(x, shape)
     if stripped != list(operand):
         x = low.reshape(x, due)
-    return low.emit("Expand", x, low.ints(shape))
+    there = [1] * (len(shape) - len(due)) + due
+    return low.emit(
+        "Expand", x, low.ints([1 if isinstance(n, OpenSize) and n == m else n for n, m in zip(shape, there, strict=True)])
+    )
 
 
 def aligned(low: Lowering, x: str) -> str:
@@ -69,6 +80,8 @@ def aligned(low: Lowering, x: str) -> str:
 
 def _pad(low: Lowering, x: str, value: str) -> str:
     config = low.attrs.padding_config
+    if any(isinstance(n, OpenSize) for n in (*chain(*config), *low.operand.shape)):
+        return _open_pad(low, x, value)
     shape = list(low.operand.shape)
     for axis, (_, _, interior) in enumerate(config):
         if interior and shape[axis] > 1:
@@ -91,6 +104,19 @@ def _pad(low: Lowering, x: str, value: str) -> str:
     return low.emit("Pad", x, low.ints([*low_, *high]), value)
 
 
+def _open_pad(low: Lowering, x: str, value: str) -> str:
+    """Where sizes are open, Pad takes off what widths below 0 say."""
+    config, shape = low.attrs.padding_config, list(low.operand.shape)
+    for axis, (_, _, interior) in enumerate(config):
+        if interior and shape[axis] != 1:
+            x = spread(low, x, shape, axis, interior, value)
+            shape[axis] = (shape[axis] - 1) * (interior + 1) + 1
+    widths = [*[before for before, _, _ in config], *[after for _, after, _ in config]]
+    if all(n == 0 for n in widths):
+        return x if shape != list(low.operand.shape) else low.emit("Identity", x)
+    return low.emit("Pad", x, low.ints(widths), value)
+
+
 def spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, value: str) -> str:
     """x with a value so many times between elements of an axis."""
     split = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
@@ -111,7 +137,15 @@ def _slice(low: Lowering, x: str) -> str:
     attrs = low.attrs
     if not low.operand.rank:
         return low.emit("Identity", x)
-    return _sliced(low, x, attrs.start_indices, attrs.limit_indices, attrs.strides or [1] * low.operand.rank)
+    steps = attrs.strides or [1] * low.operand.rank
+    if not any(isinstance(n, OpenSize) for n in low.operand.shape):
+        return _sliced(low, x, attrs.start_indices, attrs.limit_indices, steps)
+    parts = zip(attrs.start_indices, attrs.limit_indices, steps, low.operand.shape, strict=True)
+    cut = [(k, part[:3]) for k, part in enumerate(parts) if part[:3] != (0, part[3], 1)]
+    if not cut:
+        return low.emit("Identity", x)
+    starts, ends, by = zip(*[part for _, part in cut], strict=True)
+    return low.emit("Slice", x, low.ints(starts), low.ints(ends), low.ints([k for k, _ in cut]), low.ints(by))
 
 
 def reversed_along(low: Lowering, x: str, axes: Sequence[int]) -> str:
@@ -160,7 +194,7 @@ def _dynamic_update_slice(low: Lowering, x: str, update: str, *indices: str) -> 
     place = low.emit("ReduceSum", starts, low.ints([0]), keepdims=0)
     for d in range(n_front):
         along = [-1 if k == d else 1 for k in range(n_front + 1)]
-        place = low.emit("Add", place, low.body.constant((np.arange(sizes[d]) * steps[d]).reshape(along), "i64"))
+        place = low.emit("Add", place, low.counted(sizes[d], along, steps[d]))
     rows = low.reshape(x, [math.prod(shape[:n_front]), *shape[n_front:]])
     return low.reshape(low.emit("ScatterND", rows, place, update), shape)
 
@@ -169,7 +203,7 @@ def _iota(low: Lowering) -> str:
     shape, axis, dtype = low.result.shape, low.attrs.dimension, low.result.dtype
     n = shape[axis]
     along = [n if k == axis else 1 for k in range(len(shape))]
-    if math.prod(shape) <= LARGEST_IOTA:
+    if surely(lambda: math.prod(shape) <= LARGEST_IOTA):
         counted = np.broadcast_to(np.arange(n).reshape(along), shape)
         return low.emit("Identity", low.body.constant(counted, dtype))
     numbers = low.emit("Range", *[low.number(k, "i64") for k in (0, n, 1)])
@@ -198,6 +232,7 @@ LOWERINGS: Mapping[str, Rule] = {
     "broadcast_in_dim": _broadcast,
     "concatenate": lambda low, *operands: low.emit("Concat", *operands, axis=low.attrs.dimension),
     "dynamic_slice": _dynamic_slice,
+    "size": lambda low: low.emit("Identity", low.number(low.attrs.expression, low.attrs.dtype)),
     "dynamic_update_slice": _dynamic_update_slice,
     "expand_dims": _expand_dims,
     "iota": _iota,

@@ -18,6 +18,8 @@ import numpy as np
 
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.open_sizes import has_open_size
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import FLOATS, INTEGERS, TensorType
 from tidu_cli.lax.arrays.structural import literal_array
 
@@ -46,11 +48,15 @@ def choices(graph: Graph) -> tuple[Mapping[int, str], Mapping[int, int]]:
                     forms[node] = "relu"
                     if args[0] not in read and compared[0] > 0:
                         behind[node_of[args[0]]] = node
-                elif case.results[0].size >= LEAST:
+                elif _is_large(case.results[0]):
                     forms[node] = "others kept" if zeros[1] else "kept" if zeros[0] else "by products"
         made[first], node_of[first] = (case, args), node
         read.update(args)
     return forms, behind
+
+
+def _is_large(type_: Any) -> bool:
+    return surely(lambda: type_.size >= LEAST)
 
 
 def _floats(type_: object) -> bool:
@@ -99,7 +105,7 @@ def joinings(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
     for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
         result: Any = case.results[0] if case.results else None
-        if case.op == "pad" and _is_zero(made, args[1]):
+        if case.op == "pad" and _is_zero(made, args[1]) and not has_open_size(result):
             axes = [(k, low, high) for k, (low, high, within) in enumerate(_padding(case)) if low or high or within]
             if len(axes) == 1 and min(_padding(case)[axes[0][0]]) >= 0 and not _padding(case)[axes[0][0]][2]:
                 ((axis, low, high),) = axes
@@ -201,6 +207,8 @@ def computed_again(graph: Graph, kept: Collection[int], forms: Mapping[int, str]
     A value is chosen if it is alive where most memory is taken, and can be computed from others that are alive there. `kept` are
     the values that are read outside of the graph, `forms` the nodes that are written in another form.
     """
+    if any(has_open_size(t) for case in graph.cases.cases for t in case.results):
+        return {}, ()  # nobody knows where most memory is taken
     largest = max((t.nbytes for case in graph.cases.cases for t in case.results), default=0)
     return _Held(graph, kept, forms).copies() if largest >= 4 * LEAST else ({}, ())
 

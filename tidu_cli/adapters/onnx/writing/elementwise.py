@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from tidu_cli.adapters.onnx.writing import bits as doubles
 from tidu_cli.adapters.onnx.writing.bits import of_doubles
 from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, widened
+from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED, TensorType
 
 
@@ -330,3 +331,11 @@ BROADCASTING = frozenset(
     {"add", "sub", "mul", "div", "max", "min", "pow", "eq", "lt", "le", "gt", "ge", "and", "or", "xor", "select_n"}
 )
 """Primitives that are one operator with NumPy's broadcasting."""
+
+
+def is_one_operator(case: Case) -> bool:
+    """Whether a broadcasting primitive is one operator for operands of these types."""
+    types = [str(getattr(t, "dtype", "")) for t in case.operands]
+    if case.op == "select_n":
+        return types[0] == "bool" and len(types) == 3
+    return types[0] != "bool" or case.op in ("and", "or", "xor", "eq")

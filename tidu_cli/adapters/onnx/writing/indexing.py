@@ -9,6 +9,7 @@ import numpy as np
 
 from tidu_cli.adapters.onnx.writing.arrays import as_i64
 from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
 
 
@@ -62,13 +63,12 @@ def _full_indices(
     parts = []
     for d in range(len(operand)):
         place: str | None = starts.get(d)
-        if d in offsets and windows[d] > 1:
-            along = np.arange(windows[d]).reshape([-1 if k == offsets[d] else 1 for k in range(result_rank)])
-            counted = low.body.constant(along, "i64")
+        if d in offsets and windows[d] != 1 and windows[d] != 0:
+            counted = low.counted(windows[d], [-1 if k == offsets[d] else 1 for k in range(result_rank)])
             place = counted if place is None else low.emit("Add", place, counted)
         elif d in batching:
             k = batch_axes[indices_batching[list(batching).index(d)]]
-            place = low.body.constant(np.arange(operand[d]).reshape([-1 if a == k else 1 for a in range(result_rank)]), "i64")
+            place = low.counted(operand[d], [-1 if a == k else 1 for a in range(result_rank)])
         parts.append(place or low.number(0, "i64"))
     wide = [low.emit("Unsqueeze", low.emit("Expand", p, low.ints(shape)), low.ints([result_rank])) for p in parts]
     return (low.emit("Concat", *wide, axis=result_rank) if len(wide) > 1 else wide[0]), fits
@@ -98,13 +98,13 @@ def _rows(
         if mode == "fill":
             same = low.emit("Equal", part, column)
             fits = same if fits is None else low.emit("And", fits, same)
-        if steps[axis] > 1:
+        if steps[axis] != 1 and steps[axis] != 0:
             part = low.emit("Mul", part, low.number(steps[axis], "i64"))
         place = part if place is None else low.emit("Add", place, part)
     assert place is not None
     for axis, along in zip([] if elements else batching, indices_batching, strict=False):
-        counted = (np.arange(shape[axis]) * steps[axis]).reshape([-1 if k == along else 1 for k in range(len(index_shape))])
-        place = low.emit("Add", place, low.body.constant(counted, "i64"))
+        counted = low.counted(shape[axis], [-1 if k == along else 1 for k in range(len(index_shape))], steps[axis])
+        place = low.emit("Add", place, counted)
     return place, fits
 
 
@@ -209,7 +209,7 @@ def _scatter(reduction: str) -> Rule:
 
     def rule(low: Lowering, x: str, indices: str, updates: str) -> str:
         numbers, operand = low.attrs.dimension_numbers, low.operand
-        if 0 in low.operands[2].shape or not operand.size:
+        if 0 in low.operands[2].shape or operand.size == 0:
             return low.emit("Identity", x)
         rank = low.operands[2].rank
         window_axes = [
@@ -295,7 +295,8 @@ def _scatter_rows(low: Lowering, operands: Sequence[str], axes: Sequence[int], r
 
 def _scalar(low: Lowering, x: str, updates: str, reduction: str) -> str:
     n = low.operands[2].size
-    places = low.body.constant(np.zeros(n, np.int64))
+    is_open = isinstance(n, OpenSize)
+    places = low.filled(0, TensorType("i64", (n,))) if is_open else low.body.constant(np.zeros(n, np.int64))
     kind = None if reduction == "none" else reduction
     scattered = low.emit("ScatterElements", low.reshape(x, [1]), places, low.reshape(updates, [n]), axis=0, reduction=kind)
     return low.reshape(scattered, [])

@@ -210,7 +210,7 @@ def _cofactors(low: Lowering, *operands: str) -> list[str]:
 def _dot_general(low: Lowering, x: str, y: str) -> str:
     (contract_x, contract_y), (batch_x, batch_y) = low.attrs.dimension_numbers
     left, right, dtype = *low.operands[:2], low.result.dtype
-    if not left.size or not right.size:
+    if left.size == 0 or right.size == 0:
         return low.filled(0, low.result)
     x, y = (low.cast(v, dtype) if t.dtype != dtype else v for v, t in ((x, left), (y, right)))
     n = len(batch_x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tidu_cli.errors import DocumentError, MissingRuleError, Remedy
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import RecordType, TensorType, Type
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Term
@@ -38,11 +39,29 @@ class NoMeaningError(DocumentError):
     """A node that has no meaning in ONNX."""
 
 
+class Wanted(NamedTuple):
+    """Sizes that a model reads: as a vector, or one as a number of a dtype."""
+
+    sizes: tuple[Any, ...]
+    is_vector: bool = True
+    dtype: str = "i64"
+
+
 class Body:
     """Nodes in order, and the constants that they read by name. Names are made here, with a prefix."""
 
-    def __init__(self, opset: int, prefix: str = "", numbers: Iterator[int] | None = None, level: int = 0) -> None:
+    def __init__(
+        self,
+        opset: int,
+        prefix: str = "",
+        numbers: Iterator[int] | None = None,
+        level: int = 0,
+        measured: Callable[[Wanted], str] | None = None,
+    ) -> None:
         self.opset = opset
+        self.wanted: dict[Wanted, str] = {}
+        """The open sizes that nodes read, by the names that stand for them until it is known what computes them."""
+        self.measured = measured or self._placeholder
         self.level = level
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
@@ -51,12 +70,12 @@ class Body:
         self._own: set[str] = set()
         """The names that come in, and those of nodes' results."""
         self._prefix = prefix
-        self._numbers = numbers or count()
+        self.numbers = numbers or count()
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def name(self) -> str:
         """A new name."""
-        return f"{self._prefix}{next(self._numbers)}"
+        return f"{self._prefix}{next(self.numbers)}"
 
     def emit(self, op_type: str, *inputs: str, **attrs: Any) -> str:
         """A node of one output. Attributes that are None are left out."""
@@ -65,6 +84,11 @@ class Body:
     def emit_all(self, op_type: str, inputs: Sequence[str], n: int, **attrs: Any) -> list[str]:
         """A node of n outputs."""
         given = {k: v for k, v in attrs.items() if v is not None}
+        for k, v in given.items():
+            if (size := next((n for n in (v if isinstance(v, list) else [v]) if isinstance(n, OpenSize)), None)) is not None:
+                from tidu_cli.graph.sizes.algebra import undecided
+
+                raise undecided(f"{op_type} of ONNX takes numbers as {k}, and here one is the size {size}", size)
         if self.around is not None and self._own.isdisjoint(inputs) and not any(k in _GRAPHS for k in given):
             return self.around.emit_all(op_type, inputs, n, **given)
         outputs = [self.name() for _ in range(n)]
@@ -73,7 +97,9 @@ class Body:
         return outputs
 
     def constant(self, value: Any, dtype: str | None = None) -> str:
-        """A constant array, one for equal ones."""
+        """A constant array, one for equal ones; or an open size as a number, which nodes compute."""
+        if isinstance(value, OpenSize):
+            return self.measured(Wanted((value,), False, dtype or "i64"))
         if self.around is not None:
             return self.around.constant(value, dtype)
         array = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype_of(dtype))
@@ -84,8 +110,15 @@ class Body:
         return self._known[key]
 
     def ints(self, numbers: Sequence[int]) -> str:
-        """Numbers as an array of i64, as shapes and axes are given."""
+        """Numbers as an array of i64, as shapes and axes are given; open sizes are computed when the model runs."""
+        if any(isinstance(n, OpenSize) for n in numbers):
+            return self.measured(Wanted(tuple(numbers)))
         return self.constant(np.array(numbers, np.int64))
+
+    def _placeholder(self, wanted: Wanted) -> str:
+        if wanted not in self.wanted:
+            self.wanted[wanted] = self.name()
+        return self.wanted[wanted]
 
     def copied(self, name: str) -> str:
         """A copy in this body, whatever it is of."""
@@ -101,7 +134,7 @@ class Body:
                 "write it with ",
                 Remedy("format", "msgpack"),
             )
-        return Body(self.opset, self._prefix, self._numbers, self.level + 1)
+        return Body(self.opset, self._prefix, self.numbers, self.level + 1, self.measured)
 
     def subgraph(self, inputs: Sequence[Type], write: Callable[..., Sequence[tuple[str, Type]]], *, in_steps: bool = False) -> Any:
         """A graph within a node, of inputs of these types. `write` is given its body and the names of inputs, and gives outputs.
@@ -144,7 +177,9 @@ def tensor_type(type_: Type) -> TensorType:
 def value_info(name: str, type_: Type) -> Any:
     """The declaration of an input or output."""
     array = tensor_type(type_)
-    return package().helper.make_tensor_value_info(name, CODES[array.dtype], array.shape)
+    return package().helper.make_tensor_value_info(
+        name, CODES[array.dtype], [str(n) if isinstance(n, OpenSize) else n for n in array.shape]
+    )
 
 
 def tensor(name: str, array: Any) -> Any:
@@ -217,12 +252,24 @@ class Lowering(Frozen, slots=False):
         """A scalar constant, by default in the dtype of operand 0."""
         return self.body.constant(value, dtype or self.operand.dtype)
 
+    def counted(self, n: int, shape: Sequence[int], step: int = 1) -> str:
+        """0, 1, 2, ... times a step, as i64 in a shape of which one size, n, is -1."""
+        if not isinstance(n, OpenSize) and not isinstance(step, OpenSize):
+            return self.body.constant((np.arange(n) * step).reshape(shape), "i64")
+        numbers = self.emit("Range", *[self.number(k, "i64") for k in (0, n, 1)])
+        if step != 1:
+            numbers = self.emit("Mul", numbers, self.ints([step]))
+        return self.reshape(numbers, shape)
+
     def filled(self, value: Any, type_: TensorType) -> str:
         """An array of one value."""
         return self.emit("Expand", self.number(value, type_.dtype), self.ints(type_.shape))
 
     def reshape(self, x: str, shape: Sequence[int]) -> str:
-        """x in another shape."""
+        """x in another shape. One open size follows from the others."""
+        places = [k for k, n in enumerate(shape) if isinstance(n, OpenSize)]
+        if len(places) == 1 and 0 not in shape and -1 not in shape:
+            shape = [-1 if k == places[0] else n for k, n in enumerate(shape)]
         return self.emit("Reshape", x, self.ints(shape), allowzero=1 if 0 in shape else None)
 
     def transpose(self, x: str, permutation: Sequence[int]) -> str:

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.writing.arrays import aligned_of, is_wide
-from tidu_cli.adapters.onnx.writing.elementwise import BROADCASTING
-from tidu_cli.adapters.onnx.writing.lowering import Body, NoMeaningError, tensor, tensor_type, value_info
+from tidu_cli.adapters.onnx.writing.elementwise import BROADCASTING, is_one_operator
+from tidu_cli.adapters.onnx.writing.lowering import Body, NoMeaningError, Wanted, tensor, tensor_type, value_info
 from tidu_cli.adapters.onnx.writing.templates import DOMAIN, ONE_READ, Template, Templates
-from tidu_cli.errors import TypeTextError
+from tidu_cli.errors import TypeTextError, UndecidedSizeError
 from tidu_cli.formats.nodes.listed import GraphWriter
 from tidu_cli.formats.write import bindings, heading
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Document, Externals, Graph
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.sizes.open import larger
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.vocabulary import vocabulary
 
@@ -91,7 +92,10 @@ class ModelWriter:
         prefix = "tidu/"
         while any(name.startswith(prefix) for name in (*self.inputs.values(), *self.output_names)):
             prefix = f"_{prefix}"
-        self.body = Body(opset, prefix)
+        self.body = Body(opset, prefix, measured=self._measured)
+        self.sizes = Body(opset, prefix, self.body.numbers)
+        """What computes open sizes, before all else."""
+        self.measuring: Any = None
         self.initializers: dict[str, Any] = {}
         self.names: list[list[str]] = []
         """The names of the values of each graph."""
@@ -114,7 +118,7 @@ class ModelWriter:
         constants = {**self.initializers, **self.body.constants}
         model = helper.make_model(
             helper.make_graph(
-                self.body.nodes,
+                [*self.sizes.nodes, *self.body.nodes],
                 self.document.head.name or "graph",
                 [value_info(name, self.document.inputs[key].type) for key, name in self.inputs.items()],
                 outputs,
@@ -155,10 +159,11 @@ class ModelWriter:
                     values.append(constants[str(node)])
                     continue
                 template = self.templates.of(code, case, forms.get(node, ""))
+                _ = [self._measured(wanted) for wanted in template.wanted]  # of which names may be refused
                 operands = [self._name(graph, number, a) for a in (args if node not in onto else [onto[node], *args[1:]])]
                 if node in late:
                     operands = [copies.get(a) or name for a, name in zip(args, operands, strict=True)]
-            except NoMeaningError as error:
+            except (NoMeaningError, UndecidedSizeError) as error:
                 raise NoMeaningError(f", node {node} ({case.op}): {error}") from None
             results = [due.pop(v) if v in due else self.body.name() for v in range(first, end)]
             values += results
@@ -199,6 +204,15 @@ class ModelWriter:
         if graph.node_meta:
             written["node_meta"] = {str(node): meta for node, meta in sorted(graph.node_meta.items())}
         return written
+
+    def _measured(self, wanted: Wanted) -> str:
+        """What computes open sizes. Raises DocumentError for a name that no input says."""
+        if self.measuring is None:
+            from tidu_cli.adapters.onnx.measuring import Measuring
+
+            types = {name: self.document.inputs[key].type for key, name in self.inputs.items()}
+            self.measuring = Measuring(types, self.sizes, self.body)
+        return self.measuring.name_of(wanted)  # type: ignore[no-any-return]
 
     def _copy(self, template: Template, case: Case, copies: Sequence[str], operands: Sequence[str], small: int) -> str:
         """Compute a value again, of copies where there are some. It makes no claim.
@@ -360,7 +374,7 @@ def _aligned(document: Document, number: int) -> set[int]:
         at = [made[a] for a in operands if a in made]
         if at and not (
             case.op in BROADCASTING
-            and _is_one_operator(case)
+            and is_one_operator(case)
             and _is_whole(case, [case_of[made[a]] if a in made else None for a in operands])
         ):
             lazy.difference_update(at)
@@ -382,12 +396,4 @@ def _is_whole(case: Case, makers: Sequence[Case | None]) -> bool:
     types: Any = zip(case.operands, makers, strict=True)
     due = [[*t.shape] if made is None else aligned_of(made) for t, made in types][case.op == "select_n" :]
     whole: Any = case.results[0]
-    return [max(sizes) for sizes in zip(*due, strict=True)] == [*whole.shape]
-
-
-def _is_one_operator(case: Case) -> bool:
-    """Whether a broadcasting primitive is one operator for operands of these types."""
-    types = [str(getattr(t, "dtype", "")) for t in case.operands]
-    if case.op == "select_n":
-        return types[0] == "bool" and len(types) == 3
-    return types[0] != "bool" or case.op in ("and", "or", "xor", "eq")
+    return [reduce(larger, sizes) for sizes in zip(*due, strict=True)] == [*whole.shape]

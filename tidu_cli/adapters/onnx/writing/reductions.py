@@ -52,7 +52,7 @@ def _reduce(op_type: str, **wider: str) -> Rule:
     def rule(low: Lowering, x: str) -> str | Sequence[str]:
         if not low.attrs.axes:
             return low.emit("Identity", x)
-        if not low.operand.size:
+        if low.operand.size == 0:
             return low.filled(_OF_NOTHING[op_type](low.operand.dtype), low.result)
         return widened(reduced, **wider)(low, x)
 
@@ -65,7 +65,7 @@ def _bitwise(op_type: str) -> Rule:
     def rule(low: Lowering, x: str) -> str:
         if not low.attrs.axes:
             return low.emit("Identity", x)
-        if not low.operand.size:
+        if low.operand.size == 0:
             zero = low.emit("Expand", low.number(0), low.ints(low.result.shape))
             return zero if op_type != "ReduceMin" else low.emit("Not" if low.operand.dtype == "bool" else "BitwiseNot", zero)
         if low.operand.dtype != "bool":

@@ -15,6 +15,7 @@ from tidu_cli.adapters.onnx.writing.elementwise import LOWERINGS
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import least, surely
 from tidu_cli.graph.types import TensorType, Type, of_batch
 
 Node = tuple[Case, Sequence[int], Sequence[int]]
@@ -97,7 +98,7 @@ class Stages:
             joined.append(node)
             parts = [self._by_slice(*maker[v][:2]) if v in maker and uses[v] == 1 else (-1, -1) for v in args]
             type_: Any = case.results[0]
-            if case.op != "concatenate" or len(parts) < 2 or (-1, -1) in parts or type_.size > LARGE:
+            if case.op != "concatenate" or len(parts) < 2 or (-1, -1) in parts or least(type_.size) > LARGE:
                 continue
             product = maker[args[0]][0]
             whole, slices = len(self.types), len(self.types) + 1
@@ -146,7 +147,7 @@ class Stages:
                         due += reversed(self.nodes[k][1])
                 elif v not in there and v not in self.fixed and v not in self.slices:
                     leaves[v] = None
-            if sum(map(self._size, leaves)) <= self._size(row):
+            if surely(lambda leaves=leaves, row=row: sum(map(self._size, leaves)) <= self._size(row)):  # type: ignore[misc]
                 self.behind |= nodes
             else:
                 movable -= nodes
@@ -158,7 +159,7 @@ class Stages:
         self.stacked.update((v, None) for v in values if v not in self.fixed and v not in self.slices)
 
     def _size(self, value: int) -> int:
-        return int(self.types[value].nbytes)
+        return self.types[value].nbytes  # type: ignore[no-any-return]
 
     def _is_movable(self, case: Case, args: Sequence[int]) -> bool:
         """Whether a node is elementwise, which is written likewise for arrays of which some have an axis of steps in front."""

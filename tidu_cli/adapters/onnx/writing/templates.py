@@ -13,8 +13,8 @@ from tidu_cli.adapters.onnx.writing.arrays import aligned
 from tidu_cli.adapters.onnx.writing.control_flow import scan
 from tidu_cli.adapters.onnx.writing.elementwise import chosen_by_products, converted_within
 from tidu_cli.adapters.onnx.writing.index import LOWERINGS
-from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, constant_nodes
-from tidu_cli.frozen import Frozen
+from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, Wanted, constant_nodes
+from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -46,11 +46,12 @@ def _joined(form: str) -> Rule:
 
 
 class Template(Frozen, slots=False):
-    """A node that is copied, with other names; and the constants that it reads, by its names for them."""
+    """A node that is copied, with other names; and the constants and open sizes that it reads, by its names for them."""
 
     node: Any
     inputs: tuple[str, ...]
     constants: dict[str, Any]
+    wanted: dict[Wanted, str] = field(default_factory=dict)
 
     @cached_property
     def places(self) -> list[int]:
@@ -62,6 +63,7 @@ class Template(Frozen, slots=False):
         """Add the node with these names to a body, and give it."""
         names = dict(zip(self.inputs, inputs, strict=True))
         names.update((name, body.constant(array)) for name, array in self.constants.items())
+        names.update((name, body.measured(wanted)) for wanted, name in self.wanted.items())
         node = package().NodeProto()
         node.CopyFrom(self.node)
         del node.input[:], node.output[:]
@@ -104,7 +106,7 @@ class Templates:
             read = ONE_READ[form]
             return Template(body.nodes[0], tuple(name if k == read else "" for k, name in enumerate(inputs)), {})
         if len(body.nodes) == 1 and _stands_alone(body.nodes[0], inputs, results):
-            return Template(body.nodes[0], tuple(inputs), body.constants)
+            return Template(body.nodes[0], tuple(inputs), body.constants, body.wanted)
         results = [
             body.emit("Identity", name) if name not in made or name in results[:k] else name for k, name in enumerate(results)
         ]
@@ -116,9 +118,10 @@ class Templates:
         self._numbers[op] += 1
         nodes = [*constant_nodes(body.constants), *body.nodes]
         opsets = [helper.make_opsetid("", self.opset)]
-        self.functions.append(helper.make_function(DOMAIN, name, inputs, results, nodes, opsets))
-        node = helper.make_node(name, inputs, results, domain=DOMAIN)
-        return Template(node, tuple(inputs), {})
+        read = [*inputs, *body.wanted.values()]
+        self.functions.append(helper.make_function(DOMAIN, name, read, results, nodes, opsets))
+        node = helper.make_node(name, read, results, domain=DOMAIN)
+        return Template(node, tuple(inputs), {}, body.wanted)
 
 
 def operators(case: Case, opset: int, primitives: PrimitiveSet) -> list[str]:

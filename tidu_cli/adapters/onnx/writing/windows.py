@@ -11,6 +11,7 @@ import numpy as np
 from tidu_cli.adapters.onnx.writing.arrays import reversed_along
 from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.adapters.onnx.writing.reductions import greatest, least
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS, TensorType
 
 _HALF = {"bf16": "f32", "f16": "f32"}
@@ -43,6 +44,8 @@ class Flat:
         self.dilations, self.base = [dilation[k] for k in self.axes], [base[k] for k in self.axes]
         self.order = [*self.others, *self.axes]
         self.channels = self.shape[self.others[-1]] if self.others else 1
+        self.is_folded = isinstance(self.channels, OpenSize)  # weights have a number of channels
+        self.channels = 1 if self.is_folded else self.channels
 
     def flat(self, x: str, shape: Sequence[int] | None = None) -> str:
         """x, of the operand's shape or another one, in that form."""
@@ -53,12 +56,12 @@ class Flat:
     def flat_shape(self, shape: Sequence[int]) -> list[int]:
         """The shape of that form."""
         sizes, n = [shape[k] for k in self.order], len(self.others)
-        return [math.prod(sizes[: max(n - 1, 0)]), self.channels, *sizes[n:]]
+        return [math.prod(sizes[: n if self.is_folded else max(n - 1, 0)]), self.channels, *sizes[n:]]
 
     def restored(self, y: str, shape: Sequence[int], is_vector: bool = False) -> str:
         """A result of this shape from that form, or from a vector of its elements."""
         back = sorted(range(len(self.order)), key=self.order.__getitem__)
-        is_whole = len(self.others) == 2 and not is_vector
+        is_whole = len(self.others) == 2 and not is_vector and not self.is_folded
         return self.low.transpose(y if is_whole else self.low.reshape(y, [shape[k] for k in self.order]), back)
 
     @property
@@ -156,8 +159,8 @@ def _places(low: Lowering, flat: Flat, x: str) -> str:
     size = math.prod(flat.shape[k] for k in flat.axes)
     local = low.emit("Mod", numbers, low.number(size, "i64"))
     n = math.prod(flat.shape[k] for k in flat.others)
-    images = np.arange(n).reshape(-1, flat.channels, *[1] * len(flat.axes)) * size
-    return low.emit("Add", local, low.body.constant(images, "i64"))
+    images = low.counted(n, [-1, flat.channels, *[1] * len(flat.axes)], size)
+    return low.emit("Add", local, images)
 
 
 def _numbers(low: Lowering, flat: Flat, x: str) -> str:
@@ -186,7 +189,7 @@ def _chosen(low: Lowering, flat: Flat, x: str) -> str:
     among, is_there = (np.transpose(v, turned).reshape(-1, math.prod(low.attrs.window_dimensions)) for v in (among, is_there))
     at = np.argsort(~is_there, 1, kind="stable")  # what is there comes first
     among, is_there = (np.take_along_axis(v, at, 1) for v in (among, is_there))
-    if not operand.size or not is_there.any(1).all():
+    if operand.size == 0 or not is_there.any(1).all():
         raise low.refuse("has windows without an element, which no element is chosen of")
     wide = low.cast(x, "u8") if operand.dtype == "bool" else x
     of_windows = low.emit("Gather", low.reshape(flat.flat(wide), [-1]), low.body.constant(np.where(is_there, among, 0)), axis=0)
@@ -201,7 +204,7 @@ def _chosen(low: Lowering, flat: Flat, x: str) -> str:
 
 def _scatter_selected(low: Lowering, source: str, operand: str) -> str:
     flat = Flat(low, low.operands[1], low.attrs)
-    if not flat.axes or not low.operand.size:
+    if not flat.axes or low.operand.size == 0:
         return low.emit("Identity", source) if not flat.axes else low.filled(0, low.result)
     if flat.is_pooled and flat.is_apart and {t.dtype for t in low.operands} == {"f32"}:
         taken, shape = flat.flat(source, low.operands[0].shape), low.ints(flat.flat_shape(flat.shape))
@@ -267,7 +270,10 @@ def _arranged(low: Lowering, x: str, shape: list[int], spec: Sequence[int]) -> t
 
 
 def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]], value: str | None = None) -> tuple[str, list[int]]:
-    """x, cut where spatial pads are negative; and the pads that are left, as ONNX has them."""
+    """x, cut where spatial pads are negative, and padded where they are open; and the pads that are left, as ONNX has them."""
+    if any(isinstance(n, OpenSize) for pair in pads for n in pair):
+        widths = low.ints([0, 0, *[a for a, _ in pads], 0, 0, *[b for _, b in pads]])
+        return low.emit("Pad", x, widths, *([] if value is None else [value])), [0] * (2 * len(pads))
     if any(a < 0 or b < 0 for a, b in pads):
         starts, ends = [max(-a, 0) for a, _ in pads], [min(b, 0) or 2**62 for _, b in pads]
         axes = range(2, len(pads) + 2)
@@ -312,7 +318,7 @@ def _windowed(low: Lowering, x: str, shape: Sequence[int], w: str, groups: int) 
         convolved = low.emit("Conv", low.emit("Unsqueeze", x, low.ints([2])), low.emit("Unsqueeze", w, low.ints([2])), group=groups)
         return low.emit("Squeeze", convolved, low.ints([2]))
     for k, d in enumerate(attrs.lhs_dilation):
-        if d > 1 and shape[k + 2] > 1:
+        if d > 1 and shape[k + 2] != 1:
             x, shape = _dilated(low, x, shape, k + 2, d)
     x, pads = cropped(low, x, attrs.padding)
     return low.emit("Conv", x, w, pads=pads, strides=list(attrs.window_strides), dilations=list(attrs.rhs_dilation), group=groups)
@@ -344,6 +350,8 @@ def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
         w = low.reshape(w, [groups * channels, features // groups, *kernel])
     reach = [(k - 1) * d for k, d in zip(kernel, attrs.rhs_dilation, strict=True)]
     cut = [(r - a, r - b) for r, (a, b) in zip(reach, attrs.padding, strict=True)]
+    if any(isinstance(n, OpenSize) for pair in cut for n in pair):
+        return _transposed_open(low, x, w, cut, groups)
     more, after = [], []
     for (a, b), s, d in zip(cut, attrs.lhs_dilation, attrs.rhs_dilation, strict=True):
         fits = -b if 0 < -b < max(s, d) else 0  # what output_padding may add
@@ -362,6 +370,18 @@ def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
     if any(a or b for a, b in after):
         y = low.emit("Pad", y, low.ints([0, 0, *[a for a, _ in after], 0, 0, *[b for _, b in after]]))
     return y
+
+
+def _transposed_open(low: Lowering, x: str, w: str, cut: Sequence[tuple[int, int]], groups: int) -> str:
+    """Likewise, where what is to be cut off is open: ConvTranspose takes off as much as is sure, and Pad the rest, or adds it."""
+    from tidu_cli.graph.sizes.bounds import bounds
+
+    sure = [tuple(max(int(bounds(n)[0]), 0) if bounds(n)[0] > -math.inf else 0 for n in pair) for pair in cut]
+    pads = [*[a for a, _ in sure], *[b for _, b in sure]]
+    strides, dilations = list(low.attrs.lhs_dilation), list(low.attrs.rhs_dilation)
+    y = low.emit("ConvTranspose", x, w, pads=pads, strides=strides, dilations=dilations, group=groups)
+    rest = [[known - n for known, n in zip(ends, pair, strict=True)] for ends, pair in zip(sure, cut, strict=True)]
+    return low.emit("Pad", y, low.ints([0, 0, *[a for a, _ in rest], 0, 0, *[b for _, b in rest]]))
 
 
 _CONVOLUTION: Mapping[str, Rule] = {"conv_general_dilated": widened(_conv, bf16="f32", f16="f32")}

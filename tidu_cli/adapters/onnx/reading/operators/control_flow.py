@@ -35,6 +35,7 @@ from tidu_cli.adapters.onnx.reading.operators.networks.recurrent import (
     scanned,
 )
 from tidu_cli.adapters.onnx.reading.operators.shapes import normal
+from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import TensorType
 
 MOST_UNROLLED = 256
@@ -63,7 +64,7 @@ def _if(node: Node, condition: Value) -> list[Value]:
             values = node.body(name)()
             if len(values) != node.n_outputs:
                 raise RefusedError(f"its graph '{name}' has {len(values)} outputs, and the node has {node.n_outputs}")
-            return {node.outputs[k]: values[k] for k in wanted}
+            return {node.outputs[k]: node.settled(values[k]) for k in wanted}
 
         run.__name__ = name
         return run
@@ -78,8 +79,12 @@ def _if(node: Node, condition: Value) -> list[Value]:
 def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Value) -> list[Value]:
     if any(x is None for x in initial):
         raise RefusedError("its initial values are left out, but tidu knows their types by them")
+    initial = tuple(map(node.settled, initial))
+    length = None
     if trip is not None:
-        trip = _single(trip, "trip count")
+        sizes = node.importing.sizes(trip)
+        length = None if sizes is None or sizes.size != 1 else sizes.array.ravel()[0]
+        trip = _single(node.settled(trip), "trip count")
     start = np.array(True) if condition is None else _single(condition, "condition")
     known_start = node.importing.known(start)
     steps = None if trip is None else node.importing.known(trip)
@@ -91,6 +96,8 @@ def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Val
         results = _unrolled(node, n, initial, required=is_listed)
         if results is not None:
             return results
+    if length is not None and known_start is not None and known_start:
+        return _sized(node, length, initial)
     count = Count(n if n == 0 else None, [*node.importing.sources(start), *node.importing.sources(trip)])
     if not count.inputs and known_start is not None and n != 0:
         count = count_of(node, n, initial)
@@ -108,11 +115,18 @@ def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Val
         return results
 
 
+def _sized(node: Node, length: Any, initial: Sequence[Value]) -> list[Value]:
+    """A loop of as many steps as an axis has, whose condition holds throughout. Raises RefusedError for another condition."""
+    if count_of(node, 2, initial).steps != 2:
+        raise RefusedError(f"runs {length} steps, or until its condition ends it, and a scan has a number of steps")
+    return _counted(node, larger(length, 0), initial)
+
+
 def _counted(node: Node, n: int, initial: Sequence[Value]) -> list[Value]:
     """A loop of n steps, a scan."""
     recording = _recorded(node, initial)
     _, *results = recording.results
-    if n == 0:
+    if n == 0:  # which no open size is
         return [*initial, *[np.zeros((0, *x.shape), x.dtype) for x in results]]
     changing = _changing(node, initial)
     wanted = [node.wants(len(initial) + k) for k in range(len(results))]
@@ -177,6 +191,7 @@ def _step(node: Node, number: Value, states: Sequence[Value]) -> tuple[Value, li
     n = len(states)
     if len(outputs) < n + 1 or node.n_outputs > len(outputs) - 1:
         raise RefusedError(f"its graph has {len(outputs)} outputs for {n} carried values and {node.n_outputs} outputs of the node")
+    outputs = [*map(node.settled, outputs)]
     return _single(outputs[0], "condition"), outputs[1 : n + 1], outputs[n + 1 :]
 
 
@@ -276,6 +291,7 @@ def _scanned(node: Node, states: Sequence[Value], xs: Sequence[Value], is_revers
         outputs = node.body("body")(*arguments)
         if len(outputs) != node.n_outputs:
             raise RefusedError(f"its graph has {len(outputs)} outputs, and the node has {node.n_outputs}")
+        outputs = [*map(node.settled, outputs)]
         return outputs[:n], outputs[n:]
 
     return scan(node, step, _named(node, states), xs, _length(xs), is_reverse)
@@ -299,7 +315,7 @@ def _length(xs: Sequence[Value]) -> int:
     if len(sizes) != 1 or -1 in sizes:
         told = ", ".join(str(list(x.shape)) for x in xs)
         raise RefusedError(f"scans over slices of arrays of the shapes {told}; all have one number of them")
-    return int(sizes.pop())
+    return sizes.pop()
 
 
 def _batched_scan(node: Node, lengths: Value, *operands: Value) -> list[Value]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape
 from tidu_cli.adapters.onnx.loading import held
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
 from tidu_cli.adapters.onnx.reading.standing import converted_to, rounded_straight
@@ -62,7 +63,7 @@ def _whole(x: Value) -> bool:
 
 
 def _broadcast(x: Value, y: Value) -> tuple[Value, Value]:
-    shape = np.broadcast_shapes(np.shape(x), np.shape(y))
+    shape = common_shape(np.shape(x), np.shape(y))
     return np.broadcast_to(x, shape), np.broadcast_to(y, shape)
 
 
@@ -92,7 +93,7 @@ def _pow(node: Node, x: Value, y: Value) -> Value:
     if known is not None and np.size(known) == 1 and float(np.ravel(known)[0]).is_integer():
         exponent = int(np.ravel(known)[0])
         if 0 <= exponent <= _MANY or (exponent >= -_MANY and not _whole(x)):
-            shape = np.broadcast_shapes(x.shape, known.shape)
+            shape = common_shape(x.shape, known.shape)
             return np.broadcast_to(computed(node, "integer_pow", x, y=exponent), shape)
     if known is not None and np.ndim(known) == 0 and known == 0.5 and not _whole(x):
         return np.sqrt(x)

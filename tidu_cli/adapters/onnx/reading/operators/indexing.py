@@ -10,8 +10,22 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axis
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, computed_all, counted, integer
+from tidu_cli.adapters.numpy.recorder import innermost
+from tidu_cli.adapters.onnx.reading.node import (
+    Node,
+    Operator,
+    RefusedError,
+    Value,
+    computed,
+    computed_all,
+    counted,
+    integer,
+    number,
+    require_size,
+)
+from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers, taking
 
 
@@ -20,12 +34,28 @@ def wrapped(indices: Value, sizes: int | Sequence[int]) -> Value:
 
     Raises RefusedError for known ones that are out of range.
     """
-    at, n = indices.astype(np.int64), np.asarray(sizes, np.int64)
+    at = indices.astype(np.int64)
+    if is_open_shape(sizes if isinstance(sizes, Sequence) else (sizes,)):
+        return _wrapped_open(at, list(sizes) if isinstance(sizes, Sequence) else [sizes])
+    n = np.asarray(sizes, np.int64)
     if not isinstance(at, Array):
         wrong = (at < -n) | (at >= n)
         if np.any(wrong):
             raise RefusedError(f"index {int(at[wrong].flat[0])} is out of range for axes of {np.ravel(n).tolist()} elements")
     return np.where(at < 0, at + n, at)
+
+
+def _wrapped_open(at: Value, sizes: Sequence[int]) -> Value:
+    """Likewise, where axes have open sizes: known places that are out of range are the user's to see to."""
+    if not isinstance(at, Array):
+        if np.all(at >= 0):
+            return at
+        recorder = innermost()
+        assert recorder is not None
+        at = recorder.constant(at)
+    columns = [at] if len(sizes) == 1 else np.split(at, len(sizes), -1)
+    counted = [np.where(column < 0, column + n, column) for column, n in zip(columns, sizes, strict=True)]
+    return counted[0] if len(counted) == 1 else np.concatenate(counted, -1)
 
 
 def gathered(
@@ -40,6 +70,14 @@ def gathered(
 
 def _gather(node: Node, x: Value, indices: Value) -> Value:
     axis = normal_axis(node["axis"], x.ndim)
+    if isinstance(x.shape[axis], OpenSize) and not isinstance(indices, Array) and indices.size == 1:
+        place = int(indices.ravel()[0])
+        require_size(
+            x.shape[axis] - (place + 1 if place >= 0 else -place),
+            f"index {place} is out of range for an axis of {x.shape[axis]} elements",
+        )
+        taken = x[(slice(None),) * axis + (place,)]
+        return np.expand_dims(taken, tuple(range(axis, axis + indices.ndim)))
     wrapped(indices, x.shape[axis])
     return np.take(node.traced(x) if isinstance(indices, Array) else x, indices, axis)
 
@@ -145,7 +183,8 @@ def _one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Value:
         raise RefusedError(f"its depth is {n} and its values have the shape {list(values.shape)}, not a number and [2]")
     axis = normal_axis(node["axis"], indices.ndim + 1)
     at = converted(node, indices, np.dtype(np.int64))
-    at = np.expand_dims(np.where(at < 0, at + np.int64(n), at), axis)
+    at = node.traced(at) if isinstance(n, OpenSize) else at
+    at = np.expand_dims(np.where(at < 0, at + number(at, n), at), axis)
     steps = np.reshape(counted(node, n), [-1 if k == axis else 1 for k in range(at.ndim)])
     shape = [n if k == axis else m for k, m in enumerate(at.shape)]
     return np.where(node.sized(at, shape) == steps, values[1], values[0])

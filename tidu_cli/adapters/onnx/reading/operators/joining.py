@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape
+from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 
 
 def _concat(node: Node, *arrays: Value) -> Value:
@@ -26,9 +29,9 @@ def _split(node: Node, x: Value, sizes: Value | None = None) -> list[Value]:
     axis = normal_axis(node["axis"] or 0, x.ndim)
     given = node["split"] if sizes is None else node.ints(sizes, "split")
     parts = _sizes(node, x.shape[axis]) if given is None else given
-    if sum(parts) != x.shape[axis] or min(parts, default=0) < 0:
+    if sum(parts) != x.shape[axis] or any(n < 0 for n in parts):
         raise RefusedError(f"parts of {parts} elements do not make up axis {axis} of an array of shape {list(x.shape)}")
-    ends = np.cumsum([0, *parts]).tolist()
+    ends = [0, *accumulate(parts)]
     return [part(x, axis, slice(a, b)) for a, b in pairwise(ends)]
 
 
@@ -37,10 +40,10 @@ def _sizes(node: Node, n: int) -> list[int]:
     count = node["num_outputs"] or node.n_outputs
     if node["num_outputs"] is not None and count != node.n_outputs:
         raise RefusedError(f"has num_outputs {count}, and {node.n_outputs} outputs")
-    if n % count and node.version < 18:
+    if node.version < 18 and n % count != 0:
         raise RefusedError(f"{n} elements do not split into {count} equal parts")
-    each = -(-n // count)
-    return [max(min(each, n - k * each), 0) for k in range(count)]
+    each = (n + count - 1) // count
+    return [larger(smaller(each, n - k * each), 0) for k in range(count)]
 
 
 def _slice(node: Node, x: Value, *inputs: Value) -> Value:
@@ -57,19 +60,42 @@ def _slice(node: Node, x: Value, *inputs: Value) -> Value:
     index = [slice(None)] * x.ndim
     for axis, start, end, step in zip(normal_axes(axes, x.ndim), starts, ends, steps, strict=True):
         index[axis] = _taken(x.shape[axis], start, end, step)
+        if step < 0 and is_open_shape([x.shape[axis], start, end]):
+            x = np.flip(node.traced(x), axis)
+    if is_open_shape([n for part in index for n in (part.start, part.stop)]):
+        x = node.traced(x)
     return x[tuple(index)]
 
 
 def _taken(n: int, start: int, end: int, step: int) -> slice:
     """A slice of an axis of n elements. Unlike Python's, one that starts before the first element and goes back has that one."""
     low, high = (0, n) if step > 0 else (-1, n - 1)
+    if isinstance(n, OpenSize) or isinstance(start, OpenSize) or isinstance(end, OpenSize):
+        return _taken_open(n, start, end, step)
     first, last = (max(min(k + n if k < 0 else k, high), low) for k in (start, end))
     return slice(max(first, 0), last if last >= 0 else None, max(min(step, n + 1), -n - 1))
 
 
+_FAR = 10**9
+"""Exporters write this, or more, for an end that is that of the axis, whatever its size."""
+
+
+def _taken_open(n: Any, start: Any, end: Any, step: int) -> slice:
+    """Likewise, where sizes are open; with a step below 0 of the axis turned round."""
+    high, low = (n, 0) if step > 0 else (n - 1, -1)
+
+    def place(k: Any) -> Any:
+        if not isinstance(k, OpenSize) and abs(k) >= _FAR:
+            return high if k > 0 else low
+        return larger(smaller(k + n if k < 0 else k, high), low)
+
+    first, last = larger(place(start), 0), place(end)
+    return slice(first, last, step) if step > 0 else slice(n - 1 - first, n - 1 - last, -step)
+
+
 def _tile(node: Node, x: Value, repeats: Value) -> Value:
     counts = node.ints(repeats, "repeats")
-    if len(counts) != x.ndim or min(counts, default=0) < 0:
+    if len(counts) != x.ndim or any(n < 0 for n in counts):
         raise RefusedError(f"repeats {counts} are not a number for each of {x.ndim} axes")
     return np.tile(node.sized(x, [n * c for n, c in zip(x.shape, counts, strict=True)]), counts)
 
@@ -88,14 +114,17 @@ def _pad(node: Node, x: Value, pads: Value | None = None, value: Value | None = 
 
 def padded(node: Node, x: Value, widths: Sequence[tuple[int, int]], mode: str = "constant", value: Value | None = None) -> Value:
     """x with so many elements before and after it on each axis; negative numbers take as many away."""
+    if mode == "constant" and is_open_shape([n for pair in widths for n in pair]):  # of either sign, perhaps
+        fill = number(x, 0) if value is None else np.reshape(value, ())
+        return computed(node, "pad", x, fill, padding_config=tuple((a, b, 0) for a, b in widths))
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
-        if min(before, 0) + min(after, 0) < -n:
+        if smaller(before, 0) + smaller(after, 0) < -n:
             raise RefusedError(f"pads of {before} and {after} take more than the {n} elements of axis {axis}")
-        if min(before, after) < 0:
-            x = part(x, axis, slice(max(-before, 0), n - max(-after, 0)))
-    more = [(max(a, 0), max(b, 0)) for a, b in widths]
-    if not any(a or b for a, b in more):
+        if before < 0 or after < 0:
+            x = part(x, axis, slice(larger(-before, 0), n - larger(-after, 0)))
+    more = [(larger(a, 0), larger(b, 0)) for a, b in widths]
+    if not any(n != 0 for pair in more for n in pair):
         return x
     x = node.sized(x, [n + a + b for n, (a, b) in zip(x.shape, more, strict=True)])
     if mode != "constant":

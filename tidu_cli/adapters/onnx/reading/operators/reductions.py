@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis, res
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.indexing import gathered, wrapped
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
 
 Axes = tuple[int, ...]
@@ -33,7 +35,11 @@ def total(x: Value, axes: Axes) -> Value:
 
 def mean(x: Value, axes: Axes) -> Value:
     """The mean of floats along axes, of which 1 element stays; NaN of none."""
-    return total(x, axes) / number(x, math.prod(x.shape[k] for k in axes))
+    sizes = [x.shape[k] for k in axes]
+    count = math.prod(sizes)
+    if surely(lambda: count >= 0):
+        return total(x, axes) / number(x, count)
+    return total(x, axes) / reduce(np.multiply, [x.constant(1, x.dtype) * n for n in sizes])
 
 
 def _mean(node: Node, x: Value, axes: Axes) -> Value:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.numpy.indexing import normal_axes
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape, normal_axes
 from tidu_cli.adapters.onnx.loading import HELD, array_of, dense
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, counted, integer, number
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, as_sizes, counted, integer, number
+from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape, reshaped
+from tidu_cli.graph.sizes.open import larger
 
 
 def axes_of(node: Node, given: Value | None, rank: int) -> list[int] | None:
@@ -52,13 +54,13 @@ def _constant_of_shape(node: Node, shape: Value) -> Value:
 
 def filled(node: Node, value: Value, shape: Sequence[int]) -> Value:
     """An array of one value. Raises RefusedError for negative sizes."""
-    if min(shape, default=0) < 0:
+    if any(n < 0 for n in shape):
         raise RefusedError(f"would make an array of shape {list(shape)}")
     return np.broadcast_to(node.sized(value, shape), tuple(shape))
 
 
 def _shape(node: Node, x: Value) -> Any:
-    return np.array(x.shape[slice(node["start"], node["end"])], np.int64)
+    return as_sizes(np.array(x.shape[slice(node["start"], node["end"])], object), np.int64)
 
 
 def _reshape(node: Node, x: Value, shape: Value) -> Value:
@@ -71,6 +73,8 @@ def _reshape(node: Node, x: Value, shape: Value) -> Value:
         raise RefusedError(f"with allowzero, the shape {sizes} has a 0, and -1 may be any number")
     if -1 in sizes and 0 in sizes and math.prod(sizes) == 0 and sizes.count(-1) == 1:
         raise RefusedError(f"in the shape {sizes}, -1 may be any number")
+    if is_open_shape((*x.shape, *sizes)):
+        return np.reshape(x, reshaped(x.shape, sizes))
     if -1 not in sizes and math.prod(sizes) != x.size:
         raise ValueError(f"{x.size} elements, of shape {list(x.shape)}: does not reshape to {sizes}")
     return np.reshape(x, sizes)
@@ -103,8 +107,10 @@ def _unsqueeze(node: Node, x: Value, axes: Value | None = None) -> Value:
 def _expand(node: Node, x: Value, shape: Value) -> Value:
     given = tuple(node.ints(shape, "shape"))
     try:
-        sizes = np.broadcast_shapes(x.shape, given)
-    except ValueError:
+        sizes = common_shape(x.shape, given)
+    except ValueError as error:
+        if hasattr(error, "same"):
+            raise
         raise RefusedError(f"shapes {list(x.shape)} and {list(given)} do not broadcast together") from None
     return np.broadcast_to(node.sized(x, sizes), sizes)
 
@@ -117,6 +123,10 @@ def _transpose(node: Node, x: Value) -> Value:
 
 
 def _range(node: Node, start: Value, limit: Value, delta: Value) -> Value:
+    if any(node.importing.sizes(x) is not None for x in (start, limit, delta)):
+        return _open_range(
+            node, start.dtype, [node.ints(x, name) for x, name in ((start, "start"), (limit, "limit"), (delta, "delta"))]
+        )
     numbers = [node.known(x, name) for x, name in ((start, "start"), (limit, "limit"), (delta, "delta"))]
     if any(x.size != 1 for x in numbers):
         raise RefusedError("start, limit and delta are one number each")
@@ -127,6 +137,14 @@ def _range(node: Node, start: Value, limit: Value, delta: Value) -> Value:
         raise RefusedError(f"from {a} to {b} by {by} has no number of elements")
     n = max(-((b - a) // -by) if whole else math.ceil((b - a) / by), 0)
     return (counted(node, int(n), np.int64 if whole else np.float64) * by + a).astype(first.dtype)
+
+
+def _open_range(node: Node, dtype: Any, given: Sequence[Sequence[int]]) -> Value:
+    (first,), (last,), (step,) = given
+    count = larger((last - first + step - 1) // step if step > 0 else (first - last - step - 1) // -step, 0)
+    numbers = node.traced(counted(node, count))
+    numbers = numbers * step if step != 1 else numbers
+    return (numbers + first if first != 0 else numbers).astype(dtype)
 
 
 def _diagonal(node: Node, rows: int, columns: int) -> Value:
@@ -193,7 +211,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Range": _range,
     "Reshape": _reshape,
     "Shape": _shape,
-    "Size": lambda node, x: np.array(math.prod(x.shape), np.int64),
+    "Size": lambda node, x: as_sizes(np.array(math.prod(x.shape), object), np.int64),
     "SpaceToDepth": _space_to_depth,
     "Squeeze": _squeeze,
     "Transpose": _transpose,

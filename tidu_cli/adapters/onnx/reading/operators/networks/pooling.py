@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed, counted
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed, counted, require_size
+from tidu_cli.adapters.onnx.reading.node import number as number_like
+from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape
 from tidu_cli.adapters.onnx.reading.operators.networks.resampling import Reading, widened
+from tidu_cli.adapters.onnx.reading.operators.shapes import filled
 from tidu_cli.frozen import Frozen
+from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 from tidu_cli.limits import require
 
@@ -84,7 +88,7 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
     low, high = pads[:rank], pads[rank:]
     automatic = automatic_padding(node)
     if automatic.startswith("SAME"):
-        totals = [max((-(-n // s) - 1) * s + w - n, 0) for n, s, w in zip(x.shape[2:], strides, sizes, strict=True)]
+        totals = [larger(((n + s - 1) // s - 1) * s + w - n, 0) for n, s, w in zip(x.shape[2:], strides, sizes, strict=True)]
         low = [t // 2 if automatic == "SAME_UPPER" else t - t // 2 for t in totals]
         high = [t - a for t, a in zip(totals, low, strict=True)]
     elif automatic == "VALID":
@@ -92,13 +96,15 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
     counts, reach = [], []
     for n, s, w, a, b in zip(x.shape[2:], strides, sizes, low, high, strict=True):
         room = n + a + b - w
-        count = (-(-room // s) if node["ceil_mode"] else room // s) + 1
-        if node["ceil_mode"] and (count - 1) * s >= n + a:  # windows begin in the array or before it
-            count -= 1
+        if isinstance(room, OpenSize):
+            require_size(room, f"has windows of {w} elements along an axis of {n}, padded to {n + a + b}")
+        count = ((room + s - 1) // s if node["ceil_mode"] else room // s) + 1
+        if node["ceil_mode"]:  # windows begin in the array or before it
+            count = smaller(count, (n + a + s - 1) // s) if isinstance(n, OpenSize) else count - ((count - 1) * s >= n + a)
         if count < 0 or (room < 0 and not node["ceil_mode"]):
             raise RefusedError(f"has windows of {w} elements along an axis of {n}, padded to {n + a + b}")
         counts.append(count)
-        reach.append(max((count - 1) * s + w - n - a, b))
+        reach.append(larger((count - 1) * s + w - n - a, b) if node["ceil_mode"] or automatic.startswith("SAME") else b)
     return Windows(tuple(kernel), strides, dilations, tuple(low), tuple(reach), tuple(high), tuple(counts))
 
 
@@ -133,10 +139,32 @@ def _counts(grid: Windows, sizes: tuple[int, ...], padded: bool) -> Value:
 
 def _average_pool(node: Node, x: Value) -> Value:
     grid = windows(node, x, node["kernel_shape"])
+    if is_open_shape(x.shape[2:]):
+        return _open_average(node, x, grid)
     counts = _counts(grid, x.shape[2:], bool(node["count_include_pad"]))
     if counts.size and counts.min() == counts.max():
         counts = counts.ravel()[0]
     return computed(node, "reduce_window_sum", x, **grid.attrs()) / counts.astype(x.dtype)
+
+
+def _open_average(node: Node, x: Value, grid: Windows) -> Value:
+    """Likewise, of axes with open sizes: elements of windows are counted as they are added up."""
+    added, attrs = computed(node, "reduce_window_sum", x, **grid.attrs()), grid.attrs()
+    if not any(grid.low) and grid.high == grid.given_high and not any(n != 0 for n in grid.high):
+        return added / number_like(x, math.prod(grid.kernel))
+    ones = filled(node, number_like(x, 1), (1, 1, *x.shape[2:]))
+    if node["count_include_pad"]:
+        if grid.high == grid.given_high:
+            return added / number_like(x, math.prod(grid.kernel))
+        ones = computed(
+            node,
+            "pad",
+            ones,
+            number_like(x, 1),
+            padding_config=((0, 0, 0), (0, 0, 0), *((a, b, 0) for a, b in zip(grid.low, grid.given_high, strict=True))),
+        )
+        attrs["padding"] = ((0, 0), (0, 0), *((0, b - c) for b, c in zip(grid.high, grid.given_high, strict=True)))
+    return added / computed(node, "reduce_window_sum", ones, **attrs)
 
 
 def _power(x: Value, p: float) -> Value:
@@ -187,11 +215,12 @@ def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Val
     if due != sizes:
         told = "of which array the places are has several readings then"
         raise RefusedError(f"has the output_shape {due}, not the shape {sizes} that its attributes make; {told}")
-    if min(due, default=0) < 0:
+    if any(n < 0 for n in due):
         raise RefusedError(f"makes an array of shape {due}")
-    require("memory", math.prod(due) * 8, f"an array of shape {due}")
+    if not is_open_shape(due):
+        require("memory", math.prod(due) * 8, f"an array of shape {due}")
     numbers = ScatterDimensionNumbers(update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
-    blank = np.zeros(math.prod(due), x.dtype)
+    blank = filled(node, number_like(x, 0), (math.prod(due),))
     flat = computed(node, "scatter", blank, places.reshape(-1, 1), x.reshape(-1), dimension_numbers=numbers, mode="fill")
     return flat.reshape(due)
 

@@ -16,6 +16,7 @@ from tidu_cli.adapters.numpy.control_flow.bodies import Body, operands_of, type_
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, counted, number
 from tidu_cli.adapters.onnx.reading.operators import elementwise
+from tidu_cli.adapters.onnx.reading.operators.shapes import filled
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import TensorType
 
@@ -221,7 +222,7 @@ def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, opera
             product = product + (of_inputs + recurrent)  # which runtimes add as they multiply, before axes are taken apart
         product = product.reshape(n_steps, batch, wide)
         weights = Weights(r[k], inner, None if peepholes is None else peepholes[k], n_first)
-        states = [np.zeros((batch, hidden), x.dtype) if s is None else s[k] for s in initial]
+        states = [filled(node, number(x, 0), (batch, hidden)) if s is None else s[k] for s in initial]
         runs.append(_run(node, cell, product, weights, states, functions[k], lengths, is_reverse))
     every = np.stack([ys for _, ys in runs], 1) if node.wants(0) else None
     last = [np.stack(column, 0) for column in zip(*[after for after, _ in runs], strict=True)]

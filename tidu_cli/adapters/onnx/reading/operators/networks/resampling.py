@@ -15,7 +15,9 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.adapters.onnx.reading.operators.indexing import gathered
+from tidu_cli.adapters.onnx.reading.operators.networks.open_axes import open_resampled, scale_between, scaled_open
 from tidu_cli.frozen import Frozen
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 from tidu_cli.limits import require
 
@@ -127,11 +129,16 @@ def _selected(x: Value, k: int, at: Any) -> Value:
 
 def resampled(node: Node, x: Value, k: int, axis: Axis, mode: str, rounding: str) -> Value:
     """Axis k of x resampled, for a way from elements to places, and of rounding these. Raises LimitError."""
+    if rounding == "ceil or floor":
+        if axis.scale is None:
+            raise RefusedError(f"resizes an axis of {axis.n} elements to {axis.size}, and rounds by which of them is the greater")
+        rounding = "ceil" if axis.scale < 1 else "floor"
+    if isinstance(axis.n, OpenSize) or isinstance(axis.size, OpenSize):
+        return open_resampled(node, x, k, axis, mode, ROUNDINGS[rounding])
     require("memory", axis.size * 8, f"an axis of {axis.size} elements")
     places = axis.places(mode)
     if node["mode"] == "nearest":
-        chosen = rounding if rounding != "ceil or floor" else "ceil" if axis.scale < 1 else "floor"
-        x = _selected(x, k, np.clip(ROUNDINGS[chosen](places), 0, axis.n - 1).astype(np.int64))
+        x = _selected(x, k, np.clip(ROUNDINGS[rounding](places), 0, axis.n - 1).astype(np.int64))
     else:
         x = _summed(x, k, axis.n, *_taps(node, axis, places))
     if mode == "tf_crop_and_resize":
@@ -161,7 +168,7 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
     _require_one("coordinate_transformation_mode", mode, MODES)
     _require_one("nearest_mode", rounding, ("ceil or floor", *ROUNDINGS))
     _require_one("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
-    factors = [] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
+    factors: list[Any] = [] if scales is None else [float(s) for s in np.ravel(node.known(scales, "scales"))]
     if factors:
         _require_count("scales", factors, chosen)
         due = [_scaled(x.shape[k], f) for k, f in zip(chosen, factors, strict=True)]
@@ -171,14 +178,16 @@ def _resize(node: Node, x: Value, roi: Value = None, scales: Value = None, sizes
             raise RefusedError("has neither scales nor sizes")
         due = node.ints(sizes, "sizes")
         _require_count("sizes", due, chosen)
-        if not all(x.shape[k] for k in chosen):
+        if any(x.shape[k] == 0 for k in chosen):
             raise RefusedError(f"resizes an array of shape {list(x.shape)} to sizes {due}")
-        factors = [d / x.shape[k] for k, d in zip(chosen, due, strict=True)]
+        factors = [scale_between(x.shape[k], d) for k, d in zip(chosen, due, strict=True)]
         if policy != "stretch":
+            if None in factors:
+                raise RefusedError(f"keeps the aspect ratio of an array of shape {list(x.shape)}, which depends on open sizes")
             one = min(factors) if policy == "not_larger" else max(factors)
             factors = [one] * len(factors)
             due = [math.floor(x.shape[k] * one + 0.5) for k in chosen]
-    if min(due, default=0) < 0 or min(factors, default=1.0) <= 0:
+    if any(d < 0 for d in due) or any(f is not None and f <= 0 for f in factors):
         raise RefusedError(f"to sizes {due}")
     ends = [(0.0, 1.0)] * len(chosen)
     if mode == "tf_crop_and_resize":
@@ -201,13 +210,17 @@ def _require_count(what: str, numbers: Sequence[float], axes: Sequence[int]) -> 
         raise RefusedError(f"has {len(numbers)} {what} for {len(axes)} axes")
 
 
-def _scaled(n: int, scale: float) -> int:
+def _scaled(n: Any, scale: float) -> Any:
     """n elements scaled, in single precision as scales are: 10 times 0.7 is 7."""
+    if isinstance(n, OpenSize):
+        return scaled_open(n, scale)
     return math.floor(np.float32(n) * np.float32(scale))
 
 
 def _require_whole(mode: str, x: Value, axes: Sequence[int], factors: Sequence[float]) -> None:
     """The specification's code and onnxruntime differ in which length, rounded or not, the last elements belong to."""
+    if any(isinstance(x.shape[k], OpenSize) for k in axes):
+        return
     lengths = [float(np.float32(x.shape[k]) * np.float32(f)) for k, f in zip(axes, factors, strict=True)]
     if mode in ("align_corners", "tf_crop_and_resize") and any(n != math.floor(n) for n in lengths):
         raise RefusedError(f"has scales that make lengths {lengths}, where '{mode}' has several readings; give it sizes")
