@@ -64,7 +64,7 @@ def test_it_is_checked_completed_and_explained(run, tmp_path):
     assert "--sign" in run("convert", "f.toy", "--help")[1]
     line = "tidu convert --format t"
     assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "toy"]
-    line = "tidu convert f.toy --si"
+    line = "tidu convert f.toy --sig"
     assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "--sign"]
     line = "tidu grad f.toy --wrt "
     assert run(line, str(len(line)), "", _TIDU_COMPLETE="bash_complete")[1].split() == ["word", "x", "word", "3x"]

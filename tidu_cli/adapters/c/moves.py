@@ -10,6 +10,7 @@ import numpy as np
 from tidu_cli.adapters.c.elements import literal
 from tidu_cli.adapters.c.views import CONSTANT, COUNT, View
 from tidu_cli.graph.graph import Case
+from tidu_cli.lax.arrays.joining import size_literal
 from tidu_cli.lax.arrays.structural import literal_array
 
 
@@ -20,7 +21,8 @@ def zeros(dtype: str, shape: Sequence[int]) -> View:
 
 def _constant(unit: Any, case: Case, reads: list[View]) -> list[View]:
     type_: Any = case.results[0]
-    array = literal_array(np, case.attrs.value)  # type: ignore[attr-defined]
+    attrs: Any = case.attrs
+    array = literal_array(np, size_literal(attrs) if case.op == "size" else attrs.value)
     dtype = unit.module.dtype(type_)
     flat = array.reshape(-1)
     if not flat.size:
@@ -90,7 +92,8 @@ def _itself(unit: Any, case: Case, reads: list[View]) -> list[View]:
 
 
 VIEWS: dict[str, Callable[[Any, Case, list[View]], list[View]]] = {
-    "constant": _constant, "iota": _iota, "reshape": _reshape, "squeeze": _reshape, "expand_dims": _reshape, "slice": _slice,
+    "constant": _constant, "size": _constant, "iota": _iota,
+    "reshape": _reshape, "squeeze": _reshape, "expand_dims": _reshape, "slice": _slice,
     "split": _split, "rev": _rev, "transpose": _transpose, "broadcast_in_dim": _broadcast, "copy": _itself,
     "stop_gradient": _itself, "optimization_barrier": _itself,
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from tidu_cli.arguments import flag, one_of
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case, Document
+from tidu_cli.graph.open_sizes import require_fixed
 from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
 from tidu_cli.ports import Readable
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -55,6 +56,7 @@ class _C:
         from tidu_cli.adapters.c.module import Module
         from tidu_cli.graph.large import no_collection
 
+        require_fixed(document, self.subject)
         with no_collection():
             libraries = {name: bool(options.get(name)) for name in ("blas", "lapack")}
             module = Module(document, options.get("real"), **libraries)

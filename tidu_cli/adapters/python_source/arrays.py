@@ -13,6 +13,7 @@ from tidu_cli.adapters.python_source.elements import dtype_text, extreme, filled
 from tidu_cli.adapters.python_source.text import ATOM, PRODUCT, SIGN, Text, UnwrittenError, call, shape_text, tuple_text
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS
+from tidu_cli.lax.arrays.joining import size_literal
 from tidu_cli.lax.arrays.structural import literal_array
 
 Results = Text | list[Text]
@@ -28,7 +29,8 @@ def number(dtype: str, value: Any) -> Text:
 
 
 def _constant(unit: Any, case: Any, xs: list[Text]) -> Results:
-    dtype, array = case.results[0].dtype, literal_array(np, case.attrs.value)
+    dtype, value = case.results[0].dtype, size_literal(case.attrs) if case.op == "size" else case.attrs.value
+    array = literal_array(np, value)
     flat = array.reshape(-1)
     if flat.size and flat.tobytes() == flat[:1].tobytes() * flat.size:
         return number(dtype, flat[0])
@@ -242,7 +244,8 @@ def empty(unit: Any, case: Case, xs: list[Text]) -> Results:
 
 
 ARRAYS: dict[str, Write] = {
-    "constant": _constant, "iota": _iota, "broadcast_in_dim": _broadcast, "expand_dims": _expand, "reshape": _reshape,
+    "constant": _constant, "size": _constant, "iota": _iota,
+    "broadcast_in_dim": _broadcast, "expand_dims": _expand, "reshape": _reshape,
     "squeeze": _reshape, "transpose": _transpose, "rev": _rev, "slice": _slice, "split": _split, "concatenate": _concatenate,
     "pad": _pad, "dot_general": _dot, "copy": _itself, "stop_gradient": _itself, "optimization_barrier": _itself,
     **dict.fromkeys([*_FOLDS, "reduce_and", "reduce_or", "reduce_xor"], _reduce), "argmax": _position, "argmin": _position,
