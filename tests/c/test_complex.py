@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.c.compiled import compiled
 from tests.c.test_primitives import documented
 from tests.c.test_programs import CC, agree, values_for
+from tests.graphs.derived import derivatives
 from tests.graphs.strategies import REAL, documents, seeds
 from tests.graphs.templates import apply, make_case
 from tests.tiers import examples
@@ -161,12 +162,8 @@ def test_random_documents_of_halves(document, seed):
 @settings(max_examples=examples(60, check=8))
 @given(documents(dtypes=("c128",), max_graphs=2, max_nodes=10), seeds)
 def test_derivatives_of_random_documents_of_complex_numbers(document, seed):
-    wrt = [i.key for graph in document.graphs for i in graph.inputs if i.key not in document.bound][:1]
-    if wrt:
-        first = linearize(document, wrt)
-        agree(transpose(first), values_for(transpose(first), seed))
-        second = linearize(materialize(transpose(first)), wrt)
-        agree(second, values_for(second, seed), "-O2")
+    for number, derivative in enumerate(derivatives(document)):
+        agree(derivative, values_for(derivative, seed), *["-O2"] * number)
 
 
 @CC

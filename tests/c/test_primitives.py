@@ -55,7 +55,8 @@ def check(cases, operands, folder, *flags, **options):
                 alike(next(made), value, type_, (case, xs))
 
 
-def examples(name):
+def examples(name, is_written=is_written):
+    """The examples of a primitive that are written, each with operands."""
     rng = np.random.default_rng(len(name))
     for example, case in example_cases(BUILTIN, BUILTIN[name]):
         if is_written(case):

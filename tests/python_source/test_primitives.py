@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.c.test_primitives import documented
-from tests.lax.test_batching import drawn
+from tests.c.test_primitives import examples as examples_of
 from tests.python_source.running import alike, expected, run
 from tidu_cli.adapters.python_source.module import written_as
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.errors import DocumentError
 from tidu_cli.lax.vocabulary import BUILTIN
 
@@ -28,16 +28,7 @@ def is_written(case):
 
 
 def examples(name):
-    rng = np.random.default_rng(len(name))
-    for example, case in example_cases(BUILTIN, BUILTIN[name]):
-        if is_written(case):
-            yield (
-                case,
-                [
-                    with_diagonal(drawn(rng, t, of_operand(example.within, k)), of_operand(example.diagonals, k))
-                    for k, t in enumerate(case.operands)
-                ],
-            )
+    return examples_of(name, is_written)
 
 
 def check(cases, operands):

@@ -143,10 +143,10 @@ class Compiled:
         `batch` says which inputs have one more axis than declared, along which there are many values of them: {"x": 0}. Every
         output then has the batch as its first axis; with `reduce`, "sum" or "mean", it is that over all items, added in pairs.
 
-        `scheduler` is that of a cluster of Dask's: an address such as "tcp://head:8786", "local" or "local:4" for so many processes
-        of this machine, or a distributed.Client; without one this process does one chunk after the other. A chunk is of `chunk`
-        items, by default as many as make a second of work. Results follow from the chunks alone, bit for bit, and not from who
-        computes them.
+        `scheduler` is that of a cluster of Dask's: an address such as "tcp://head:8786", "local" or "local:4" for four processes of
+        this machine, or a distributed.Client; without one this process does one chunk after the other. A chunk is of `chunk` items,
+        by default as many as make a second of work. Results follow from the chunks alone, bit for bit, and not from who computes
+        them.
 
         An input may be a Path: that of a file .npy or .npz, or a directory of zarr or of numbered such files; each chunk's part of
         it is read by the process that needs it. With `out`, a .zarr directory or a .npz or .npy file, results are written there,

@@ -35,6 +35,6 @@ def at_sizes(document: Document, given: Mapping[Key, Any]) -> Iterator[tuple[str
 
 
 def _number(name: Name, after: int) -> int:
-    """One of the numbers that a name may stand for: so many after the least, or the last."""
+    """A number that a name may stand for: the one that comes this far after the least, or the greatest."""
     low, high = name.bounds
     return int(min(max(low, 1) + after if high >= 1 else low, high)) * name.multiple

@@ -17,15 +17,11 @@ from tidu_cli.adapters.c.moves import zeros
 from tidu_cli.adapters.c.places import Item
 from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function
 from tidu_cli.adapters.c.views import CTYPES, View, row_major
-from tidu_cli.errors import DocumentError
+from tidu_cli.adapters.written_only import UnwrittenError
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.runtime.plans.steps import needed_steps
-
-
-class UnwrittenError(DocumentError):
-    """What C cannot be written of, with why."""
 
 
 class Unit(Function):

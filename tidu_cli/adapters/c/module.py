@@ -14,13 +14,14 @@ from tidu_cli.adapters.c.kernels import KERNELS, LAID, SCRATCH
 from tidu_cli.adapters.c.libraries.blas import BLAS
 from tidu_cli.adapters.c.libraries.calls import REALS, Library, joined
 from tidu_cli.adapters.c.libraries.lapack import LAPACK
-from tidu_cli.adapters.c.lowering import Unit, UnwrittenError, graphs_in, require_plain
+from tidu_cli.adapters.c.lowering import Unit, graphs_in, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.text import STEPS, unused
 from tidu_cli.adapters.c.views import HALVES, PASSED, STORED, bits
+from tidu_cli.adapters.written_only import UnwrittenError, alone
 from tidu_cli.checking.numeric.sampling import one_node_document
-from tidu_cli.errors import MissingRuleError, Remedy, TiduError
+from tidu_cli.errors import MissingRuleError, Remedy
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.types import TensorType
@@ -47,7 +48,7 @@ class Module:
         self.external: dict[str, str] = {}
         self.primitives = vocabulary(document.cases)
         self.reals = _REALS.get(real or "", {})
-        self.graph = _alone(document)
+        self.graph = alone(document)
         self.functions: list[str] = []
         self.constants: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
@@ -284,18 +285,6 @@ class Module:
 
         inputs, outputs = told(self.unit.inputs, self.graph.inputs), told(self.unit.outputs, self.graph.outputs)
         return json.dumps({"function": self.name, "inputs": inputs, "outputs": outputs, "work_bytes": self.n_bytes})
-
-
-def _alone(document: Document) -> Graph:
-    """The document as one graph."""
-    if len(document.graphs) == 1 and not document.bindings and not len(document.head.external):
-        return document.head
-    from tidu_cli.transforms.materialize import materialize
-
-    try:
-        return materialize(document).head
-    except TiduError as error:
-        raise UnwrittenError(f"graph '{document.head.name}' cannot stand alone: {error}") from None
 
 
 def _block(opening: str, lines: Sequence[str]) -> str:

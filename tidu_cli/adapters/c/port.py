@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from tidu_cli.adapters.written_only import WrittenOnly
 from tidu_cli.arguments import flag, one_of
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.open_sizes import require_fixed
-from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
+from tidu_cli.port_data import FromPlain, Option, Written
 from tidu_cli.ports import Readable
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -20,13 +21,11 @@ def _linked(name: str, help: str) -> Option:
     return Option(f"--{name}", name, help, "", str, flag, is_flag=True, of_result=True)
 
 
-class _C:
+class _C(WrittenOnly):
     """A function in C99, with a header beside it."""
 
     name, title, subject = "c", "C", "files of C"
     suffixes = (".c",)
-    binary = False
-    reading: tuple[Option, ...] = ()
     writing = (
         Option(
             "--real",
@@ -41,7 +40,6 @@ class _C:
         _linked("blas", "Large products in C by cblas, which the program is linked with."),
         _linked("lapack", "Large factors in C by LAPACK, which the program is linked with, and eigh and svd, which C lacks."),
     )
-    runtimes: tuple[str, ...] = ()
 
     def sniff(self, source: Readable) -> bool:
         """Whether tidu wrote it."""
@@ -66,22 +64,11 @@ class _C:
         header = beside.removesuffix(".data").rpartition(".c")[0] + ".h"
         return Written(source, (module.header(header).encode(),), header)
 
-    def double(self, options: Mapping[str, Any]) -> None:
-        """It is not read."""
-
-    def remarks(self, source: Readable, where: str, imported: Imported, options: Mapping[str, Any], asked: Asked) -> Remarks:
-        """None, as it is not read."""
-        return Remarks()
-
     def takes(self, case: Case, primitives: PrimitiveSet) -> str:
         """What it is written as. Raises DocumentError where it is not."""
         from tidu_cli.adapters.c.module import written_as
 
         return written_as(case, primitives)
-
-    def outline(self, data: bytes) -> dict[str, Any]:
-        """Nothing: it is not read."""
-        return {"graphs": []}
 
 
 C = _C()

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.python_source.elements import dtype_text, extreme, filled, scalar
-from tidu_cli.adapters.python_source.text import ATOM, PRODUCT, SIGN, Text, UnwrittenError, call, shape_text, tuple_text
+from tidu_cli.adapters.python_source.text import ATOM, PRODUCT, SIGN, Text, call, shape_text, tuple_text
+from tidu_cli.adapters.written_only import UnwrittenError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS
 from tidu_cli.lax.arrays.joining import size_literal

@@ -1,4 +1,4 @@
-"""Functions that a file has where an operation is no expression of NumPy's."""
+"""Functions that a file has for operations that NumPy has no expression for."""
 
 HELPERS = {
     "_strong_mul": '''def _strong_mul(x, y):

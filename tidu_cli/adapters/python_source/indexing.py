@@ -10,7 +10,8 @@ import numpy as np
 
 from tidu_cli.adapters.python_source.arrays import Results, Write, placed
 from tidu_cli.adapters.python_source.elements import dtype_text, extreme, scalar
-from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, UnwrittenError, call, shape_text, tuple_text
+from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, call, shape_text, tuple_text
+from tidu_cli.adapters.written_only import UnwrittenError
 from tidu_cli.graph.types import COMPLEXES, FLOATS
 from tidu_cli.lax.arrays.gather import filling
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows

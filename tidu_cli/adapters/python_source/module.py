@@ -12,20 +12,11 @@ from tidu_cli.adapters.python_source.elements import dtype_text, element
 from tidu_cli.adapters.python_source.helpers import HELPERS
 from tidu_cli.adapters.python_source.indexing import INDEXING
 from tidu_cli.adapters.python_source.matrices import MATRICES
-from tidu_cli.adapters.python_source.text import (
-    WIDTH,
-    Names,
-    Text,
-    UnwrittenError,
-    call,
-    identifier,
-    laid_out,
-    quoted,
-    tuple_text,
-)
+from tidu_cli.adapters.python_source.text import WIDTH, Names, Text, call, identifier, laid_out, quoted, tuple_text
 from tidu_cli.adapters.python_source.unit import Unit, elementwise
+from tidu_cli.adapters.written_only import UnwrittenError, alone
 from tidu_cli.checking.numeric.sampling import one_node_document
-from tidu_cli.errors import MissingRuleError, Remedy, TiduError
+from tidu_cli.errors import MissingRuleError, Remedy
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.types import ITEMSIZE, TensorType
@@ -46,7 +37,7 @@ class Module:
 
     def __init__(self, document: Document) -> None:
         self.primitives = vocabulary(document.cases)
-        graph = self.graph = _alone(document)
+        graph = self.graph = alone(document)
         self.helpers: dict[str, None] = {}
         self.constants: list[str] = []
         self.functions: list[str] = []
@@ -214,18 +205,6 @@ def _told(text: str) -> str:
 def _type(type_: Any) -> str:
     dtype = dtype_text(type_.dtype).removeprefix("np.").rstrip("_")
     return f"{dtype}, shape {tuple_text(map(str, type_.shape))}" if type_.shape else dtype
-
-
-def _alone(document: Document) -> Graph:
-    """The document as one graph."""
-    if len(document.graphs) == 1 and not document.bindings and not len(document.head.external):
-        return document.head
-    from tidu_cli.transforms.materialize import materialize
-
-    try:
-        return materialize(document).head
-    except TiduError as error:
-        raise UnwrittenError(f"graph '{document.head.name}' cannot stand alone: {error}") from None
 
 
 def written_as(case: Case, primitives: PrimitiveSet) -> str:

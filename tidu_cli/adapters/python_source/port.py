@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from tidu_cli.adapters.written_only import WrittenOnly
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.open_sizes import require_fixed
-from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
+from tidu_cli.port_data import FromPlain, Option, Written
 from tidu_cli.ports import Readable
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 _MARK = b'"""Written by tidu'
 
 
-class _Python:
+class _Python(WrittenOnly):
     """A function of NumPy arrays, as a person would write it."""
 
     name, title, subject = "py", "Python", "files of Python"
     suffixes = (".py",)
-    binary = False
-    reading: tuple[Option, ...] = ()
     writing: tuple[Option, ...] = ()
-    runtimes: tuple[str, ...] = ()
 
     def sniff(self, source: Readable) -> bool:
         """Whether tidu wrote it."""
@@ -40,22 +38,11 @@ class _Python:
         require_fixed(document, self.subject)
         return Written(("".join(Module(document).source()).encode(),))
 
-    def double(self, options: Mapping[str, Any]) -> None:
-        """It is not read."""
-
-    def remarks(self, source: Readable, where: str, imported: Imported, options: Mapping[str, Any], asked: Asked) -> Remarks:
-        """None, as it is not read."""
-        return Remarks()
-
     def takes(self, case: Case, primitives: PrimitiveSet) -> str:
         """What it is written as. Raises DocumentError where it is not."""
         from tidu_cli.adapters.python_source.module import written_as
 
         return written_as(case, primitives)
-
-    def outline(self, data: bytes) -> dict[str, Any]:
-        """Nothing: it is not read."""
-        return {"graphs": []}
 
 
 PYTHON = _Python()

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tidu_cli.errors import DocumentError
 from tidu_cli.graph.keys import Key
 
 _NAMES = re.compile(r"[\w, ]+")
@@ -18,10 +17,6 @@ WIDTH = 88
 
 COMPARED, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
 """Levels of expressions: those of a level bind tighter than those before it."""
-
-
-class UnwrittenError(DocumentError):
-    """What NumPy source cannot be written of, with why."""
 
 
 class Text(NamedTuple):

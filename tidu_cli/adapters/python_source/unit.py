@@ -11,7 +11,8 @@ import numpy as np
 
 from tidu_cli.adapters.python_source.arrays import Results
 from tidu_cli.adapters.python_source.elements import dtype_text, filled, template, zero
-from tidu_cli.adapters.python_source.text import ATOM, WIDTH, Names, Text, UnwrittenError, call, identifier, laid_out, shape_text
+from tidu_cli.adapters.python_source.text import ATOM, WIDTH, Names, Text, call, identifier, laid_out, shape_text
+from tidu_cli.adapters.written_only import UnwrittenError
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.runtime.plans.steps import needed_steps

@@ -13,7 +13,7 @@ from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.sizes.polynomials import Monomial, added, floor, multiplied, ordered, quotient, times
 
 MOST_PARTS = 2
-"""Of so many parts in a sum bounds are looked for one by one, which doubles the work with each."""
+"""The most parts of a sum whose bounds are looked for one by one: each doubles the work."""
 
 
 def bounds(size: Any) -> tuple[float, float]:

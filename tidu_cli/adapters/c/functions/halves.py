@@ -1,8 +1,8 @@
 """Functions of halves, f16 and bf16: numbers in memory in 16 bits, computed with as floats that each operation rounds.
 
-Rounding is to nearest, ties to even. A float that is the sum, product, quotient or square root of halves has so many digits that
-rounding it gives what rounding the exact value does. A double is rounded at once to f16, and by way of a float to bf16, as NumPy
-does it.
+Rounding is to nearest, ties to even. A float has more than twice the digits of a half, so that a sum, product, quotient or square
+root of halves, rounded to a float first, rounds to the same half as the exact value. A double is rounded at once to f16, and by
+way of a float to bf16, as NumPy does it.
 """
 
 from __future__ import annotations

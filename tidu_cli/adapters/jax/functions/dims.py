@@ -21,7 +21,7 @@ def sizes_of(shape: Any) -> tuple[Any, ...]:
 
 
 def size_of(dim: Any) -> Any:
-    """A dimension as a size. Raises BuildError for one that is no expression of names."""
+    """A dimension as a size. Raises BuildError unless it is an expression of names."""
     if not hasattr(dim, "scope"):
         return int(dim)
     return _size_of_text(str(dim), frozenset(map(str, getattr(dim.scope, "_explicit_constraints", ()))))

@@ -69,7 +69,7 @@ def _of_each_shape(graph: Graph) -> Callable[..., Any]:
 
 
 KEPT = 64
-"""For so many sizes of inputs a function of open sizes keeps what was made of it: the last ones."""
+"""A function of open sizes keeps what was made of it for this number of sizes: those seen last."""
 
 
 def _described(call: Callable[..., Any], graph: Graph) -> Callable[..., Any]:

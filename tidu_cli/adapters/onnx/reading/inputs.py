@@ -50,7 +50,7 @@ def dimensions_of(declared: Sequence[Any], choices: Choices, bounded: Mapping[st
 
 
 MOST_BOUNDS = 256
-"""Models are read so many times, each with narrower bounds of sizes that nodes need."""
+"""How often a model is read at most: each time with narrower bounds, which its nodes need of sizes."""
 
 
 def with_bounds(read: Callable[[Bounded], T]) -> T:

@@ -255,7 +255,7 @@ def inputs_of(x: Value, recorder: Any) -> list[str]:
 
 
 LARGEST_FOLDED = 2**24
-"""Nodes whose known operands may make so many elements by broadcasting are not computed when a model is read."""
+"""A node with known operands is not computed on reading if broadcasting may give more elements than this."""
 
 
 def foldable(importing: Importing, op_type: str, operands: Sequence[Value]) -> list[Value]:
