@@ -26,7 +26,7 @@ from tidu_cli.graph.types import (
     Type,
     unit_of,
 )
-from tidu_cli.lax.arrays.structural import dtype_name, literal_array, numpy_dtype
+from tidu_cli.lax.arrays.dtypes import dtype_name, literal_array, numpy_dtype
 from tidu_cli.lax.records.records import zeros
 from tidu_cli.runtime.sums import widened
 

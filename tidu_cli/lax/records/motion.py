@@ -30,7 +30,7 @@ from tidu_cli.graph.types import (
     tangent_type,
     unit_of,
 )
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.records.joining import conversion_kernel, converted_batch
 from tidu_cli.lax.records.records import zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
