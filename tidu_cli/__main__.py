@@ -13,7 +13,10 @@ if hasattr(signal, "SIGPIPE"):
 
 
 def main() -> None:
-    """Run the command line of this process."""
+    """Run the command line of this process. Nothing is collected until a command begins, since what is imported stays."""
+    import gc
+
+    gc.disable()
     from tidu_cli.cli.main import main as run
 
     run()
