@@ -124,9 +124,6 @@ def declared() -> list[Declaration]:
 
 Kind = Literal["file", "function", "formula"]
 
-FUNCTION = re.compile(r".*\.py:[A-Za-z_]\w*", re.S)
-"""FILE.py:FUNCTION."""
-
 _FORMULAS = frozenset("()[]*+=;,<>%&|^~ \n\t")
 """What formulas have, and names of files seldom."""
 
@@ -150,7 +147,7 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
             takers = "FILE.py:FUNCTION" if given == "--jax" else "FILE.py:FUNCTION and formulas"
             raise click.UsageError(f"{given} is for {takers}, and '{argument}' is a file")
         return "file"
-    if FUNCTION.fullmatch(argument):
+    if is_function(argument):
         file = argument.rpartition(":")[0]
         if not os.path.exists(file):
             raise DocumentError(f"{file}: no such file{_hint(file)}")
@@ -160,6 +157,11 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
     if hint := _hint(argument):
         raise DocumentError(f"{argument}: no such file{hint}")
     return "file"  # whose reader says why it cannot be read
+
+
+def is_function(argument: str) -> bool:
+    """Whether an argument is FILE.py:FUNCTION."""
+    return re.fullmatch(r".*\.py:[A-Za-z_]\w*", argument, re.S) is not None
 
 
 def _hint(path: str) -> str:

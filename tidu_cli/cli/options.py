@@ -301,7 +301,7 @@ def require_printable(out: str | None, format_: str) -> None:
 
 
 def _is_binary(name: str) -> bool:
-    return name in BINARY or (is_foreign(name) and getattr(format_named(name), "binary", False))
+    return name in BINARY or (name not in DOCUMENTS and is_foreign(name) and getattr(format_named(name), "binary", False))
 
 
 def emit_bytes(data: bytes, out: str | None) -> None:

@@ -20,6 +20,7 @@ from tidu_cli.formats.files import shown
 from tidu_cli.formats.shape.document import TypeReader
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Column, Detached, column
+from tidu_cli.graph.keys import DIGEST
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.recording.linearity import zeros_due
@@ -34,8 +35,6 @@ UNKNOWN = -1
 
 GraphReader = Callable[[object, str, "Numbering"], ClosedGraph]
 """Reads a graph within a node from plain data, its place for messages, and the numbering of the graph around it."""
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Row(NamedTuple):
@@ -80,7 +79,7 @@ class Numbering:
 
     def detached_number(self, digest: str) -> int:
         """The number of a detached value. Raises DocumentError if the digest is malformed."""
-        if not _DIGEST.fullmatch(digest):
+        if not re.fullmatch(DIGEST, digest):
             raise DocumentError(f"malformed reference {shown(digest)}: a digest is 'sha256:' and 64 digits of 0-9a-f")
         number = self._detached_number.setdefault(digest, len(self.detached))
         if number == len(self.detached):
