@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.compression import SUFFIXES
 from tidu_cli.formats.files import DOCUMENTS, FORMATS
+from tidu_cli.frozen import Frozen
 from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _INPUTS = "tidu.inputs"
 """Under which click's context holds what -i gives."""
 
 
-class Declaration(NamedTuple):
+class Declaration(Frozen):
     """What an -i says: of a key the type, or as text a constant, or nothing but the key."""
 
     key: str

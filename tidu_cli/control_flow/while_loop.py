@@ -15,17 +15,7 @@ from typing import Any, ClassVar
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import while_along, while_kernel, while_step
 from tidu_cli.control_flow.bounding import bounded_while
-from tidu_cli.control_flow.graphs import (
-    Flags,
-    Terms,
-    as_batch,
-    batched_outputs,
-    fixed_point,
-    flops,
-    made,
-    named,
-    require_types,
-)
+from tidu_cli.control_flow.graphs import Flags, Terms, as_batch, batched_outputs, fixed_point, flops, made, named, require_types
 from tidu_cli.control_flow.narrowing import narrowed_while
 from tidu_cli.control_flow.patterns import while_pattern
 from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError

@@ -12,12 +12,13 @@ import sys
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.errors import DocumentError, Remedy, TiduError, UnknownNameError
 from tidu_cli.formats.files import shown
 from tidu_cli.formats.shape.document import TypeReader
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Column, Detached, column
 from tidu_cli.graph.keys import DIGEST
@@ -37,7 +38,7 @@ GraphReader = Callable[[object, str, "Numbering"], ClosedGraph]
 """Reads a graph within a node from plain data, its place for messages, and the numbering of the graph around it."""
 
 
-class Row(NamedTuple):
+class Row(Frozen):
     """What the file says of a node, but for its inputs."""
 
     op: str
@@ -131,10 +132,10 @@ class Numbering:
 
     def case(self, row: int, operands: Sequence[int]) -> int:
         """The number of the case of a row with operands of these type numbers, found and remembered."""
-        op, attrs, mask, declared = self.rows[row]
+        says = self.rows[row]
         types = [None if t == UNKNOWN else self.types[t] for t in operands]
-        case = self.primitives.case(op, attrs, mask, types, declared)
-        due = zeros_due(self.primitives, case) if mask is not None else ()  # before it is known: what is refused is read again
+        case = self.primitives.case(says.op, says.attrs, says.mask, types, says.declared)
+        due = zeros_due(self.primitives, case) if says.mask is not None else ()  # before it is known: what is refused is read again
         number = self.cases.intern(case)
         if number == len(self.results):
             self.results.append(tuple(map(self.type_number, case.results)))
