@@ -202,10 +202,7 @@ class Command(click.Command):
 
 
 def _collect() -> None:
-    """Have garbage collected from here on, if `tidu_cli.__main__` waits for that, and never looked for in what is here now.
-
-    It is what was imported, which stays. To look through it, now and then and as the process ends, is an eighth of a small command.
-    """
+    """Have garbage collected from here on, but not looked for in what is here, where `tidu_cli.__main__` waits for that."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
