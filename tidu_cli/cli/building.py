@@ -11,7 +11,7 @@ import click
 
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.compression import SUFFIXES
-from tidu_cli.formats.files import DOCUMENTS, FORMATS
+from tidu_cli.formats.files import DOCUMENTS, FORMATS, read_bytes
 from tidu_cli.frozen import Frozen
 from tidu_cli.installed import source_named
 
@@ -200,8 +200,6 @@ def require_once(option: str, keys: Iterable[Key], given: Collection[Key]) -> No
 
 def bytes_of(file: str) -> bytes:
     """The bytes of a file; those of standard input and of pipes also a second time. Raises DocumentError."""
-    from tidu_cli.formats.files import read_bytes
-
     if os.path.isfile(file):
         return read_bytes(file)
     read: dict[str, bytes] = click.get_current_context().meta.setdefault(_READ, {})

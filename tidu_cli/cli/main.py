@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from tidu_cli import __version__
-from tidu_cli.cli.messages import Context, detail, error, is_quiet, is_terminal, is_verbose, level_options, note
+from tidu_cli.cli.messages import Context, Progress, detail, error, is_quiet, is_terminal, is_verbose, level_options, note, shown
 from tidu_cli.errors import ArgumentError, TiduError, called_in_shell, printable
 from tidu_cli.notes import heard_by
 from tidu_cli.streams import data_alone, take_descriptor
@@ -39,7 +39,6 @@ def limit_options() -> list[click.Option]:
     def remember(ctx: click.Context, param: click.Parameter, text: str | None) -> None:
         if text is None:
             return
-        from tidu_cli.errors import TiduError
         from tidu_cli.limits import parse_count, parse_size
 
         try:
@@ -212,8 +211,6 @@ def _progress(ctx: click.Context) -> AbstractContextManager[None]:
     draws = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not is_quiet()
     if not draws and not is_verbose():
         return nullcontext()  # and nothing is watched
-    from tidu_cli.cli.messages import Progress, shown
-
     return shown(ctx, Progress(sys.stderr if draws else None, detail))
 
 
