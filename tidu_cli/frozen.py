@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -26,13 +26,14 @@ _UNSET: Any = object()
 """The value of a field that `__post_init__` sets."""
 
 
-class _Field(NamedTuple):
+class _Field:
     """What there is to say of a field besides its annotation."""
 
-    make: Callable[[], Any] = _required
-    compare: bool = True
-    repr: bool = True
-    init: bool = True
+    def __init__(self, make: Callable[[], Any] = _required, compare: bool = True, repr: bool = True, init: bool = True) -> None:
+        self.make = make
+        self.compare = compare
+        self.repr = repr
+        self.init = init
 
 
 def field(

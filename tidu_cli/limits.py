@@ -25,7 +25,6 @@ from tidu_cli.frozen import Frozen, field_names, replace
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", re.IGNORECASE | re.ASCII)
 H = TypeVar("H", bound=Hashable)
 ENDLESS = 2**62
 """Sizes count up to this: exact ones of long chains of calls would be numbers of thousands of digits."""
@@ -227,7 +226,7 @@ def parse_size(text: str) -> int:
 
     `K`, `M`, `G`, `T`, `P` and `KiB` etc. are powers of 1024, `KB` etc. powers of 1000. Raises EvaluationError.
     """
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,9})?)\s*([KMGTP]?)(I?B)?", text.strip(), re.IGNORECASE | re.ASCII)
     if match is None or (match[3] and not match[2] and match[3].upper() == "IB"):
         raise EvaluationError(f"malformed size '{text[:40]}': write it as 512M, 2G, 1.5GiB or a number of bytes")
     prefix, decimal = match[2].upper(), (match[3] or "").upper() == "B"

@@ -349,7 +349,6 @@ def checked(**own: arguments.Check) -> Callable[[Function], Function]:
     """The function with its arguments checked by `own` or `CHECKS`, and keys parsed. It raises ArgumentError and KeyTextError."""
 
     def checking(function: Function) -> Function:
-        form = inspect.signature(function)
         code = function.__code__
         named = code.co_argcount + code.co_kwonlyargcount
         checks = {name: own.get(name) or CHECKS.get(name, arguments.anything) for name in code.co_varnames[:named]}
@@ -364,7 +363,7 @@ def checked(**own: arguments.Check) -> Callable[[Function], Function]:
             try:
                 return function(*given, **chosen)
             except TypeError as error:
-                _require_bound(function.__name__, form, args, options, error)
+                _require_bound(function, args, options, error)
                 raise
 
         return apply  # type: ignore[return-value]
@@ -372,8 +371,9 @@ def checked(**own: arguments.Check) -> Callable[[Function], Function]:
     return checking
 
 
-def _require_bound(name: str, form: inspect.Signature, args: Any, options: Mapping[str, object], error: TypeError) -> None:
+def _require_bound(function: Callable[..., Any], args: Any, options: Mapping[str, object], error: TypeError) -> None:
     """Raises ArgumentError if the arguments are too many, too few or of names that the function has not, as `error` says."""
+    form, name = inspect.signature(function), function.__name__
     try:
         form.bind(*args, **options)
     except TypeError:

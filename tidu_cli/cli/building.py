@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.compression import SUFFIXES
-from tidu_cli.formats.files import DOCUMENTS, FORMATS
+from tidu_cli.formats.files import DOCUMENTS, FORMATS, read_bytes
+from tidu_cli.frozen import Frozen
 from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _INPUTS = "tidu.inputs"
 """Under which click's context holds what -i gives."""
 
 
-class Declaration(NamedTuple):
+class Declaration(Frozen):
     """What an -i says: of a key the type, or as text a constant, or nothing but the key."""
 
     key: str
@@ -124,9 +125,6 @@ def declared() -> list[Declaration]:
 
 Kind = Literal["file", "function", "formula"]
 
-FUNCTION = re.compile(r".*\.py:[A-Za-z_]\w*", re.S)
-"""FILE.py:FUNCTION."""
-
 _FORMULAS = frozenset("()[]*+=;,<>%&|^~ \n\t")
 """What formulas have, and names of files seldom."""
 
@@ -150,7 +148,7 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
             takers = "FILE.py:FUNCTION" if given == "--jax" else "FILE.py:FUNCTION and formulas"
             raise click.UsageError(f"{given} is for {takers}, and '{argument}' is a file")
         return "file"
-    if FUNCTION.fullmatch(argument):
+    if is_function(argument):
         file = argument.rpartition(":")[0]
         if not os.path.exists(file):
             raise DocumentError(f"{file}: no such file{_hint(file)}")
@@ -160,6 +158,11 @@ def kind_of(argument: str, settings: Sequence[str] = (), *, shared: bool = False
     if hint := _hint(argument):
         raise DocumentError(f"{argument}: no such file{hint}")
     return "file"  # whose reader says why it cannot be read
+
+
+def is_function(argument: str) -> bool:
+    """Whether an argument is FILE.py:FUNCTION."""
+    return re.fullmatch(r".*\.py:[A-Za-z_]\w*", argument, re.S) is not None
 
 
 def _hint(path: str) -> str:
@@ -197,8 +200,6 @@ def require_once(option: str, keys: Iterable[Key], given: Collection[Key]) -> No
 
 def bytes_of(file: str) -> bytes:
     """The bytes of a file; those of standard input and of pipes also a second time. Raises DocumentError."""
-    from tidu_cli.formats.files import read_bytes
-
     if os.path.isfile(file):
         return read_bytes(file)
     read: dict[str, bytes] = click.get_current_context().meta.setdefault(_READ, {})

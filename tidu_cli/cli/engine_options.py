@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from tidu_cli.cli.messages import detail, error
-from tidu_cli.cli.options import option
+from tidu_cli.cli.options import emit_bytes, option
 from tidu_cli.installed import OWN_ENGINES, brought_engines
 
 if TYPE_CHECKING:
@@ -98,7 +98,6 @@ class Spread(NamedTuple):
 
 def emit_chunks(compute: Callable[..., Results], spread: Spread, format_: str) -> None:
     """Have values computed by chunks, by a function of `api.chunks`, and written to OUT or standard output."""
-    from tidu_cli.cli.options import emit_bytes
     from tidu_cli.formats.values import write_values
 
     with interruptible():

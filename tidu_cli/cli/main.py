@@ -7,6 +7,7 @@ Every command has the options that bound work: see `tidu_cli.limits`.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -17,7 +18,7 @@ from typing import Any
 import click
 
 from tidu_cli import __version__
-from tidu_cli.cli.messages import Context, detail, error, is_quiet, is_terminal, is_verbose, level_options, note
+from tidu_cli.cli.messages import Context, Progress, detail, error, is_quiet, is_terminal, is_verbose, level_options, note, shown
 from tidu_cli.errors import ArgumentError, TiduError, called_in_shell, printable
 from tidu_cli.notes import heard_by
 from tidu_cli.streams import data_alone, take_descriptor
@@ -38,7 +39,6 @@ def limit_options() -> list[click.Option]:
     def remember(ctx: click.Context, param: click.Parameter, text: str | None) -> None:
         if text is None:
             return
-        from tidu_cli.errors import TiduError
         from tidu_cli.limits import parse_count, parse_size
 
         try:
@@ -178,6 +178,7 @@ class Command(click.Command):
         """Run the command. Exits with `failure_status` on any failure but wrong usage."""
         from tidu_cli.formats.files import noting
 
+        _collect()
         try:
             with data_alone(), limiting(ctx), noting(overwriting=ctx.meta.get("--force", False)), _progress(ctx):
                 return super().invoke(ctx)
@@ -199,12 +200,17 @@ class Command(click.Command):
             fail(ctx, f"internal error: {type(failure).__name__}: {failure} (a bug in tidu; TIDU_TRACEBACK=1 shows where)")
 
 
+def _collect() -> None:
+    """Have garbage collected from here on, but not looked for in what is here, where `tidu_cli.__main__` waits for that."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+
+
 def _progress(ctx: click.Context) -> AbstractContextManager[None]:
     draws = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb" and not is_quiet()
     if not draws and not is_verbose():
         return nullcontext()  # and nothing is watched
-    from tidu_cli.cli.messages import Progress, shown
-
     return shown(ctx, Progress(sys.stderr if draws else None, detail))
 
 

@@ -162,7 +162,8 @@ def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str
 
     names = names_of(source, kind) if shared else None
     given: dict[str, Given] = {}
-    for key, type_, constant, _ in declared():
+    for one in declared():
+        key, type_, constant = one.key, one.type, one.constant
         if names is not None and key.partition(".")[0] not in names:
             continue
         if type_ is not None:

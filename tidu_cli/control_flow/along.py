@@ -14,7 +14,7 @@ from typing import Any
 from tidu_cli.control_flow.graphs import Linearized, Terms, made, named, naming_place, outputs_of, zeros
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import RecordType, Type, storage_dtype, tangent_type
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import each_step, refuse_steps, take_steps
 from tidu_cli.rules.contract import JVP, Kernel, RunInner, ValueTypes

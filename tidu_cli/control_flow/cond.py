@@ -12,17 +12,7 @@ from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import cond_along, cond_kernel
-from tidu_cli.control_flow.graphs import (
-    Linearized,
-    Terms,
-    as_batch,
-    batched_outputs,
-    flops,
-    made,
-    named,
-    require_types,
-    zeros,
-)
+from tidu_cli.control_flow.graphs import Linearized, Terms, as_batch, batched_outputs, flops, made, named, require_types, zeros
 from tidu_cli.control_flow.narrowing import merged_conds, narrowed_cond
 from tidu_cli.control_flow.patterns import cond_pattern
 from tidu_cli.control_flow.while_loop import refuse_reverse

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import while_along, while_kernel, while_step
-from tidu_cli.control_flow.bounding import bounded_while
 from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
@@ -24,13 +23,14 @@ from tidu_cli.control_flow.graphs import (
     flops,
     made,
     named,
+    outputs_of,
     require_types,
 )
 from tidu_cli.control_flow.narrowing import narrowed_while
 from tidu_cli.control_flow.patterns import while_pattern
 from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
-from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
+from tidu_cli.graph.types import ANY, INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type, of_batch
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
@@ -39,7 +39,7 @@ from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, Val
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
 
-select_n, reduce_or, gt = op("select_n"), op("reduce_or"), op("gt")
+select_n, reduce_or, gt, exp = op("select_n"), op("reduce_or"), op("gt"), op("exp")
 
 NO_REVERSE = (
     "has no transpose: how often it runs is not known before, so that what reverse mode would have to remember has no bound"
@@ -243,6 +243,47 @@ def _inner(attrs: WhileAttrs, operands: Sequence[Any], results: Sequence[Any], r
         carry = list(run(1, step, [*body_consts, *carry]))
 
 
+# A while as a scan of a known number of steps, which has a reverse mode.
+#
+# A step whose condition does not hold does nothing: a branch, so that what is not computed has no slope either. Where the condition
+# still holds after the last step, all that the loop carries becomes what no result is: NaN, with derivatives that are NaN, and of
+# integers the least number of their type, or the greatest if that is 0. Bools cannot tell.
+
+
+def _bounded(attrs: WhileAttrs, operands: Sequence[Term], steps: int, linear: bool) -> Sequence[Term]:
+    """The results of a while by a scan of this number of steps. `linear`: what it carries may be tangents."""
+    trace, n, m = operands[0].trace, attrs.cond_consts, attrs.body_consts
+    cond_consts, _, carry = attrs.split(operands)
+    types = attrs.body.output_types
+    kept = made(trace.primitives, named("s", [*attrs.body.input_types]), lambda _, terms: terms[m:])
+    inputs = named("x", [x.value_type for x in operands])
+
+    def step(inner: Recorder, terms: list[Term]) -> Sequence[Term]:
+        of_condition, of_body, state = attrs.split(terms)
+        (goes_on,) = outputs_of(inner, attrs.condition, [*of_condition, *state])
+        return inner.emit_all("cond", goes_on, *of_body, *state, branches=(kept, attrs.body))
+
+    body = made(trace.primitives, inputs, step)
+    after = trace.emit_all("scan", *operands, length=steps, num_consts=n + m, num_carry=len(carry), body=body)
+    (too_few,) = outputs_of(trace, attrs.condition, [*cond_consts, *after])
+    whole = made(trace.primitives, named("s", types), lambda _, terms: terms)
+    spoilt = made(trace.primitives, named("s", types), lambda _, terms: [_spoilt(x, linear) for x in terms])
+    return trace.emit_all("cond", too_few, *after, branches=(whole, spoilt))
+
+
+def _spoilt(x: Term, linear: bool) -> Term:
+    """What no result is, and no derivative of one: of any order, unless x may be a tangent."""
+    type_ = x.value_type
+    if not isinstance(type_, TensorType):
+        return fieldwise(type_, lambda name, _: _spoilt(field(x, name), linear))
+    if type_.dtype in INEXACT:
+        return (x if linear else exp(x)) * float("nan")
+    if type_.dtype in INTEGERS:
+        bits = 8 * ITEMSIZE[type_.dtype]
+        return x.trace.full(-(2 ** (bits - 1)) if type_.dtype in SIGNED else 2**bits - 1, type_)
+    return x
+
+
 PRIMITIVES = (
     primitive(
         "while",
@@ -263,7 +304,7 @@ PRIMITIVES = (
         dependence=_dependence,
         pattern=while_pattern,
         narrowed=narrowed_while,
-        bounded=bounded_while,
+        bounded=_bounded,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
         flops=_flops,
         caption=graphs.while_caption,

@@ -25,7 +25,7 @@ from tidu_cli.rules.attrs.fields import Records
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.recording.linearity import require_linear
 from tidu_cli.rules.recording.trace import Trace, recorded
-from tidu_cli.rules.tangents.views import Fields, Maps, by_properties
+from tidu_cli.rules.tangents.conversion import Fields, Maps, by_properties
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 from tidu_cli.transforms.stamp import drop_dead_nodes

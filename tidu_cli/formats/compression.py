@@ -6,7 +6,6 @@ more than memory holds.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -141,6 +140,8 @@ def _zstd() -> tuple[Any, bool]:
 def _decompressors(compression: str) -> tuple[Callable[[], Any], type[Exception]]:
     """What makes a decompressor of one frame, and what that raises."""
     if compression == "gzip":
+        import zlib
+
         return lambda: zlib.decompressobj(_GZIP), zlib.error
     zstd, is_own = _zstd()
     return zstd.ZstdDecompressor if is_own else lambda: zstd.ZstdDecompressor().decompressobj(), zstd.ZstdError
@@ -149,6 +150,8 @@ def _decompressors(compression: str) -> tuple[Callable[[], Any], type[Exception]
 def _compressor(compression: str) -> Any:
     """A compressor, whose result has a checksum."""
     if compression == "gzip":
+        import zlib
+
         return zlib.compressobj(wbits=_GZIP)
     zstd, is_own = _zstd()
     if is_own:

@@ -114,7 +114,7 @@ def kind_read(path: str) -> Kind | None:
 ASKED = 2**20
 """Bytes of objects that are made until it is asked again whether there is room."""
 
-_JSON = re.compile(rb"[ \t\n\r]*[{\[]")
+_JSON = rb"[ \t\n\r]*[{\[]"
 
 
 class Source:
@@ -233,7 +233,7 @@ def read_bytes(path: str) -> bytes:
         if source.head(1) == b"\0":  # a device, perhaps, which has no end
             raise DocumentError(f"{where}: begins with a byte 0, as no format that tidu reads does")
         data = source.read()
-        if _JSON.match(data):
+        if re.match(_JSON, data):
             source.require_room_for_json(data)
         elif is_msgpack_map(data):
             source.require_room_for_msgpack(data)

@@ -80,7 +80,7 @@ def _is_finite(value: object) -> bool:
 # JSON as text: written with characters as they are but for those that steer terminals; what is wrong with it in plain words.
 
 
-_STEERING = re.compile("[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
+_STEERING = "[\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
 """Delete, the controls of Latin-1, ends of lines, and what says from which side to read. Python's json escapes those of ASCII."""
 
 
@@ -88,7 +88,7 @@ def json_text(value: object, indent: int | None = None) -> str:
     """The text of plain data. Raises ValueError for floats that are not finite."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     # Only strings hold such characters, and an escape there stands for the same.
-    return text if text.isascii() and "\x7f" not in text else _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text if text.isascii() and "\x7f" not in text else re.sub(_STEERING, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 _WORDS = {
@@ -129,8 +129,7 @@ LARGE = 2**17
 """From so many bytes on JSON is read in pieces, if it can be."""
 
 # In UTF-8 text only escapes can make half of a surrogate pair, and they are rare enough to look closer at.
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_CONTAINER = re.compile(rb"\s*[{\[]")
+_SURROGATE_ESCAPE = rb"\\u[dD][89a-fA-F]"
 
 
 def parsed(source: Source) -> object:
@@ -154,7 +153,7 @@ def _check_beginning(data: bytes) -> None:
         raise DocumentError("the text is UTF-16; documents are UTF-8 without a byte order mark")
     if data.startswith(b"\xef\xbb\xbf"):
         raise DocumentError("begins with a UTF-8 byte order mark; save the document without one")
-    if not _CONTAINER.match(data):
+    if not data.lstrip().startswith((b"{", b"[")):
         raise DocumentError("neither JSON, which begins with '{', nor msgpack, which begins with a map")
 
 
@@ -171,7 +170,7 @@ def _plain(data: bytearray, require_room: Callable[[bytearray], None]) -> object
 
     strict: dict[str, Any] = {"parse_constant": _refuse_constant, "parse_float": finite_float}
     keys_once: dict[str, Any] = {"object_pairs_hook": _json_object}
-    may_have_halves = b"\\u" in data and _SURROGATE_ESCAPE.search(data)
+    may_have_halves = b"\\u" in data and re.search(_SURROGATE_ESCAPE, data)
     if len(data) >= LARGE and not may_have_halves:
         from tidu_cli.formats.pieces import parsed_in_pieces
 

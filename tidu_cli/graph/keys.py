@@ -18,9 +18,10 @@ MAX_NESTING = 64
 MAX_PASS = 2**53 - 1
 """The greatest pass number: the greatest integer that every JSON reader keeps exactly."""
 
-_PATH = re.compile(r"(?:@-?[1-9][0-9]*)*")
-_NUMBER = re.compile("[1-9][0-9]{0,15}")
-_DIGEST = re.compile("sha256:[0-9a-f]{64}")
+_PATH = r"(?:@-?[1-9][0-9]*)*"
+_NUMBER = "[1-9][0-9]{0,15}"
+DIGEST = "sha256:[0-9a-f]{64}"
+"""The text of a digest."""
 
 
 class Key(Frozen):
@@ -62,7 +63,7 @@ def parse_key(text: str) -> Key:
     while (at := text.find("@", at)) >= 0 and text.startswith("@@", at):
         at += 2
     name, path = (text, "") if at < 0 else (text[:at], text[at:])
-    if not _PATH.fullmatch(path):
+    if path and not re.fullmatch(_PATH, path):
         raise KeyTextError(
             f"malformed key '{text}': after '@' comes a pass number, such as x@1 or y@-1; an @ within a name is doubled: @@"
         )
@@ -109,7 +110,7 @@ def checked_pass(value: object) -> int:
 
 def is_digest(key: Key) -> bool:
     """Whether a key has the form of a digest, `sha256:` and 64 digits, which names a value where no output has that key."""
-    return not key.path and _DIGEST.fullmatch(key.name) is not None
+    return not key.path and re.fullmatch(DIGEST, key.name) is not None
 
 
 def passes_from_json(value: object) -> dict[int, str]:
@@ -118,9 +119,9 @@ def passes_from_json(value: object) -> dict[int, str]:
         raise KeyTextError('it is an object from pass numbers to identities, such as {"1": "sha256:..."}')
     passes = {}
     for number, identity in value.items():
-        if not _NUMBER.fullmatch(number):
+        if not re.fullmatch(_NUMBER, number):
             raise KeyTextError(f"{number[:40]!r} is not a pass number, an integer from 1 to 2**53 - 1 as text")
-        if not isinstance(identity, str) or not _DIGEST.fullmatch(identity):
+        if not isinstance(identity, str) or not re.fullmatch(DIGEST, identity):
             raise KeyTextError(f"the identity of pass {number} is sha256: and 64 digits of 0-9a-f")
         passes[checked_pass(int(number))] = identity
     return passes

@@ -12,7 +12,7 @@ from typing import cast
 
 from tidu_cli.errors import TypeTextError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.text import to_be_shortened
+from tidu_cli.graph.text import NOT_A_TIME, instant_from_text, instant_to_text, to_be_shortened
 from tidu_cli.graph.types import COMPLEXES, DATETIMES, FLOATS, ITEMSIZE, TensorType, real_dtype, storage_dtype, unit_of
 
 _FORMAT = {
@@ -36,13 +36,10 @@ class Literal(Frozen):
             raise TypeTextError(f"constant of type {self.type} takes {self.type.nbytes} bytes, got {len(self.data)}")
         if self.type.dtype == "bool" and self.data.translate(None, b"\0\1"):
             raise TypeTextError(f"constant of type {self.type}: a bool is a byte 0 or 1")
-        if self.type.dtype in DATETIMES:
-            from tidu_cli.graph.text import NOT_A_TIME  # here, as datetimes are rare
-
-            if NOT_A_TIME in struct.unpack(f"<{self.type.size}q", self.data):
-                raise TypeTextError(
-                    f"constant of type {self.type}: NaT is not a time, and no arithmetic would keep it apart from times"
-                )
+        if self.type.dtype in DATETIMES and NOT_A_TIME in struct.unpack(f"<{self.type.size}q", self.data):
+            raise TypeTextError(
+                f"constant of type {self.type}: NaT is not a time, and no arithmetic would keep it apart from times"
+            )
 
 
 Constant = Literal | tuple["Constant | None", ...]
@@ -86,8 +83,6 @@ def literal_to_numbers(literal: Literal) -> list[object]:
     else:
         values = struct.unpack(f"<{len(literal.data) // ITEMSIZE[dtype]}{_FORMAT[dtype]}", literal.data)
     if literal.type.dtype in DATETIMES:
-        from tidu_cli.graph.text import instant_to_text
-
         unit = unit_of(literal.type.dtype)
         return [x if (text := instant_to_text(x, unit)) is None else text for x in cast("tuple[int, ...]", values)]
     return [spelled(x) if isinstance(x, float) else x for x in values]
@@ -148,8 +143,6 @@ def _as_exact(x: object, type_: TensorType) -> int:
 
 
 def _as_instant(x: object, type_: TensorType) -> int:
-    from tidu_cli.graph.text import instant_from_text
-
     if isinstance(x, str):
         try:
             return instant_from_text(x, unit_of(type_.dtype))

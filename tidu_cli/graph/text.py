@@ -39,14 +39,13 @@ MAX_LEAVES = 1000
 MAX_NESTING = 32
 """How deep records may nest: rules and messages recurse as deep."""
 
-_TOKEN = re.compile(
+_TOKEN = (
     r"\s*(?:(?P<tensor>(?:datetime|duration)\[[A-Za-z]*\](?:\[[A-Za-z0-9_,+*/%()-]*\])?|[a-z0-9]+\[[A-Za-z0-9_,+*/%()-]*\])"
-    r"|(?P<name>[A-Za-z_0-9]+)|(?P<mark>[{}():,]))",
-    re.ASCII,
+    r"|(?P<name>[A-Za-z_0-9]+)|(?P<mark>[{}():,]))"
 )
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|0|[1-9][0-9]*", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_WORD = re.compile(r"(?<![\[A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*:)", re.ASCII)
+_FIELD = r"[A-Za-z_][A-Za-z0-9_]*|0|[1-9][0-9]*"
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_WORD = r"(?<![\[A-Za-z0-9_])[A-Za-z_][A-Za-z0-9_]*\b(?!\s*:)"
 _NAMES = "names are of letters, digits and _, and do not begin with a digit"
 _RESERVED = frozenset(dtype.partition("[")[0] for dtype in DTYPES)
 
@@ -60,7 +59,7 @@ def parse_value_type(text: str, declared: Mapping[str, RecordType] = NO_RECORDS,
     tensors than MAX_LEAVES, or nested deeper than MAX_NESTING.
     """
     if not text.startswith(("{", "(")) and text not in declared and not open_shapes and "{" not in text:
-        if _NAME.fullmatch(text) and text not in _RESERVED:
+        if re.fullmatch(_NAME, text) and text not in _RESERVED:
             hint = (
                 did_you_mean(text, list(declared))
                 or type_hint(text)
@@ -81,19 +80,19 @@ def check_name(name: str) -> None:
     """Raises TypeTextError if a record type may not have this name."""
     if name in _RESERVED:
         raise TypeTextError(f"a record type cannot be called {name!r}, as a dtype is")
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise TypeTextError(f"a record type cannot be called {name[:60]!r}; {_NAMES}")
 
 
 def check_field(name: str) -> None:
     """Raises TypeTextError if a field may not have this name."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise TypeTextError(f"a field cannot be called {name[:60]!r}; {_NAMES}")
 
 
 def names_in(text: str) -> list[str]:
     """The words in the text of a type that may be names of record types: not those of fields, nor of units of time."""
-    return _WORD.findall(text)
+    return re.findall(_WORD, text, re.ASCII)
 
 
 def check_extent(type_: Type, text: str) -> None:
@@ -144,7 +143,7 @@ class _Parser:
         end = ")" if is_tuple else "}"
         while self.peek() != end:
             name = str(len(types)) if is_tuple else self.next()[1]
-            if not is_tuple and (not _FIELD.fullmatch(name) or self.next()[1] != ":"):
+            if not is_tuple and (not re.fullmatch(_FIELD, name) or self.next()[1] != ":"):
                 raise self.malformed()
             if name in types:
                 raise TypeTextError(f"the type {self.text[:60]!r} has two fields '{name}'")
@@ -157,7 +156,7 @@ class _Parser:
         return tuple(types.items())
 
     def next(self) -> tuple[str, str]:
-        match = _TOKEN.match(self.text, self.position)
+        match = re.compile(_TOKEN, re.ASCII).match(self.text, self.position)
         if match is None:
             raise self.malformed()
         self.position = match.end()
@@ -165,7 +164,7 @@ class _Parser:
         return kind, match[kind]
 
     def peek(self) -> str:
-        match = _TOKEN.match(self.text, self.position)
+        match = re.compile(_TOKEN, re.ASCII).match(self.text, self.position)
         return match[match.lastgroup or 0] if match else ""
 
     def end(self) -> None:
@@ -300,10 +299,9 @@ NOT_A_TIME = -(2**63)
 NANOSECONDS = {"D": 86400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """The length of each unit of time."""
 _DECIMALS = {"ms": 3, "us": 6, "ns": 9}
-_TEXT = re.compile(
+_TEXT = (
     r"(?P<Y>\d{4})(?:-(?P<M>\d\d)(?:-(?P<D>\d\d)(?:[T ](?P<h>\d\d)(?::(?P<m>\d\d)(?::(?P<s>\d\d)(?:\.(?P<fraction>\d{1,18}))?)?)?"
-    r"(?:Z|(?P<zone>[+-]\d\d:\d\d))?)?)?)?",
-    re.ASCII,
+    r"(?:Z|(?P<zone>[+-]\d\d:\d\d))?)?)?)?"
 )
 _DAYS_OF_400_YEARS = 146097
 _2000 = datetime(2000, 1, 1)
@@ -315,7 +313,7 @@ def instant_from_text(text: str, unit: str) -> int:
 
     Raises TypeTextError for other text, and where the unit is too coarse, or has no such count in 64 bits.
     """
-    match = _TEXT.fullmatch(text)
+    match = re.fullmatch(_TEXT, text, re.ASCII)
     if match is None:
         if text == "NaT":
             raise TypeTextError("NaT is not a time, and no arithmetic would keep it apart from times")

@@ -7,9 +7,8 @@ have arithmetic, and what they compute is recorded (see `tidu_cli.rules.recordin
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from typing import Literal as OneOf
 
 from tidu_cli.frozen import Frozen, field
@@ -24,6 +23,9 @@ from tidu_cli.rules.flops import ONE_EACH, FlopsRule, WorkRule
 from tidu_cli.rules.flops import Types as Types
 from tidu_cli.rules.sparsity import PatternRule, Sparsity
 from tidu_cli.rules.terms import Term
+
+if TYPE_CHECKING:
+    from dataclasses import KW_ONLY
 
 ValueTypes = tuple[Type, ...]
 Kernel = Callable[..., Any]

@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import DATETIMES, RecordType, Type, storage_dtype, unit_of
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.runtime.choosing import PLAIN, Choice
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory

@@ -15,18 +15,8 @@ from tidu_cli.errors import EvaluationError, TypeTextError, did_you_mean
 from tidu_cli.graph.graph import Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Constant, Literal, literal_from_numbers
-from tidu_cli.graph.types import (
-    COMPLEXES,
-    DATETIMES,
-    DURATIONS,
-    TIMES,
-    UNITS,
-    RecordType,
-    TensorType,
-    Type,
-    unit_of,
-)
-from tidu_cli.lax.arrays.structural import dtype_name, literal_array, numpy_dtype
+from tidu_cli.graph.types import COMPLEXES, DATETIMES, DURATIONS, TIMES, UNITS, RecordType, TensorType, Type, unit_of
+from tidu_cli.lax.arrays.dtypes import dtype_name, literal_array, numpy_dtype
 from tidu_cli.lax.records.records import zeros
 from tidu_cli.runtime.sums import widened
 

@@ -17,10 +17,10 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, tensor_tangent_type
-from tidu_cli.lax.arrays.structural import dtype_name
+from tidu_cli.lax.arrays.dtypes import dtype_name
 from tidu_cli.rules.contract import NoAttrs
+from tidu_cli.rules.tangents.conversion import natural_properties
 from tidu_cli.rules.tangents.types import admitted, chosen, structural
-from tidu_cli.rules.tangents.views import natural_properties
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import input_value, record_fields
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.graph import Output
 from tidu_cli.graph.types import COMPLEXES, INEXACT, INTEGERS, ITEMSIZE, TIMES, TensorType, leaves, real_dtype
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.building import FILES, FUNCTION, Kind, declared, inputs_option, kind_of, types_option
+from tidu_cli.cli.building import FILES, Kind, declared, inputs_option, is_function, kind_of, types_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
 from tidu_cli.cli.options import emit, example, option
@@ -69,7 +69,7 @@ def command(
     """
     if rules is not None and not by_jax:
         raise click.UsageError(f"--{'' if rules else 'no-'}rules goes with --jax")
-    kind: Kind = "function" if FUNCTION.fullmatch(source) else "formula"
+    kind: Kind = "function" if is_function(source) else "formula"
     if sources and (by_jax or kind != "function"):
         raise click.UsageError("--source goes with FILE.py:FUNCTION of NumPy")
     if by_jax and kind != "function":

@@ -21,7 +21,7 @@ from tidu_cli.cli.options import (
     require_stdin_once,
     shown,
 )
-from tidu_cli.formats.files import OWN
+from tidu_cli.formats.files import OWN, read_bytes
 
 
 @click.command(
@@ -105,7 +105,6 @@ def command(
 def _put_weights(file: str, weights: str, out: str | None, format_: str | None) -> None:
     """Write a model with values of weights that another file has."""
     from tidu_cli.api.training import save_weights
-    from tidu_cli.formats.files import read_bytes
     from tidu_cli.formats.values import read_values
 
     if kind_of(file) != "file":

@@ -5,13 +5,7 @@ from __future__ import annotations
 import click
 
 from tidu_cli.cli.main import Command
-from tidu_cli.cli.options import (
-    document_output_options,
-    example,
-    file_argument,
-    on_document,
-    option,
-)
+from tidu_cli.cli.options import document_output_options, example, file_argument, on_document, option
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tidu_cli.errors import DocumentError, UnknownNameError, counted, did_you_mean
-from tidu_cli.formats.chunks.npy import located, members_of, native
+from tidu_cli.formats.chunks.npy import located, members_of, native, zarr_sources
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.select import listed
 from tidu_cli.limits import require
@@ -68,8 +68,6 @@ def sources_of(path: str) -> dict[str, Source]:
         if not os.path.isdir(path):
             return _of_file(path)
         if any(os.path.exists(os.path.join(path, mark)) for mark in ("zarr.json", ".zarray", ".zgroup")):
-            from tidu_cli.formats.chunks.npy import zarr_sources
-
             return dict(zarr_sources(path))
         return _of_directory(path)
     except OSError as error:

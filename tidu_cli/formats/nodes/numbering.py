@@ -12,14 +12,16 @@ import sys
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.errors import DocumentError, Remedy, TiduError, UnknownNameError
 from tidu_cli.formats.files import shown
 from tidu_cli.formats.shape.document import TypeReader
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Column, Detached, column
+from tidu_cli.graph.keys import DIGEST
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.recording.linearity import zeros_due
@@ -35,10 +37,8 @@ UNKNOWN = -1
 GraphReader = Callable[[object, str, "Numbering"], ClosedGraph]
 """Reads a graph within a node from plain data, its place for messages, and the numbering of the graph around it."""
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
-
-class Row(NamedTuple):
+class Row(Frozen):
     """What the file says of a node, but for its inputs."""
 
     op: str
@@ -80,7 +80,7 @@ class Numbering:
 
     def detached_number(self, digest: str) -> int:
         """The number of a detached value. Raises DocumentError if the digest is malformed."""
-        if not _DIGEST.fullmatch(digest):
+        if not re.fullmatch(DIGEST, digest):
             raise DocumentError(f"malformed reference {shown(digest)}: a digest is 'sha256:' and 64 digits of 0-9a-f")
         number = self._detached_number.setdefault(digest, len(self.detached))
         if number == len(self.detached):
@@ -132,10 +132,10 @@ class Numbering:
 
     def case(self, row: int, operands: Sequence[int]) -> int:
         """The number of the case of a row with operands of these type numbers, found and remembered."""
-        op, attrs, mask, declared = self.rows[row]
+        says = self.rows[row]
         types = [None if t == UNKNOWN else self.types[t] for t in operands]
-        case = self.primitives.case(op, attrs, mask, types, declared)
-        due = zeros_due(self.primitives, case) if mask is not None else ()  # before it is known: what is refused is read again
+        case = self.primitives.case(says.op, says.attrs, says.mask, types, says.declared)
+        due = zeros_due(self.primitives, case) if says.mask is not None else ()  # before it is known: what is refused is read again
         number = self.cases.intern(case)
         if number == len(self.results):
             self.results.append(tuple(map(self.type_number, case.results)))

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from tidu_cli.errors import TypeTextError
 from tidu_cli.graph.keys import MAX_PASS, checked_pass, key_from_json, passes_from_json
 from tidu_cli.graph.keys import Key as GraphKey
-from tidu_cli.graph.text import END, NAME
+from tidu_cli.graph.text import END, NAME, parse_value_type
 from tidu_cli.graph.types import RecordType, parse_type
 from tidu_cli.graph.types import Type as ValueType
 from tidu_cli.rules.attrs.fields import DOUBT, After, Bounded, Data, Described, Parsed, Sized, made, read_quickly
@@ -42,8 +42,6 @@ def type_reader(records: Mapping[str, RecordType]) -> TypeReader:
         if not records and not text.startswith(("{", "(")):
             with suppress(TypeTextError):
                 return parse_type(text)
-        from tidu_cli.graph.text import parse_value_type  # which most documents do without
-
         return parse_value_type(text, records)
 
     return read

@@ -15,7 +15,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.text import NOT_A_TIME, instant_to_text
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
-from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
+from tidu_cli.lax.arrays.dtypes import dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

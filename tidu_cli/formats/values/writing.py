@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.json import json_text
-from tidu_cli.formats.values.text import Member, fields, members, stored
+from tidu_cli.formats.values.text import Member, csv_text, fields, members, stored, table_text
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.text import NOT_A_TIME, instant_to_text
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type, unit_of
-from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype
+from tidu_cli.lax.arrays.dtypes import dtype_name, numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,8 +43,6 @@ def write_values(values: Mapping[Key, Any], format: str, types: Mapping[Key, Typ
     if format == "mtx":
         return _matrix_market(values)
     if format in ("csv", "table"):
-        from tidu_cli.formats.values.text import csv_text, table_text
-
         return (csv_text if format == "csv" else table_text)(values, types).encode()
     if format == "msgpack":
         import msgpack

@@ -10,8 +10,8 @@ from tidu_cli.errors import TypeRuleError, TypeTextError
 from tidu_cli.graph.literals import literal_from_numbers
 from tidu_cli.graph.text import NOT_A_TIME
 from tidu_cli.graph.types import DATETIMES, INEXACT, SIGNED, TensorType, storage_dtype
+from tidu_cli.lax.arrays.dtypes import literal_array, numpy_dtype
 from tidu_cli.lax.arrays.slicing import zeros
-from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
 from tidu_cli.lax.arrays.windows import (
     GatherDimensionNumbers,
     Mode,

@@ -11,8 +11,8 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
+from tidu_cli.lax.arrays.dtypes import literal_array, numpy_dtype
 from tidu_cli.lax.arrays.slicing import operand_type, require_one_per_axis, zeros
-from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
 from tidu_cli.rules.attrs.attrs import Axes, Axis, DTypeName, Edge, Extent, Shape
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked

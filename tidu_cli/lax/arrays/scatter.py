@@ -12,9 +12,8 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, NUMERIC, TensorType
-from tidu_cli.lax.arrays.ordered_times import ORDERED, ordered_dtype
+from tidu_cli.lax.arrays.dtypes import ORDERED, numpy_dtype, ordered_dtype
 from tidu_cli.lax.arrays.slicing import operand_type, zeros
-from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.arrays.windows import (
     Mode,
     ScatterDimensionNumbers,

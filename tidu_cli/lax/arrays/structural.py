@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import (
     ANY,
     COMPLEXES,
-    DATETIME,
     DATETIMES,
-    DURATION,
     DURATIONS,
     FLOATS,
     INTEGERS,
@@ -24,6 +20,9 @@ from tidu_cli.graph.types import (
     tensor_tangent_type,
     unit_of,
 )
+from tidu_cli.lax.arrays.dtypes import dtype_name as dtype_name
+from tidu_cli.lax.arrays.dtypes import literal_array as literal_array
+from tidu_cli.lax.arrays.dtypes import numpy_dtype as numpy_dtype
 from tidu_cli.rules.attrs.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
 from tidu_cli.rules.catalogue import Caption, arrays, axes_words, listed, shape_words
@@ -66,38 +65,6 @@ class TransposeAttrs(Attrs):
     """`permutation`: for each axis of the result, the operand's axis that it is."""
 
     permutation: Axes
-
-
-@lru_cache
-def numpy_dtype(np: Any, dtype: str) -> Any:
-    """The NumPy dtype in which values of a tidu dtype are held: of times that of their counts; bf16 is that of ml_dtypes."""
-    dtype = storage_dtype(dtype)
-    if dtype == "bf16":
-        import ml_dtypes  # slow to import, and rarely needed
-
-        return np.dtype(ml_dtypes.bfloat16)
-    kinds = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
-    return np.dtype("bool" if dtype == "bool" else kinds[dtype[0]] + dtype[1:])
-
-
-@lru_cache
-def dtype_name(dtype: Any) -> str:
-    """The tidu name of a NumPy dtype; for one that tidu does not have, NumPy's name."""
-    if dtype.name == "bfloat16":
-        return "bf16"
-    if dtype.name == "bool":
-        return "bool"
-    if dtype.kind in "mM":
-        name: str = dtype.name.replace("datetime64", DATETIME).replace("timedelta64", DURATION)
-        return name if name in TIMES else str(dtype.name)
-    letter = dtype.kind if dtype.kind in "iufc" else ""
-    return f"{letter}{8 * dtype.itemsize}" if letter and dtype.itemsize <= 16 else str(dtype.name)
-
-
-def literal_array(np: Any, literal: Literal) -> Any:
-    """The array that a literal spells: read-only, and where the machine is little-endian a view of its bytes."""
-    dtype = numpy_dtype(np, literal.type.dtype)
-    return np.frombuffer(literal.data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(literal.type.shape)
 
 
 def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Types) -> Kernel:

@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, NUMERIC
-from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import ORDERED, in_order, numpy_dtype
 from tidu_cli.lax.records.sums_and_products import ADD, DIV, MUL, NEG, SUB
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.batching import itself

@@ -11,8 +11,7 @@ from typing import Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import ANY, INTEGERS, ITEMSIZE, REALS, SIGNED
-from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import ORDERED, in_order, numpy_dtype
 from tidu_cli.rules.attrs.attrs import DTypeName
 from tidu_cli.rules.batching import itself, itself_with_scalars
 from tidu_cli.rules.catalogue import Caption

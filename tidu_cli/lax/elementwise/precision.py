@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS, ITEMSIZE
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import linear, of_one_type

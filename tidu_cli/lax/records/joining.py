@@ -11,7 +11,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.contract import Batching, BatchRule, Kernel, Types, ValueTypes
-from tidu_cli.rules.recording.trace import Trace
+from tidu_cli.rules.recording.trace import Trace, as_output, recorded
 from tidu_cli.rules.tangents.conversion import converted
 from tidu_cli.rules.tangents.types import scaled_operand
 from tidu_cli.rules.terms import Term, op
@@ -23,7 +23,6 @@ Conversion = Callable[[Term, Type], Term]
 def conversion_graph(given: Type, wanted: Type, convert: Conversion = converted) -> Graph:
     """The graph that makes of a vector one of another type."""
     from tidu_cli.lax.vocabulary import BUILTIN  # which has this family
-    from tidu_cli.rules.recording.trace import as_output, recorded  # here, as vectors are rare
 
     trace = Trace(BUILTIN, CaseTable())
     made = as_output("y", convert(trace.source(given, linear=False), wanted))

@@ -30,7 +30,7 @@ from tidu_cli.graph.types import (
     tangent_type,
     unit_of,
 )
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.records.joining import conversion_kernel, converted_batch
 from tidu_cli.lax.records.records import zeros
 from tidu_cli.rules.attrs.fields import Parsed, Records
@@ -38,9 +38,8 @@ from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
 from tidu_cli.rules.families import minus, primitive, summed
-from tidu_cli.rules.tangents.conversion import converted
+from tidu_cli.rules.tangents.conversion import by_properties, converted
 from tidu_cli.rules.tangents.types import chosen
-from tidu_cli.rules.tangents.views import by_properties
 from tidu_cli.rules.terms import Term, field, fieldwise, op
 from tidu_cli.rules.units import between, scaling, span
 

@@ -13,7 +13,7 @@ from tidu_cli.errors import TypeRuleError, TypeTextError, did_you_mean
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text import RECORD_TYPE, parse_value_type
 from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.catalogue import Caption, short

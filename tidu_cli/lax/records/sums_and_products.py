@@ -26,7 +26,7 @@ from tidu_cli.graph.types import (
     tangent_type,
     tensor_tangent_type,
 )
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.records.joining import joining_batch, joining_kernel, strong_product, strong_quotient
 from tidu_cli.rules.batching import itself, spread, stacked
 from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, Transposition, ValueTypes

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, real_dtype
-from tidu_cli.lax.arrays.ordered_times import in_order, ordered_dtype
+from tidu_cli.lax.arrays.dtypes import in_order, ordered_dtype
 from tidu_cli.lax.reductions.reduction import shifted
 from tidu_cli.rules.attrs.attrs import Axis
 from tidu_cli.rules.batching import itself, later

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, TensorType, storage_dtype
-from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import ORDERED, in_order, numpy_dtype
 from tidu_cli.rules.attrs.attrs import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.batching import itself, later

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, storage_dtype
-from tidu_cli.lax.arrays.ordered_times import ORDERED, in_order
+from tidu_cli.lax.arrays.dtypes import ORDERED, in_order
 from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.rules.attrs.attrs import Axis
 from tidu_cli.rules.attrs.fields import Bounded

@@ -14,7 +14,7 @@ from typing import Annotated, Any, cast
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import NUMERIC, TensorType
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_accumulator
 from tidu_cli.lax.signal.sliding import Count, Counts, Padding, Sliding, convolving, slidings, spread, spread_places
 from tidu_cli.rules.attrs.attrs import Axes, DTypeName

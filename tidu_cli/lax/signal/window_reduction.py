@@ -7,8 +7,8 @@ from math import prod
 from typing import Any
 
 from tidu_cli.graph.types import INTEGERS, NUMERIC, REALS, TensorType
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.arrays.slicing import require_one_per_axis, zeros
-from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, Window, laid_out, most_places, slid, slidings, spread
 from tidu_cli.rules.batching import AttrShift, itself, preceded
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, TypeRule, Types

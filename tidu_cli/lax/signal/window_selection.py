@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.arrays.slicing import operand_type
-from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.signal.sliding import Counts, Padding, Parts, Sliding, Window, laid_out, most_places, slid, spread
 from tidu_cli.lax.signal.window_reduction import (
     COMPARED,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
@@ -37,6 +36,8 @@ def literal_from_file(value: object) -> Literal:
         try:
             if not isinstance(text, str) or len(text) % 4:  # b64decode takes bytes, too, and more padding than is due
                 raise ValueError
+            import base64
+
             return Literal(type_, base64.b64decode(text, validate=True))
         except ValueError:
             raise TypeTextError(f"constant of type {type_}: malformed base64") from None
@@ -56,6 +57,8 @@ def literal_to_file(literal: Literal, *, binary: bool) -> dict[str, object]:
         numbers = literal_to_numbers(literal)
         if literal_from_numbers(literal.type, numbers) == literal:
             return {"type": str(literal.type), "data": numbers}
+    import base64
+
     return {"type": str(literal.type), "base64": base64.b64encode(literal.data).decode()}
 
 

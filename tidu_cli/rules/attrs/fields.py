@@ -11,7 +11,6 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -109,18 +108,20 @@ class Data:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
 
-@dataclass(eq=False)
 class Layout:
     """The fields of a class: their annotations and defaults, and how they are read, or None if only pydantic can.
 
     `model` is pydantic's, once it was wanted.
     """
 
-    annotations: Mapping[str, Any]
-    defaults: Mapping[str, Any]
-    fields: Mapping[str, Reader] | None
-    required: Set[str]
-    model: Any = None
+    def __init__(
+        self, annotations: Mapping[str, Any], defaults: Mapping[str, Any], fields: Mapping[str, Reader] | None, required: Set[str]
+    ) -> None:
+        self.annotations = annotations
+        self.defaults = defaults
+        self.fields = fields
+        self.required = required
+        self.model: Any = None
 
 
 def layout_of(data: type[Data]) -> Layout:
@@ -183,14 +184,15 @@ def read_quickly(data: type[Data], plain: Mapping[str, object], context: Any) ->
     """The values of the fields of plain data; DOUBT where only the model can say."""
     try:
         return _read(layout_of(data), plain, context)
-    except REFUSALS:
+    except (*REFUSALS, _UnfamiliarError):
         return DOUBT
 
 
 def _read(layout: Layout, plain: Mapping[str, object], context: Any) -> dict[str, object]:
-    _sure(layout.fields is not None and layout.required <= plain.keys() <= layout.annotations.keys())
-    fields, defaults = layout.fields, layout.defaults
-    return {name: read(plain[name], context) if name in plain else defaults[name] for name, read in fields.items()}  # type: ignore[union-attr]
+    if layout.fields is None:
+        raise _UnfamiliarError  # and no refusal, after which another member of a union would be tried
+    _sure(layout.required <= plain.keys() <= layout.annotations.keys())
+    return {name: read(plain[name], context) if name in plain else layout.defaults[name] for name, read in layout.fields.items()}
 
 
 def _sure(condition: object) -> None:
@@ -262,13 +264,11 @@ def _checked(read: Reader, check: Callable[[Any], Any]) -> Reader:
 
 
 def _nested(data: type[Data]) -> Reader:
-    layout = layout_of(data)
-
     def read(value: Any, context: Any) -> Any:
         if type(value) is data:
             return value
         _sure(type(value) is dict)
-        return made(data, _read(layout, value, context))
+        return made(data, _read(layout_of(data), value, context))
 
     return read
 

@@ -18,7 +18,7 @@ from tidu_cli.errors import EvaluationError, MissingRuleError, StepsError, place
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output
 from tidu_cli.graph.types import ALL, TensorType, Type
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import StepCounting
 from tidu_cli.rules.contract import Kernel

@@ -16,7 +16,7 @@ from tidu_cli.errors import EvaluationError, StepsError, placed
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, Column, Graph, Input, Output
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.limits import StepCounting
 from tidu_cli.rules.contract import Kernel, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
