@@ -7,6 +7,7 @@ other derivatives than the node that it would stand for is no identity here, suc
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import copysign, frexp, isinf, isnan, ldexp, prod
 
 from tidu_cli.graph.literals import NONFINITE, literal_to_numbers
@@ -31,24 +32,16 @@ def _neutral(number: float, dtypes: frozenset[str], *, first: bool = True, secon
     return rewrite
 
 
-def _of_number(k: int, number: float, dtypes: frozenset[str], made: Callable[[Term], Term]) -> Rewriting:
+def _of_number(k: int, number: float, dtypes: frozenset[str], made: Callable[[Term], Term], site: Site) -> Term | None:
     """A binary operation of which operand k is a number: what it makes of the other."""
-
-    def rewrite(site: Site) -> Term | None:
-        other = site.operands[1 - k]
-        return made(other.term) if other.dtype in dtypes and site.operands[k].equals(number) else None
-
-    return rewrite
+    other = site.operands[1 - k]
+    return made(other.term) if other.dtype in dtypes and site.operands[k].equals(number) else None
 
 
-def _same(result: Callable[[Site], Term], dtypes: frozenset[str]) -> Rewriting:
+def _same(result: Callable[[Site], Term], dtypes: frozenset[str], site: Site) -> Term | None:
     """A binary operation of a value and itself."""
-
-    def rewrite(site: Site) -> Term | None:
-        x, y = site.operands
-        return result(site) if x.number == y.number and x.dtype in dtypes else None
-
-    return rewrite
+    x, y = site.operands
+    return result(site) if x.number == y.number and x.dtype in dtypes else None
 
 
 def _zero(site: Site) -> Term:
@@ -56,14 +49,10 @@ def _zero(site: Site) -> Term:
     return zero
 
 
-def _of_own(inner: str, result: Callable[[Operand], Term]) -> Rewriting:
+def _of_own(inner: str, result: Callable[[Operand], Term], site: Site) -> Term | None:
     """A unary operation of what `inner` made: the result of that one's operand."""
-
-    def rewrite(site: Site) -> Term | None:
-        x = site.operands[0]
-        return result(x.operands[0]) if x.op == inner else None
-
-    return rewrite
+    x = site.operands[0]
+    return result(x.operands[0]) if x.op == inner else None
 
 
 def _negated(x: Operand) -> Term | None:
@@ -162,13 +151,8 @@ def _zero_product(site: Site) -> Term | None:
     return _zero(site) if any(x.equals(0) for x in site.operands) and site.operands[0].type == site.operands[1].type else None
 
 
-def _integer_zero_product(site: Site) -> Term | None:
-    return _zero_product(site) if site.type.dtype in INTEGERS else None
-
-
 def _to_power_zero(site: Site) -> Term | None:
-    term: Term | None = site.trace.full(1, site.type) if site.attrs.y == 0 else None
-    return term
+    return site.trace.full(1, site.type) if site.attrs.y == 0 else None
 
 
 def _of_parts(site: Site) -> Term | None:
@@ -179,12 +163,9 @@ def _of_parts(site: Site) -> Term | None:
     return z.term if z.type == site.type else None
 
 
-def _part(k: int) -> Rewriting:
-    def rewrite(site: Site) -> Term | None:
-        (z,) = site.operands
-        return z.operands[k].term if z.op == "complex" else None
-
-    return rewrite
+def _part(k: int, site: Site) -> Term | None:
+    (z,) = site.operands
+    return z.operands[k].term if z.op == "complex" else None
 
 
 def _real_of_real(site: Site) -> Term | None:
@@ -210,36 +191,36 @@ IDENTITIES = (
     Identity("add", "x + (-y) = x - y", _sum_with_negative),
     Identity("sub", "x - 0 = x", _neutral(0.0, NUMERIC, first=False)),
     Identity("sub", "x - (-0) = x", _neutral(-0.0, INEXACT, first=False), NO_SIGNED_ZEROS),
-    Identity("sub", "(-0) - x = -x", _of_number(0, -0.0, INEXACT, neg)),
-    Identity("sub", "0 - n = -n", _of_number(0, 0, INTEGERS, neg)),
-    Identity("sub", "0 - x = -x", _of_number(0, 0.0, INEXACT, neg), NO_SIGNED_ZEROS),
-    Identity("sub", "n - n = 0", _same(_zero, INTEGERS)),
-    Identity("sub", "x - x = 0", _same(_zero, INEXACT), FINITE),
+    Identity("sub", "(-0) - x = -x", partial(_of_number, 0, -0.0, INEXACT, neg)),
+    Identity("sub", "0 - n = -n", partial(_of_number, 0, 0, INTEGERS, neg)),
+    Identity("sub", "0 - x = -x", partial(_of_number, 0, 0.0, INEXACT, neg), NO_SIGNED_ZEROS),
+    Identity("sub", "n - n = 0", partial(_same, _zero, INTEGERS)),
+    Identity("sub", "x - x = 0", partial(_same, _zero, INEXACT), FINITE),
     Identity("sub", "x - (-y) = x + y", _difference_with_negative),
     Identity("mul", "1 x = x, of reals", _neutral(1, REALS)),
     Identity("mul", "1 z = z", _neutral(1, COMPLEXES), NO_SIGNED_ZEROS | FINITE),
-    Identity("mul", "(-1) x = -x", _of_number(0, -1.0, FLOATS, neg)),
-    Identity("mul", "x (-1) = -x", _of_number(1, -1.0, FLOATS, neg)),
-    Identity("mul", "0 n = 0", _integer_zero_product),
+    Identity("mul", "(-1) x = -x", partial(_of_number, 0, -1.0, FLOATS, neg)),
+    Identity("mul", "x (-1) = -x", partial(_of_number, 1, -1.0, FLOATS, neg)),
+    Identity("mul", "0 n = 0", lambda site: _zero_product(site) if site.type.dtype in INTEGERS else None),
     Identity("mul", "0 x = 0", _zero_product, NO_SIGNED_ZEROS | FINITE),
     Identity("mul", "(-x) (-y) = x y", _of_negatives),
     Identity("mul", "(-x) c = x (-c)", _scaled_negative),
     Identity("div", "x / 1 = x", _neutral(1, FLOATS, first=False)),
     Identity("div", "(-x) / (-y) = x / y", _of_negatives),
     Identity("div", "(-x) / c = x / (-c)", _scaled_negative),
-    Identity("neg", "-(-x) = x", _of_own("neg", _own)),
+    Identity("neg", "-(-x) = x", partial(_of_own, "neg", _own)),
     Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", _negative_of_scaled),
     Identity("neg", "-(x - y) = y - x", _swapped_difference, NO_SIGNED_ZEROS),
     Identity("integer_pow", "x¹ = x", lambda site: site.operands[0].term if site.attrs.y == 1 else None),
     Identity("integer_pow", "x⁰ = 1", _to_power_zero),
-    Identity("abs", "|-x| = |x|", _of_own("neg", lambda x: abs_(x.term))),
+    Identity("abs", "|-x| = |x|", partial(_of_own, "neg", lambda x: abs_(x.term))),
     Identity("abs", "||x|| = |x|", lambda site: site.operands[0].term if site.operands[0].op == "abs" else None),
-    Identity("max", "max(x, x) = x", _same(lambda site: site.operands[0].term, FLOATS)),
-    Identity("min", "min(x, x) = x", _same(lambda site: site.operands[0].term, FLOATS)),
-    Identity("conj", "conj conj z = z", _of_own("conj", _own)),
-    Identity("real", "Re (x + iy) = x", _part(0)),
-    Identity("imag", "Im (x + iy) = y", _part(1)),
-    Identity("real", "Re conj z = Re z", _of_own("conj", lambda z: real(z.term))),
+    Identity("max", "max(x, x) = x", partial(_same, lambda site: site.operands[0].term, FLOATS)),
+    Identity("min", "min(x, x) = x", partial(_same, lambda site: site.operands[0].term, FLOATS)),
+    Identity("conj", "conj conj z = z", partial(_of_own, "conj", _own)),
+    Identity("real", "Re (x + iy) = x", partial(_part, 0)),
+    Identity("imag", "Im (x + iy) = y", partial(_part, 1)),
+    Identity("real", "Re conj z = Re z", partial(_of_own, "conj", lambda z: real(z.term))),
     Identity("imag", "Im conj z = -Im z", _negative_imaginary),
     Identity("real", "Re (x + 0i) = x", _real_of_real),
     Identity("complex", "Re z + i Im z = z", _of_parts),

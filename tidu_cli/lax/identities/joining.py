@@ -126,10 +126,6 @@ def _split_of_joined(site: Site) -> Sequence[Term] | None:
     return [x.term for x in y.operands] if sizes == list(attrs.sizes) else None
 
 
-def _split_in_one(site: Site) -> Term | None:
-    return _only(site) if len(site.types) == 1 else None
-
-
 def _unpadded(site: Site) -> Term | None:
     """A slice that takes out just what was padded."""
     (y,), attrs = site.operands, site.attrs
@@ -196,7 +192,7 @@ IDENTITIES = (
     Identity("slice", "slice of slice: one", _slice_of_slice),
     Identity("slice", "of what was joined: of one operand", _part_of_joined),
     Identity("slice", "what was padded: x", _unpadded),
-    Identity("split", "in one: x", _split_in_one, in_place=True),
+    Identity("split", "in one: x", lambda site: _only(site) if len(site.types) == 1 else None, in_place=True),
     Identity("split", "of what was joined: the operands", _split_of_joined),
     Identity("add", "x and y padded with zeros, side by side: x and y joined", _sum_of_padded, NO_SIGNED_ZEROS),
     Identity("dynamic_slice", "of the operand's shape: x", _unchanged),

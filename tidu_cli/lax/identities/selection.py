@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tidu_cli.rules.terms import Identity, Rewriting, Site, Term, op
+from functools import partial
+
+from tidu_cli.rules.terms import Identity, Site, Term, op
 
 select_n = op("select_n")
 
@@ -38,14 +40,11 @@ def _same(site: Site) -> Term | None:
     return x.term if x.number == y.number and x.dtype == "bool" else None
 
 
-def _with_known(number: int) -> Rewriting:
-    def rewrite(site: Site) -> Term | None:
-        x, y = site.operands
-        if x.dtype != "bool":
-            return None
-        return x.term if y.equals(number) else y.term if x.equals(number) else None
-
-    return rewrite
+def _with_known(number: int, site: Site) -> Term | None:
+    x, y = site.operands
+    if x.dtype != "bool":
+        return None
+    return x.term if y.equals(number) else y.term if x.equals(number) else None
 
 
 IDENTITIES = (
@@ -55,6 +54,6 @@ IDENTITIES = (
     Identity("not", "not not p = p", _twice_not),
     Identity("and", "p and p = p", _same),
     Identity("or", "p or p = p", _same),
-    Identity("and", "p and true = p", _with_known(1)),
-    Identity("or", "p or false = p", _with_known(0)),
+    Identity("and", "p and true = p", partial(_with_known, 1)),
+    Identity("or", "p or false = p", partial(_with_known, 0)),
 )

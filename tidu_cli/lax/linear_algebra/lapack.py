@@ -23,9 +23,6 @@ from tidu_cli.rules.contract import Kernel, Types
 from tidu_cli.rules.families import conj
 from tidu_cli.rules.terms import Term
 
-ITERATED = "is computed by iteration, whose steps depend on the matrix"
-"""Why it is not defined by other operations."""
-
 
 def of_batches(np: Any, function: Callable[..., Any], operands: Types, results: Types) -> Kernel:
     """A kernel of a function of batches of matrices, which gives a tuple of results, and raises where LAPACK fails."""
