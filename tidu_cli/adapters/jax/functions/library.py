@@ -114,19 +114,15 @@ def _aligned(eq: Equation, mapped: bool) -> bool:
     return not mapped or len(set(shape)) == len(shape)
 
 
-def chosen(op: str) -> Callable[..., Array]:
+def chosen(op: str, eq: Equation, *operands: Array) -> Array:
     """max, min or abs as a choice, whose derivative is that of the chosen: in ties of the second operand, or of the constant."""
-
-    def read(eq: Equation, *operands: Array) -> Array:
-        x, *rest = (spread(operand, eq.results[0].shape) for operand in operands)
-        if op == "abs":
-            return select(x <= 0, -x, x)
-        return select(x.emit("le" if op == "max" else "ge", rest[0]), rest[0], x)
-
-    return read
+    x, *rest = (spread(operand, eq.results[0].shape) for operand in operands)
+    if op == "abs":
+        return select(x <= 0, -x, x)
+    return select(x.emit("le" if op == "max" else "ge", rest[0]), rest[0], x)
 
 
-CHOICES: Mapping[str, Callable[..., Array]] = {name: chosen(name) for name in ("max", "min", "abs")}
+CHOICES: Mapping[str, Callable[..., Array]] = {name: partial(chosen, name) for name in ("max", "min", "abs")}
 """Kinks of a body that is read by choice."""
 
 
