@@ -261,5 +261,4 @@ def _into(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str,
 
 
 def _constant(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str, Any], out: Array) -> Array:
-    constant: Array = out.constant(getattr(ufunc, method)(*inputs, **options))
-    return constant
+    return out.constant(getattr(ufunc, method)(*inputs, **options))
