@@ -6,13 +6,16 @@ other derivatives than the node that it would stand for is no identity here, suc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 from math import copysign, frexp, isinf, isnan, ldexp, prod
+from typing import TypeVar
 
-from tidu_cli.graph.literals import NONFINITE, literal_to_numbers
+from tidu_cli.graph.literals import NONFINITE, Literal, literal_to_numbers
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
 from tidu_cli.rules.terms import Assumption, Identity, Operand, Rewriting, Site, Term, op
+
+T = TypeVar("T")
 
 abs_, add, imag, neg, real, reduce_sum, sub = map(op, ("abs", "add", "imag", "neg", "real", "reduce_sum", "sub"))
 NO_SIGNED_ZEROS: frozenset[Assumption] = frozenset({"no-signed-zeros"})
@@ -38,21 +41,37 @@ def _of_number(k: int, number: float, dtypes: frozenset[str], made: Callable[[Te
     return made(other.term) if other.dtype in dtypes and site.operands[k].equals(number) else None
 
 
-def _same(result: Callable[[Site], Term], dtypes: frozenset[str], site: Site) -> Term | None:
+def only(site: Site) -> Term:
+    """The first operand."""
+    return site.operands[0].term
+
+
+def unchanged(site: Site) -> Term | None:
+    """The first operand, of an operation that changes nothing but the type, where that stays the same."""
+    return only(site) if site.operands[0].type == site.type else None
+
+
+def same(result: Callable[[Site], Term], dtypes: frozenset[str], site: Site) -> Term | None:
     """A binary operation of a value and itself."""
     x, y = site.operands
     return result(site) if x.number == y.number and x.dtype in dtypes else None
 
 
-def _zero(site: Site) -> Term:
-    zero: Term = site.trace.full(0, site.type)
-    return zero
+def _full(number: float, site: Site) -> Term:
+    term: Term = site.trace.full(number, site.type)
+    return term
 
 
-def _of_own(inner: str, result: Callable[[Operand], Term], site: Site) -> Term | None:
+def of(inner: Container[str], result: Callable[[Site, Operand], T | None], site: Site) -> T | None:
+    """An operation whose first operand an op of `inner` made: the result, of the site and that operand."""
+    y = site.operands[0]
+    return result(site, y) if y.op in inner else None
+
+
+def of_own(inner: str, result: Callable[[Term], Term], site: Site) -> Term | None:
     """A unary operation of what `inner` made: the result of that one's operand."""
-    x = site.operands[0]
-    return result(x.operands[0]) if x.op == inner else None
+    y = site.operands[0]
+    return result(y.operands[0].term) if y.op == inner else None
 
 
 def _negated(x: Operand) -> Term | None:
@@ -75,34 +94,44 @@ def _difference_with_negative(site: Site) -> Term | None:
 
 
 def _of_negatives(site: Site) -> Term | None:
-    (x, y), trace = site.operands, site.trace
+    x, y = site.operands
     of_x, of_y = _negated(x), _negated(y)
     if of_x is None or of_y is None or x.dtype not in FLOATS or x.type != y.type:
         return None
-    term: Term = trace.emit(site.op, of_x, of_y)
-    return term
+    return op(site.op)(of_x, of_y)
+
+
+def _element(x: Operand) -> Literal | None:
+    """What all elements are, if that is known."""
+    return x.known.element if x.known is not None and x.known.kind == "uniform" else None
+
+
+def whole_number(x: Operand) -> int | None:
+    """The integer that all elements are, if that is known."""
+    element = _element(x)
+    return None if element is None else int.from_bytes(element.data, "little", signed=element.type.dtype[0] == "i")
 
 
 def _constant(x: Operand, sign: int = -1) -> float | None:
     """The number that all elements of a float are, times the sign; None for NaN."""
-    if x.known is None or x.known.kind != "uniform" or x.known.element is None or x.dtype not in FLOATS:
+    element = _element(x)
+    if element is None or x.dtype not in FLOATS:
         return None
-    (text,) = literal_to_numbers(x.known.element)
+    (text,) = literal_to_numbers(element)
     number = NONFINITE.get(text) if isinstance(text, str) else text
     return sign * number if isinstance(number, float) and not isnan(number) else None
 
 
 def _scaled_negative(site: Site) -> Term | None:
     """(-x) c is x (-c), for a number c."""
-    (x, y), trace = site.operands, site.trace
+    x, y = site.operands
     if x.type != y.type:
         return None
     for one, other, swapped in ((x, y, False), (y, x, True)):
-        of, number = _negated(one) if one.alone else None, _constant(other)
-        if of is not None and number is not None and not (site.op == "div" and swapped):
-            c = trace.full(number, other.type)
-            term: Term = trace.emit(site.op, *((c, of) if swapped else (of, c)))
-            return term
+        negated, number = _negated(one) if one.alone else None, _constant(other)
+        if negated is not None and number is not None and not (site.op == "div" and swapped):
+            c = site.trace.full(number, other.type)
+            return op(site.op)(*((c, negated) if swapped else (negated, c)))
     return None
 
 
@@ -115,8 +144,7 @@ def _negative_of_scaled(site: Site) -> Term | None:
         number = _constant(other)
         if number is not None and other.type == y.operands[1 - k].type:
             operands = [trace.full(number, other.type) if j == k else x.term for j, x in enumerate(y.operands)]
-            term: Term = trace.emit(y.op, *operands)
-            return term
+            return op(y.op)(*operands)
     return None
 
 
@@ -143,16 +171,11 @@ def _sum_of_equals(site: Site) -> Term | None:
         whole //= 2
     if whole * n >= 2**digits or exponent + n.bit_length() > greatest:
         return None
-    term: Term = site.trace.full(number * n, site.type)
-    return term
+    return _full(number * n, site)
 
 
 def _zero_product(site: Site) -> Term | None:
-    return _zero(site) if any(x.equals(0) for x in site.operands) and site.operands[0].type == site.operands[1].type else None
-
-
-def _to_power_zero(site: Site) -> Term | None:
-    return site.trace.full(1, site.type) if site.attrs.y == 0 else None
+    return _full(0, site) if any(x.equals(0) for x in site.operands) and site.operands[0].type == site.operands[1].type else None
 
 
 def _of_parts(site: Site) -> Term | None:
@@ -168,20 +191,8 @@ def _part(k: int, site: Site) -> Term | None:
     return z.operands[k].term if z.op == "complex" else None
 
 
-def _real_of_real(site: Site) -> Term | None:
-    (z,) = site.operands
-    if z.op != "convert_element_type" or z.operands[0].type != site.type:
-        return None
-    return z.operands[0].term
-
-
-def _negative_imaginary(site: Site) -> Term | None:
-    (z,) = site.operands
-    return neg(imag(z.operands[0].term)) if z.op == "conj" else None
-
-
-def _own(x: Operand) -> Term:
-    return x.term
+def _real_of_real(site: Site, z: Operand) -> Term | None:
+    return z.operands[0].term if z.operands[0].type == site.type else None
 
 
 IDENTITIES = (
@@ -194,8 +205,8 @@ IDENTITIES = (
     Identity("sub", "(-0) - x = -x", partial(_of_number, 0, -0.0, INEXACT, neg)),
     Identity("sub", "0 - n = -n", partial(_of_number, 0, 0, INTEGERS, neg)),
     Identity("sub", "0 - x = -x", partial(_of_number, 0, 0.0, INEXACT, neg), NO_SIGNED_ZEROS),
-    Identity("sub", "n - n = 0", partial(_same, _zero, INTEGERS)),
-    Identity("sub", "x - x = 0", partial(_same, _zero, INEXACT), FINITE),
+    Identity("sub", "n - n = 0", partial(same, partial(_full, 0), INTEGERS)),
+    Identity("sub", "x - x = 0", partial(same, partial(_full, 0), INEXACT), FINITE),
     Identity("sub", "x - (-y) = x + y", _difference_with_negative),
     Identity("mul", "1 x = x, of reals", _neutral(1, REALS)),
     Identity("mul", "1 z = z", _neutral(1, COMPLEXES), NO_SIGNED_ZEROS | FINITE),
@@ -208,21 +219,21 @@ IDENTITIES = (
     Identity("div", "x / 1 = x", _neutral(1, FLOATS, first=False)),
     Identity("div", "(-x) / (-y) = x / y", _of_negatives),
     Identity("div", "(-x) / c = x / (-c)", _scaled_negative),
-    Identity("neg", "-(-x) = x", partial(_of_own, "neg", _own)),
+    Identity("neg", "-(-x) = x", partial(of_own, "neg", lambda x: x)),
     Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", _negative_of_scaled),
     Identity("neg", "-(x - y) = y - x", _swapped_difference, NO_SIGNED_ZEROS),
-    Identity("integer_pow", "x¹ = x", lambda site: site.operands[0].term if site.attrs.y == 1 else None),
-    Identity("integer_pow", "x⁰ = 1", _to_power_zero),
-    Identity("abs", "|-x| = |x|", partial(_of_own, "neg", lambda x: abs_(x.term))),
-    Identity("abs", "||x|| = |x|", lambda site: site.operands[0].term if site.operands[0].op == "abs" else None),
-    Identity("max", "max(x, x) = x", partial(_same, lambda site: site.operands[0].term, FLOATS)),
-    Identity("min", "min(x, x) = x", partial(_same, lambda site: site.operands[0].term, FLOATS)),
-    Identity("conj", "conj conj z = z", partial(_of_own, "conj", _own)),
+    Identity("integer_pow", "x¹ = x", lambda site: only(site) if site.attrs.y == 1 else None),
+    Identity("integer_pow", "x⁰ = 1", lambda site: _full(1, site) if site.attrs.y == 0 else None),
+    Identity("abs", "|-x| = |x|", partial(of_own, "neg", abs_)),
+    Identity("abs", "||x|| = |x|", lambda site: only(site) if site.operands[0].op == "abs" else None),
+    Identity("max", "max(x, x) = x", partial(same, only, FLOATS)),
+    Identity("min", "min(x, x) = x", partial(same, only, FLOATS)),
+    Identity("conj", "conj conj z = z", partial(of_own, "conj", lambda z: z)),
     Identity("real", "Re (x + iy) = x", partial(_part, 0)),
     Identity("imag", "Im (x + iy) = y", partial(_part, 1)),
-    Identity("real", "Re conj z = Re z", partial(_of_own, "conj", lambda z: real(z.term))),
-    Identity("imag", "Im conj z = -Im z", _negative_imaginary),
-    Identity("real", "Re (x + 0i) = x", _real_of_real),
+    Identity("real", "Re conj z = Re z", partial(of_own, "conj", real)),
+    Identity("imag", "Im conj z = -Im z", partial(of_own, "conj", lambda z: neg(imag(z)))),
+    Identity("real", "Re (x + 0i) = x", partial(of, ("convert_element_type",), _real_of_real)),
     Identity("complex", "Re z + i Im z = z", _of_parts),
     Identity("reduce_sum", "Σ -x = -Σ x", _negative_of_sum, NO_SIGNED_ZEROS),
     Identity("reduce_sum", "Σ c = n c, where no partial sum rounds", _sum_of_equals),
