@@ -6,16 +6,14 @@ other derivatives than the node that it would stand for is no identity here, suc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import copysign, frexp, isinf, isnan, ldexp, prod
-from typing import TypeVar
 
+from tidu_cli.frozen import Frozen
 from tidu_cli.graph.literals import NONFINITE, Literal, literal_to_numbers
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
 from tidu_cli.rules.terms import Assumption, Identity, Operand, Rewriting, Site, Term, op
-
-T = TypeVar("T")
 
 abs_, add, imag, neg, real, reduce_sum, sub = map(op, ("abs", "add", "imag", "neg", "real", "reduce_sum", "sub"))
 NO_SIGNED_ZEROS: frozenset[Assumption] = frozenset({"no-signed-zeros"})
@@ -62,16 +60,21 @@ def _full(number: float, site: Site) -> Term:
     return term
 
 
-def of(inner: Container[str], result: Callable[[Site, Operand], T | None], site: Site) -> T | None:
-    """An operation whose first operand an op of `inner` made: the result, of the site and that operand."""
-    y = site.operands[0]
-    return result(site, y) if y.op in inner else None
+class Of(Frozen):
+    """A rewriting of what one of the ops `inner` made as the first operand, which `result` is given with the site."""
+
+    inner: tuple[str, ...]
+    result: Callable[[Site, Operand], Sequence[Term] | Term | None]
+
+    def __call__(self, site: Site) -> Sequence[Term] | Term | None:
+        """What the site becomes."""
+        y = site.operands[0]
+        return self.result(site, y) if y.op in self.inner else None
 
 
-def of_own(inner: str, result: Callable[[Term], Term], site: Site) -> Term | None:
+def of_own(inner: str, result: Callable[[Term], Term]) -> Of:
     """A unary operation of what `inner` made: the result of that one's operand."""
-    y = site.operands[0]
-    return result(y.operands[0].term) if y.op == inner else None
+    return Of((inner,), lambda site, y: result(y.operands[0].term))
 
 
 def _negated(x: Operand) -> Term | None:
@@ -135,27 +138,22 @@ def _scaled_negative(site: Site) -> Term | None:
     return None
 
 
-def _negative_of_scaled(site: Site) -> Term | None:
+def _negative_of_scaled(site: Site, y: Operand) -> Term | None:
     """-(x c) is x (-c), for a number c."""
-    (y,), trace = site.operands, site.trace
-    if y.op not in ("mul", "div") or not y.alone:
-        return None
-    for k, other in enumerate(y.operands):
+    for k, other in enumerate(y.operands if y.alone else ()):
         number = _constant(other)
         if number is not None and other.type == y.operands[1 - k].type:
-            operands = [trace.full(number, other.type) if j == k else x.term for j, x in enumerate(y.operands)]
+            operands = [site.trace.full(number, other.type) if j == k else x.term for j, x in enumerate(y.operands)]
             return op(y.op)(*operands)
     return None
 
 
-def _swapped_difference(site: Site) -> Term | None:
-    (d,) = site.operands
-    return sub(d.operands[1].term, d.operands[0].term) if d.op == "sub" and d.operands[0].dtype in INEXACT else None
+def _swapped_difference(site: Site, d: Operand) -> Term | None:
+    return sub(d.operands[1].term, d.operands[0].term) if d.operands[0].dtype in INEXACT else None
 
 
-def _negative_of_sum(site: Site) -> Term | None:
-    (x,) = site.operands
-    return neg(reduce_sum(x.operands[0].term, axes=site.attrs.axes)) if x.op == "neg" and x.alone and x.dtype in INEXACT else None
+def _negative_of_sum(site: Site, x: Operand) -> Term | None:
+    return neg(reduce_sum(x.operands[0].term, axes=site.attrs.axes)) if x.alone and x.dtype in INEXACT else None
 
 
 def _sum_of_equals(site: Site) -> Term | None:
@@ -186,11 +184,6 @@ def _of_parts(site: Site) -> Term | None:
     return z.term if z.type == site.type else None
 
 
-def _part(k: int, site: Site) -> Term | None:
-    (z,) = site.operands
-    return z.operands[k].term if z.op == "complex" else None
-
-
 def _real_of_real(site: Site, z: Operand) -> Term | None:
     return z.operands[0].term if z.operands[0].type == site.type else None
 
@@ -219,22 +212,22 @@ IDENTITIES = (
     Identity("div", "x / 1 = x", _neutral(1, FLOATS, first=False)),
     Identity("div", "(-x) / (-y) = x / y", _of_negatives),
     Identity("div", "(-x) / c = x / (-c)", _scaled_negative),
-    Identity("neg", "-(-x) = x", partial(of_own, "neg", lambda x: x)),
-    Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", _negative_of_scaled),
-    Identity("neg", "-(x - y) = y - x", _swapped_difference, NO_SIGNED_ZEROS),
+    Identity("neg", "-(-x) = x", of_own("neg", lambda x: x)),
+    Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", Of(("mul", "div"), _negative_of_scaled)),
+    Identity("neg", "-(x - y) = y - x", Of(("sub",), _swapped_difference), NO_SIGNED_ZEROS),
     Identity("integer_pow", "x¹ = x", lambda site: only(site) if site.attrs.y == 1 else None),
     Identity("integer_pow", "x⁰ = 1", lambda site: _full(1, site) if site.attrs.y == 0 else None),
-    Identity("abs", "|-x| = |x|", partial(of_own, "neg", abs_)),
-    Identity("abs", "||x|| = |x|", lambda site: only(site) if site.operands[0].op == "abs" else None),
+    Identity("abs", "|-x| = |x|", of_own("neg", abs_)),
+    Identity("abs", "||x|| = |x|", Of(("abs",), lambda site, y: y.term)),
     Identity("max", "max(x, x) = x", partial(same, only, FLOATS)),
     Identity("min", "min(x, x) = x", partial(same, only, FLOATS)),
-    Identity("conj", "conj conj z = z", partial(of_own, "conj", lambda z: z)),
-    Identity("real", "Re (x + iy) = x", partial(_part, 0)),
-    Identity("imag", "Im (x + iy) = y", partial(_part, 1)),
-    Identity("real", "Re conj z = Re z", partial(of_own, "conj", real)),
-    Identity("imag", "Im conj z = -Im z", partial(of_own, "conj", lambda z: neg(imag(z)))),
-    Identity("real", "Re (x + 0i) = x", partial(of, ("convert_element_type",), _real_of_real)),
+    Identity("conj", "conj conj z = z", of_own("conj", lambda z: z)),
+    Identity("real", "Re (x + iy) = x", Of(("complex",), lambda site, z: z.operands[0].term)),
+    Identity("imag", "Im (x + iy) = y", Of(("complex",), lambda site, z: z.operands[1].term)),
+    Identity("real", "Re conj z = Re z", of_own("conj", real)),
+    Identity("imag", "Im conj z = -Im z", of_own("conj", lambda z: neg(imag(z)))),
+    Identity("real", "Re (x + 0i) = x", Of(("convert_element_type",), _real_of_real)),
     Identity("complex", "Re z + i Im z = z", _of_parts),
-    Identity("reduce_sum", "Σ -x = -Σ x", _negative_of_sum, NO_SIGNED_ZEROS),
+    Identity("reduce_sum", "Σ -x = -Σ x", Of(("neg",), _negative_of_sum), NO_SIGNED_ZEROS),
     Identity("reduce_sum", "Σ c = n c, where no partial sum rounds", _sum_of_equals),
 )

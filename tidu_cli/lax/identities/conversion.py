@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS
-from tidu_cli.lax.identities.arithmetic import of, unchanged
+from tidu_cli.lax.identities.arithmetic import Of, unchanged
 from tidu_cli.rules.terms import Identity, Operand, Site, Term, op
 
 convert = op("convert_element_type")
@@ -41,6 +39,6 @@ def _by_way_of_wider(site: Site, y: Operand) -> Term | None:
 
 IDENTITIES = (
     Identity("convert_element_type", "to the same dtype: x", unchanged),
-    Identity("convert_element_type", "to a wider dtype and back: x", partial(of, ("convert_element_type",), _there_and_back)),
-    Identity("convert_element_type", "by way of a wider float: at once", partial(of, ("convert_element_type",), _by_way_of_wider)),
+    Identity("convert_element_type", "to a wider dtype and back: x", Of(("convert_element_type",), _there_and_back)),
+    Identity("convert_element_type", "by way of a wider float: at once", Of(("convert_element_type",), _by_way_of_wider)),
 )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
 from tidu_cli.graph.types import INEXACT, TensorType
-from tidu_cli.lax.identities.arithmetic import NO_SIGNED_ZEROS, of, only, unchanged, whole_number
+from tidu_cli.lax.identities.arithmetic import NO_SIGNED_ZEROS, Of, only, unchanged, whole_number
 from tidu_cli.rules.terms import Identity, Operand, Site, Term, op
 
 concatenate, pad, slice_ = map(op, ("concatenate", "pad", "slice"))
@@ -166,11 +165,11 @@ IDENTITIES = (
     Identity("concatenate", "with arrays of no elements: without", _joined_with_nothing),
     Identity("concatenate", "neighbouring parts of x: a part of x", _joined_parts),
     Identity("concatenate", "of what was joined along the axis: all at once", _joined_at_once),
-    Identity("slice", "slice of slice: one", partial(of, ("slice",), _slice_of_slice)),
-    Identity("slice", "of what was joined: of one operand", partial(of, ("concatenate",), _part_of_joined)),
-    Identity("slice", "what was padded: x", partial(of, ("pad",), _unpadded)),
+    Identity("slice", "slice of slice: one", Of(("slice",), _slice_of_slice)),
+    Identity("slice", "of what was joined: of one operand", Of(("concatenate",), _part_of_joined)),
+    Identity("slice", "what was padded: x", Of(("pad",), _unpadded)),
     Identity("split", "in one: x", lambda site: only(site) if len(site.types) == 1 else None, in_place=True),
-    Identity("split", "of what was joined: the operands", partial(of, ("concatenate",), _split_of_joined)),
+    Identity("split", "of what was joined: the operands", Of(("concatenate",), _split_of_joined)),
     Identity("add", "x and y padded with zeros, side by side: x and y joined", _sum_of_padded, NO_SIGNED_ZEROS),
     Identity("dynamic_slice", "of the operand's shape: x", unchanged),
     Identity("dynamic_slice", "at a constant place: slice", _slice_at_known_place),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from tidu_cli.graph.types import INTEGERS, REALS, TensorType
-from tidu_cli.lax.identities.arithmetic import FINITE, NO_SIGNED_ZEROS, of, only, unchanged
+from tidu_cli.lax.identities.arithmetic import FINITE, NO_SIGNED_ZEROS, Of, only, unchanged
 from tidu_cli.rules.terms import Identity, Operand, Rewriting, Site, Term, op
 
 broadcast_in_dim, reshape, transpose = map(op, ("broadcast_in_dim", "reshape", "transpose"))
@@ -118,17 +116,17 @@ def _field_of_record(site: Site, y: Operand) -> Term | None:
 
 _OF_BITS = ("reduce_and", "reduce_or", "reduce_xor")
 _REDUCTIONS = ("max", "min", "and", "or", "xor")
-_OF_RESHAPED = partial(of, _RESHAPING, _repeated_reshaped)
-_OF_REPEATED = partial(of, ("broadcast_in_dim",), _moved_repeated_scalar)
+_OF_RESHAPED = Of(_RESHAPING, _repeated_reshaped)
+_OF_REPEATED = Of(("broadcast_in_dim",), _moved_repeated_scalar)
 _MOVED = ("reshape", "expand_dims", "squeeze", "transpose", "rev")
 
 IDENTITIES = (
     *(Identity(o, "of the same shape: x", unchanged, in_place=True) for o in (*_RESHAPING, "broadcast_in_dim", "slice", "copy")),
-    *(Identity(o, "reshape of reshape: one, or x", partial(of, _RESHAPING, _reshape_of_reshape)) for o in _RESHAPING),
+    *(Identity(o, "reshape of reshape: one, or x", Of(_RESHAPING, _reshape_of_reshape)) for o in _RESHAPING),
     *(Identity(o, "of a number repeated: the number repeated", _OF_REPEATED, in_place=True) for o in _MOVED),
     Identity("transpose", "axes in order: x", _straight, in_place=True),
-    Identity("transpose", "transpose of transpose: one, or x", partial(of, ("transpose",), _transpose_of_transpose), in_place=True),
-    Identity("broadcast_in_dim", "broadcast of broadcast: one", partial(of, ("broadcast_in_dim",), _repeated_again), in_place=True),
+    Identity("transpose", "transpose of transpose: one, or x", Of(("transpose",), _transpose_of_transpose), in_place=True),
+    Identity("broadcast_in_dim", "broadcast of broadcast: one", Of(("broadcast_in_dim",), _repeated_again), in_place=True),
     Identity(
         "broadcast_in_dim",
         "of what got axes of one element: of what had none",
@@ -137,11 +135,11 @@ IDENTITIES = (
     ),
     *(Identity(o, "of what was reshaped alike: reshaped once", _reshaped_operands) for o in ("add", "sub", "mul", "div", "neg")),
     Identity("rev", "along axes of one element: x", _reversed_nowhere),
-    Identity("rev", "rev of rev along the same axes: x", partial(of, ("rev",), _reversed_twice), in_place=True),
+    Identity("rev", "rev of rev along the same axes: x", Of(("rev",), _reversed_twice), in_place=True),
     *(Identity(f"reduce_{name}", "along axes of one element: reshape", _reduced_nowhere) for name in _REDUCTIONS),
     Identity("reduce_sum", "of integers, along axes of one element: reshape", _of_dtypes(INTEGERS, _reduced_nowhere)),
     Identity("reduce_sum", "along axes of one element: reshape", _reduced_nowhere, NO_SIGNED_ZEROS),
     Identity("reduce_prod", "of reals, along axes of one element: reshape", _of_dtypes(REALS, _reduced_nowhere)),
     Identity("dot_general", "1 X = X, for the unit matrix 1", _by_unit_matrix, NO_SIGNED_ZEROS | FINITE),
-    Identity("field", "the field of a record that is put together", partial(of, ("record",), _field_of_record)),
+    Identity("field", "the field of a record that is put together", Of(("record",), _field_of_record)),
 )

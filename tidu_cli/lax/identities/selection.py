@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tidu_cli.lax.identities.arithmetic import of, only, same, whole_number
+from tidu_cli.lax.identities.arithmetic import Of, only, same, whole_number
 from tidu_cli.rules.terms import Identity, Operand, Site, Term, op
 
 select_n = op("select_n")
@@ -43,8 +43,8 @@ _BOOL = frozenset({"bool"})
 IDENTITIES = (
     Identity("select_n", "of equal cases: one", _equal_cases),
     Identity("select_n", "by a constant: that case", _known_choice),
-    Identity("select_n", "not p ? x : y = p ? y : x", partial(of, ("not",), _swapped_choice)),
-    Identity("not", "not not p = p", partial(of, ("not",), _twice_not)),
+    Identity("select_n", "not p ? x : y = p ? y : x", Of(("not",), _swapped_choice)),
+    Identity("not", "not not p = p", Of(("not",), _twice_not)),
     Identity("and", "p and p = p", partial(same, only, _BOOL)),
     Identity("or", "p or p = p", partial(same, only, _BOOL)),
     Identity("and", "p and true = p", partial(_with_known, 1)),
