@@ -22,10 +22,6 @@ def as_op(name: str, **attrs: object) -> Rule:
     return lambda *operands: operands[0].emit(name, *operands[1:], **attrs)
 
 
-def _by_bool(of_bools: str, otherwise: str) -> Rule:
-    return lambda x, y: x.emit(of_bools if x.type.dtype == "bool" else otherwise, y)
-
-
 def _logical(op: str) -> Rule:
     return lambda *operands: truth(operands[0]).emit(op, *map(truth, operands[1:]))
 
@@ -184,7 +180,7 @@ UFUNCS: Mapping[str, Rule] = {
     "add": _add,
     "subtract": _subtract,
     "divide": _divide,
-    "multiply": _by_bool("and", "mul"),
+    "multiply": lambda x, y: x.emit("and" if x.type.dtype == "bool" else "mul", y),
     "floor_divide": _floor_divide,
     "remainder": _remainder,
     "divmod": lambda x, y: (_floor_divide(x, y), _remainder(x, y)),

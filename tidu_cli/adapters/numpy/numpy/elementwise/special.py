@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.complex_erf import complex_erf
@@ -126,16 +126,11 @@ def _power_of(log: Array, exponent: Array) -> Array:
     return select(near, series, safe(near.emit("not"), product, 1.0).emit("expm1") / safe(near.emit("not"), exponent, 1.0))
 
 
-def _boxcox(x: Array, exponent: Array) -> Array:
-    inside = x.emit("ne", filled(x, 0))
+def _boxcox(log: str, end: int, x: Array, exponent: Array) -> Array:
+    """By a logarithm whose argument ends at `end`."""
+    inside = x.emit("ne", filled(x, end))
     at_0 = select(exponent > 0, -1 / safe(exponent > 0, exponent, 1.0), filled(x, -math.inf))
-    return select(inside, _power_of(safe(inside, x, 1.0).emit("log"), exponent), at_0)
-
-
-def _boxcox1p(x: Array, exponent: Array) -> Array:
-    inside = x.emit("ne", filled(x, -1))
-    at_0 = select(exponent > 0, -1 / safe(exponent > 0, exponent, 1.0), filled(x, -math.inf))
-    return select(inside, _power_of(safe(inside, x, 0.0).emit("log1p"), exponent), at_0)
+    return select(inside, _power_of(safe(inside, x, end + 1.0).emit(log), exponent), at_0)
 
 
 def _inverse(y: Array, exponent: Array) -> Array:
@@ -236,8 +231,8 @@ SPECIAL: Mapping[str, Rule] = {
     "kl_div": lambda x, y: _rel_entr(x, y) - select(_rel_entr(x, y) < math.inf, x - y, filled(x, 0)),
     "huber": _huber,
     "pseudo_huber": _pseudo_huber,
-    "boxcox": _boxcox,
-    "boxcox1p": _boxcox1p,
+    "boxcox": partial(_boxcox, "log", 0),
+    "boxcox1p": partial(_boxcox, "log1p", -1),
     "inv_boxcox": lambda y, exponent: _inverse(y, exponent).emit("exp"),
     "inv_boxcox1p": lambda y, exponent: _inverse(y, exponent).emit("expm1"),
     "cosm1": lambda x: (x * 0.5).emit("sin").emit("square") * -2,
