@@ -174,9 +174,7 @@ def mulhi(eq: Equation, x: Array, y: Array) -> Array:
 
 def of_bools(op: str, logical: str, eq: Equation, *operands: Array) -> Array:
     """An operation of numbers whose equation takes bools, too."""
-    shape = eq.results[0].shape
-    name = logical if operands[0].type.dtype == "bool" else op
-    return eq.emit(name, *[spread(x, shape) for x in operands])
+    return renamed(logical if operands[0].type.dtype == "bool" else op, eq, *operands)
 
 
 def reduced_bools(op: str, logical: str) -> Callable[..., Array]:
@@ -184,16 +182,10 @@ def reduced_bools(op: str, logical: str) -> Callable[..., Array]:
     return lambda eq, x: eq.emit(logical if x.type.dtype == "bool" else op, x, axes=tuple(map(int, eq.params["axes"])))
 
 
-def bitcast(eq: Equation, x: Array) -> Array:
-    """The bits of numbers as another dtype."""
+def converted(op: str, eq: Equation, x: Array) -> Array:
+    """A conversion, or bits as another dtype; it may be of weak types only."""
     dtype = eq.results[0].dtype
-    return x if dtype == x.type.dtype else eq.emit("bitcast_convert_type", x, new_dtype=dtype)
-
-
-def convert(eq: Equation, x: Array) -> Array:
-    """A conversion, which may be of weak types only."""
-    dtype = eq.results[0].dtype
-    return x if dtype == x.type.dtype else eq.emit("convert_element_type", x, new_dtype=dtype)
+    return x if dtype == x.type.dtype else eq.emit(op, x, new_dtype=dtype)
 
 
 def conj(eq: Equation, x: Array) -> Array:
@@ -215,8 +207,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add": partial(of_bools, "add", "or"),
     "reduce_max": reduced_bools("reduce_max", "reduce_or"),
     "reduce_min": reduced_bools("reduce_min", "reduce_and"),
-    "bitcast_convert_type": bitcast,
-    "convert_element_type": convert,
+    **{op: partial(converted, op) for op in ("bitcast_convert_type", "convert_element_type")},
     "conj": conj,
 }
 
