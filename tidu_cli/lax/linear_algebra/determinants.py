@@ -16,7 +16,7 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.linear_algebra.factorizations import lu_kernel
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
+from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
     diagonal,
     of_each_matrix,
@@ -102,7 +102,7 @@ def _scaled(np: Any, x: Any, exponents: Any) -> Any:
 def _of_balanced(np: Any, a: Any, *directions: Any) -> Any:
     n, k = a.shape[-1], len(directions)
     u, s, vh = np.linalg.svd(a)
-    inner = [_adjoint(np, u) @ e @ _adjoint(np, vh) for e in directions]
+    inner = [adjoint_of(np, u) @ e @ adjoint_of(np, vh) for e in directions]
     places = np.indices((n,) * (k + 1))  # the rows of directions, and that of the gradient, in each order
     weight = _of_others(np, s, places)
     if k:
@@ -115,10 +115,6 @@ def _of_balanced(np: Any, a: Any, *directions: Any) -> Any:
         total = total + (part[..., None] * np.eye(n, dtype=s.dtype) if c == k else np.swapaxes(part, -1, -2))
     sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
     return sign * (np.conj(u) @ total @ np.conj(vh))
-
-
-def _adjoint(np: Any, x: Any) -> Any:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def _of_others(np: Any, s: Any, places: Any) -> Any:

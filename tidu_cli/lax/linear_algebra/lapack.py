@@ -67,6 +67,11 @@ def _typed(np: Any, outputs: Any, results: Types) -> Any:
     return arrays if len(results) > 1 else arrays[0]
 
 
+def adjoint_of(np: Any, x: Any) -> Any:
+    """The conjugate transposes of matrices."""
+    return np.conj(np.swapaxes(x, -1, -2))
+
+
 def phases(np: Any, v: Any) -> Any:
     """By which the columns of matrices are to be multiplied, as matrices of one row."""
     greatest = _greatest(np, v)

@@ -16,7 +16,7 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
+from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
     above,
     adjoint,
@@ -34,7 +34,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     square,
     turned,
 )
-from tidu_cli.lax.linear_algebra.singular import ROUNDINGS, infinite, rounding, vanishing
+from tidu_cli.lax.linear_algebra.singular import ROUNDINGS, infinite, rounding, singular_values, vanishing
 from tidu_cli.rules.contract import (
     JVP,
     Attrs,
@@ -265,7 +265,7 @@ def _polar_types(attrs: Attrs, operands: Types) -> Types:
 def _polar_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
     def factors(x: Any) -> Any:
         u, s, vh = np.linalg.svd(x, full_matrices=False)
-        return u @ vh, np.conj(np.swapaxes(vh, -1, -2)) @ (s[..., :, None] * vh)
+        return u @ vh, adjoint_of(np, vh) @ (s[..., :, None] * vh)
 
     return of_batches(np, factors, operands, results)
 
@@ -280,10 +280,6 @@ def _polar_jvp(node: JVP) -> Sequence[Term | None]:
     if t.type.shape[-2] > t.type.shape[-1]:
         within = within + turned(solved(turned(p), turned(t - product(u, moved))))
     return [within, moved - product(w, p)]
-
-
-def _values_of_operand(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
-    return np.linalg.svd(operands[0], compute_uv=False)
 
 
 def _positive(*operands: str) -> Example:
@@ -317,7 +313,7 @@ PRIMITIVES = (
         one_type=True,
         examples=(_positive("T[3,3]"), _positive("T[2,2,2]")),
         flops=on_matrices(lambda attrs, m, n: 85 / 3 * n**3),
-        singular=vanishing("singular value", "the root of a singular matrix has no derivative", _values_of_operand),
+        singular=vanishing("singular value", "the root of a singular matrix has no derivative", singular_values),
         formula="y, where y y = x",
         summary="the principal square root of matrices; NaN where x has none, or is real and its root is not",
         caption=("sqrtm({0})", "the matrix square root"),
@@ -348,7 +344,7 @@ PRIMITIVES = (
         n_results=lambda attrs, n_operands: 2,
         examples=(Example(("T[3,3]",), diagonals=(3.0,)), Example(("T[2,3,2]",), diagonals=(3.0,))),
         flops=on_matrices(lambda attrs, m, n: 8 * m * n * n + 22 * n**3),
-        singular=vanishing("singular value", "the polar factors have no derivative", _values_of_operand),
+        singular=vanishing("singular value", "the polar factors have no derivative", singular_values),
         formula="U, P, where x = U P",
         summary="orthonormal columns and a positive semidefinite matrix; derivatives are NaN where x has not full rank",
         caption=("polar({0})", "the polar factors"),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.lapack import of_batches, phases, turned_by, turning
+from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
     adjoint,
     batch_axes,
@@ -30,7 +30,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     with_diagonal,
 )
 from tidu_cli.lax.linear_algebra.orthogonal import completed
-from tidu_cli.lax.linear_algebra.singular import apart, either, quotient, repeating, rounding, vanishing
+from tidu_cli.lax.linear_algebra.singular import apart, either, quotient, repeating, rounding, singular_values, vanishing
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import conj
@@ -72,14 +72,10 @@ def _kernel(np: Any, attrs: SVDAttrs, operands: Types, results: Types) -> Kernel
         if attrs.full_matrices and m > n:
             u = np.concatenate([u, _others(np, u)], -1)
         if attrs.full_matrices and n > m:
-            vh = np.concatenate([vh, _adjoint(np, _others(np, _adjoint(np, vh)))], -2)
+            vh = np.concatenate([vh, adjoint_of(np, _others(np, adjoint_of(np, vh)))], -2)
         return s, u, vh
 
     return of_batches(np, factors, operands, results)
-
-
-def _adjoint(np: Any, x: Any) -> Any:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def _others(np: Any, u: Any) -> Any:
@@ -174,10 +170,6 @@ def _values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
     return results[0]
 
 
-def _values_of_operand(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
-    return np.linalg.svd(operands[0], compute_uv=False)
-
-
 PRIMITIVES = (
     iterated(
         "svd",
@@ -214,7 +206,7 @@ PRIMITIVES = (
             Example(("T[2,3]",), {"rtol": 1e-6}, diagonals=(3.0,)),
         ),
         flops=on_matrices(lambda attrs, m, n: 6 * m * n * n + 20 * min(m, n) ** 3),
-        singular=vanishing("singular value", "where the rank changes the pseudoinverse jumps", _values_of_operand),
+        singular=vanishing("singular value", "where the rank changes the pseudoinverse jumps", singular_values),
         formula="x⁺",
         summary="the pseudoinverse of Moore and Penrose; derivatives are those of changes that keep the rank",
         caption=("{0}⁺", "the pseudoinverse"),
