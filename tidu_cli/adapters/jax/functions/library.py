@@ -18,6 +18,7 @@ from tidu_cli.adapters.jax.functions.matrices import custom_root
 from tidu_cli.adapters.jax.functions.places import equations_within
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import sinc as numpy_sinc
+from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import as_op
 from tidu_cli.adapters.numpy.numpy.elementwise.special import SPECIAL, safe
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import GENERAL
 from tidu_cli.adapters.numpy.numpy.indexing import filled, select
@@ -188,9 +189,6 @@ def _rules() -> dict[int, Any]:
     """How JAX's functions are read, by the ids of their rules, which live as long as JAX; without those that this version lacks."""
     import importlib
 
-    def emitted(name: str) -> Nodes:
-        return lambda *operands: operands[0].emit(name, *operands[1:])
-
     ways: dict[str, dict[str, Any]] = {
         "jax._src.nn.functions": {
             "relu": BY_CHOICE, "relu6": BY_CHOICE, "_softmax": AS_COMPUTED, "log1mexp": _log1mexp,
@@ -202,7 +200,7 @@ def _rules() -> dict[int, Any]:
         "jax._src.numpy.ufuncs": {"_sinc_maclaurin": _sinc_derivative},
         "jax._src.scipy.special": {
             "_erfcx": SPECIAL["erfcx"], "_dawsn": SPECIAL["dawsn"], "logit": SPECIAL["logit"], "xlogy": SPECIAL["xlogy"],
-            "xlog1py": SPECIAL["xlog1py"], "zeta": emitted("zeta"),
+            "xlog1py": SPECIAL["xlog1py"], "zeta": as_op("zeta"),
             "log_ndtr": lambda order: SPECIAL["log_ndtr"], "expi": SPECIAL["expi"], "sici": SPECIAL["sici"], "expn": _expn,
             "poch": GENERAL["poch"], "_owens_t_impl": SPECIAL["owens_t"],
         },

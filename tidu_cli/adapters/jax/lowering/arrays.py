@@ -74,9 +74,6 @@ def _dot_general(attrs: Attrs, x: Any, y: Any) -> Any:
     return lax.dot_general(x, y, attrs["dimension_numbers"], preferred_element_type=dtype_of(attrs["preferred_element_type"]))
 
 
-"""By op, of attrs and arrays."""
-
-
 def _adjoint(x: Any) -> Any:
     return jnp.conj(x.mT)
 
@@ -110,9 +107,6 @@ def _svd(attrs: Attrs, x: Any) -> Any:
     if attrs["full_matrices"] and n > m:
         vh = jnp.concatenate([vh, _adjoint(lax.linalg.qr(_adjoint(vh))[0][..., m:])], -2)
     return s, u, vh
-
-
-"""By op, of attrs and arrays."""
 
 
 def _conv(attrs: Attrs, lhs: Any, rhs: Any) -> Any:
