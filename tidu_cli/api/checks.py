@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
@@ -131,7 +132,12 @@ def check_subject(
     `options` of its format read. Raises DocumentError, ArgumentError for options of other files.
     """
     if isinstance(subject, bytes):
-        return _check_foreign(subject, name, where, asked, primitives, options, path, plain)
+        source = partial(Source, subject, path)
+
+        def read(options: Mapping[str, Any]) -> Imported:
+            return parse_imported(source(), where, primitives, options, plain=plain)[0]
+
+        return _check_foreign(name, where, asked, options, source, read)
     for option in (*options, *(["against"] if asked.against else [])):
         flag = "" if option == "against" else declared_options("reading")[option][1].flag
         raise ArgumentError(f"{where} is {name}, and ", Remedy(option, flag=flag, python=option), _ELSEWHERE)
@@ -143,14 +149,7 @@ def check_subject(
 
 
 def _check_foreign(
-    data: bytes,
-    name: str,
-    where: str,
-    asked: Asked,
-    primitives: PrimitiveSet,
-    options: Mapping[str, Any],
-    path: str | None,
-    plain: bool,
+    name: str, where: str, asked: Asked, options: Mapping[str, Any], source: Callable[[], Source], read: Callable[..., Imported]
 ) -> Checked:
     format_ = format_named(name)
     assert format_ is not None
@@ -158,15 +157,11 @@ def _check_foreign(
         raise ArgumentError(
             f"{where} is {name}, which {asked.against} does not run; leave out ", Remedy("against", python="against")
         )
-
-    def read(options: Mapping[str, Any]) -> Imported:
-        return parse_imported(Source(data, path), where, primitives, options, plain=plain)[0]
-
     imported = read(options)
     document, double = imported.document, format_.double(options)
     first = [part for part in asked.parts if part != "numeric"] if double is not None else asked.parts
     report = check_document(document, vocabulary(document.cases), first, given=asked.given(document), seed=asked.seed)
-    remarks = format_.remarks(Source(data, path), where, imported, options, asked)
+    remarks = format_.remarks(source(), where, imported, options, asked)
     add_remarks(report, remarks)
     if double is not None and "numeric" in asked.parts:
         wide = read(double).document

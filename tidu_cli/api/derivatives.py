@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tidu_cli.sparse.patterns import Sparsity
     from tidu_cli.transforms.shorthands import Pipeline
 
-__all__ = ["derivative", "grad", "hessian", "hvp", "jacobian", "jvp", "sparse_array", "sparsity", "value_and_grad", "vjp"]
-
 _WRT = or_none(OPTIONS["wrt"].check)
 
 F = TypeVar("F", bound=Callable[..., Any])

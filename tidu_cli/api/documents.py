@@ -19,15 +19,6 @@ from tidu_cli.rules.terms import ASSUMPTIONS
 if TYPE_CHECKING:
     from tidu_cli.transforms.linking.compose import Joint
 
-__all__ = [
-    "compose",
-    "linearize",
-    "materialize",
-    "matrix",
-    "resolve",
-    "transpose",
-]
-
 _NAMED = 10
 """How many of the values that no document defines are named."""
 

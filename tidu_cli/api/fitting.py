@@ -24,8 +24,6 @@ from tidu_cli.runtime.sizing import document_as_given
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["minimize"]
-
 TRACE = "iteration,cost,gradient_norm"
 """The first line of a file of `trace`."""
 

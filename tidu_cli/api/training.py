@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tidu_cli.port_data import Written
     from tidu_cli.transforms.training import Optimizer
 
-__all__ = ["initial_state", "save_weights", "step"]
-
 _ADAM = "lr / -expm1(step * log1p(-0.1)) * new_mu / (sqrt(new_nu) / sqrt(-expm1(step * log1p(-0.001))) + 1e-8)"
 """By expm1 and log1p, as 1 - 0.999**step has few digits in f32."""
 

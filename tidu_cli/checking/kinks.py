@@ -5,7 +5,7 @@ Each operation says it of itself (`kinks` and `singular` of its rules). The grap
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +61,7 @@ class _Looking:
         results = plan.program.run({i.key: given[i.key] for i in plan.program.inputs})
         values = dict(zip(plan.values, results[len(graph.outputs) :], strict=True))
         for node in plan.nodes:
-            case, first = graph.case(node), graph.firsts[node]
-            operands = [values[value] for value in graph.operands(node)]
-            made = [values[first + k] for k in range(len(case.results))]
+            case, (operands, made) = graph.case(node), of_node(graph, node, values)
             name = f"{place}node {node} ({case.op})"
             with np.errstate(all="ignore"):
                 for number, kink in enumerate(self.kinks(case)):
@@ -126,13 +124,8 @@ class _Looking:
         graph = same.it
         asked = {code for code in set(graph.code) if self._is_asked(graph.cases[code])}
         nodes = [node for node in _needed(graph) if graph.code[node] in asked]
-        values: dict[int, Key] = {}
-        for node in nodes:
-            first = graph.firsts[node]
-            for value in (*graph.operands(node), *range(first, first + len(graph.case(node).results))):
-                values.setdefault(value, Key(f"value{value}"))
-        looked_at = tuple(Output(key, value, graph.type_of(value)) for value, key in values.items())
-        program = compile_graph(replace(graph, outputs=(*graph.outputs, *looked_at)), self.primitives)
+        values = around(graph, nodes)
+        program = compile_graph(replace(graph, outputs=(*graph.outputs, *values.values())), self.primitives)
         check_memory(program, None)
         return _Plan(graph, nodes, program, list(values))
 
@@ -150,13 +143,28 @@ class _Same:
         return id(self.it)
 
 
+def around(graph: Graph, nodes: Iterable[int]) -> dict[int, Output]:
+    """The values that nodes take and give, each as an output."""
+    values = [value for node in nodes for value in (*graph.operands(node), *_results(graph, node))]
+    return {value: Output(Key(f"value{value}"), value, graph.type_of(value)) for value in values}
+
+
+def of_node(graph: Graph, node: int, values: Mapping[int, Any]) -> tuple[list[Any], list[Any]]:
+    """Of the values of `around` those that a node takes, and those that it gives."""
+    return [values[value] for value in graph.operands(node)], [values[value] for value in _results(graph, node)]
+
+
+def _results(graph: Graph, node: int) -> range:
+    first = graph.firsts[node]
+    return range(first, first + len(graph.case(node).results))
+
+
 def _needed(graph: Graph) -> Iterator[int]:
     """The nodes that outputs depend on, in order."""
     wanted = {o.value for o in graph.outputs}
     needed = []
     for node in range(graph.n_nodes - 1, -1, -1):
-        first = graph.firsts[node]
-        if not wanted.isdisjoint(range(first, first + len(graph.case(node).results))):
+        if not wanted.isdisjoint(_results(graph, node)):
             needed.append(node)
             wanted.update(graph.operands(node))
     return reversed(needed)

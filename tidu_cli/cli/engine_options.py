@@ -65,12 +65,12 @@ class Spread(NamedTuple):
 
     scheduler: str | None = None
     chunk: int | None = None
-    reduction: str | None = None
+    reduce: str | None = None
     resume: bool = False
     out: str | None = None
 
     def __bool__(self) -> bool:
-        return any((self.scheduler, self.chunk, self.reduction, self.resume))
+        return any((self.scheduler, self.chunk, self.reduce, self.resume))
 
     def require_out(self) -> None:
         """Raises UsageError for --resume without a file beside which something may be."""
@@ -93,7 +93,7 @@ class Spread(NamedTuple):
     def how(self) -> dict[str, Any]:
         """How a batch is cut and computed, as `cluster.run.batch_of` takes it."""
         plugins = tuple(click.get_current_context().meta.get("--plugins", ()))
-        return {"chunk": self.chunk, "reduction": self.reduction, "plugins": plugins}
+        return {"chunk": self.chunk, "reduction": self.reduce, "plugins": plugins}
 
 
 def emit_chunks(compute: Callable[..., Results], spread: Spread, format_: str) -> None:

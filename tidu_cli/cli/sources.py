@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 def names_of(source: str, kind: Kind) -> Collection[str] | None:
     """The names that a source has for inputs, None if any may be one."""
-    names: Collection[str] | None = source_named(kind).names(source)
-    return names
+    return source_named(kind).names(source)
 
 
 def require_all_taken(sources: Sequence[tuple[str, Kind]]) -> None:

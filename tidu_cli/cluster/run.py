@@ -125,41 +125,23 @@ def batch_of(
 def _items(declared: Input, axis: int, value: Any) -> Items:
     if is_place(value):
         return filed(declared, axis, value)
-    items: Items = value if hasattr(value, "read") else held(declared, axis, value)
-    return items
-
-
-def results(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
-    """The values of each chunk of `todo`, by default of all, with its index, in the order in which they are done.
-
-    Raises EvaluationError that names a chunk which fails. What is under way is given up when the iterator is closed.
-    """
-    chunks = list(range(len(batch.plan)) if todo is None else todo)
-    left = sum(stop - start for start, stop in map(batch.plan.range, chunks))
-    done = telling("evaluating", left, "item")
-    for k, values in _run(batch, client, chunk_tasks(batch.job.name, batch.plan, batch.given, chunks)):
-        start, stop = batch.plan.range(k)
-        done(stop - start)
-        yield k, values
-
-
-def sums(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
-    """The sum of each group of `todo`, by default of all, with its index, in the order in which they are done.
-
-    Raises as `results`.
-    """
-    groups = list(range(batch.n_groups) if todo is None else todo)
-    done = telling("evaluating", sum(stop - start for start, stop in map(batch.part_range, groups)), "item")
-    fan = fan_in(sum(o.type.nbytes for o in batch.graph.outputs))
-    for g, values in _run(batch, client, sum_tasks(batch.job.name, batch.plan, batch.given, groups, fan)):
-        start, stop = batch.part_range(g)
-        done(stop - start)
-        yield g, values
+    return value if hasattr(value, "read") else held(declared, axis, value)
 
 
 def parts(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
-    """What a batch's results come of: `results`, or `sums` where these are wanted."""
-    return (sums if batch.job.reduction else results)(batch, client, todo)
+    """The values of each chunk of `todo`, by default of all, with its index, in the order in which they are done.
+
+    Where sums are wanted, the sum of each group. Raises EvaluationError that names a chunk which fails. What is under way is given
+    up when the iterator is closed.
+    """
+    wanted = list(range(batch.n_groups if batch.job.reduction else len(batch.plan)) if todo is None else todo)
+    done = telling("evaluating", sum(stop - start for start, stop in map(batch.part_range, wanted)), "item")
+    how = batch.job.name, batch.plan, batch.given, wanted
+    fan = fan_in(sum(o.type.nbytes for o in batch.graph.outputs))
+    for k, values in _run(batch, client, sum_tasks(*how, fan) if batch.job.reduction else chunk_tasks(*how)):
+        start, stop = batch.part_range(k)
+        done(stop - start)
+        yield k, values
 
 
 def summed_up(batch: Batch, groups: Iterable[tuple[int, Values]]) -> Values:

@@ -6,6 +6,7 @@ What they give is what NumPy's functions of the same names give, but for roundin
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tidu_cli.adapters.native.opcodes import (
     COMPLEXES,
@@ -23,17 +24,10 @@ from tidu_cli.adapters.native.opcodes import (
 )
 
 
-def _extremum(relation: str) -> Emit:
-    def emit(e: Emitter, x: Value, y: Value) -> Value:
-        # NaN wins; of equal numbers, as zeros of two signs are, the second is taken.
-        taken = e.b.or_(e.b.fcmp_ordered(relation, x, y), e.b.fcmp_unordered("uno", x, x))
-        return e.b.select(taken, x, y)
-
-    return emit
-
-
-def _clamp(e: Emitter, low: Value, x: Value, high: Value) -> Value:
-    return _extremum("<")(e, _extremum(">")(e, x, low), high)
+def _extremum(relation: str, e: Emitter, x: Value, y: Value) -> Value:
+    # NaN wins; of equal numbers, as zeros of two signs are, the second is taken.
+    taken = e.b.or_(e.b.fcmp_ordered(relation, x, y), e.b.fcmp_unordered("uno", x, x))
+    return e.b.select(taken, x, y)
 
 
 def _sign(e: Emitter, x: Value) -> Value:
@@ -61,12 +55,9 @@ def _power(e: Emitter, x: Value, y: Value) -> Value:
     return power if x.type == double else e.b.fptrunc(power, x.type)
 
 
-def _power_of_integer(signed: bool) -> Emit:
-    def emit(e: Emitter, x: Value, y: Value) -> Value:
-        double = over(x.type, TYPES["f64"])
-        return _power(e, x, e.b.sitofp(y, double) if signed else e.b.uitofp(y, double))
-
-    return emit
+def _power_of_integer(signed: bool, e: Emitter, x: Value, y: Value) -> Value:
+    double = over(x.type, TYPES["f64"])
+    return _power(e, x, e.b.sitofp(y, double) if signed else e.b.uitofp(y, double))
 
 
 def _round_half_up(e: Emitter, x: Value) -> Value:
@@ -83,15 +74,11 @@ def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
     return e.b.select(which, if_true, if_false)
 
 
-def _strong(zero: int, emit: Emit) -> Emit:
+def _strong(zero: int, emit: Emit, e: Emitter, *operands: Value) -> Value:
     """0 where the result is NaN and the operand of this number is 0."""
-
-    def strong(e: Emitter, *operands: Value) -> Value:
-        result, none = emit(e, *operands), e.constant(operands[0], 0.0)
-        is_weak = e.b.and_(e.b.fcmp_ordered("==", operands[zero], none), e.b.fcmp_unordered("uno", result, result))
-        return e.b.select(is_weak, none, result)
-
-    return strong
+    result, none = emit(e, *operands), e.constant(operands[0], 0.0)
+    is_weak = e.b.and_(e.b.fcmp_ordered("==", operands[zero], none), e.b.fcmp_unordered("uno", result, result))
+    return e.b.select(is_weak, none, result)
 
 
 _LIBM = (
@@ -118,14 +105,14 @@ _FLOATS: dict[Signature, Emit] = {
     **same("sub", FLOATS, 2, lambda e, x, y: e.b.fsub(x, y)),
     **same("mul", FLOATS, 2, lambda e, x, y: e.b.fmul(x, y)),
     **same("div", FLOATS, 2, lambda e, x, y: e.b.fdiv(x, y)),
-    **same("strong_mul", FLOATS, 2, _strong(1, lambda e, x, y: e.b.fmul(x, y))),
-    **same("strong_div", FLOATS, 2, _strong(0, lambda e, x, y: e.b.fdiv(x, y))),
+    **same("strong_mul", FLOATS, 2, partial(_strong, 1, lambda e, x, y: e.b.fmul(x, y))),
+    **same("strong_div", FLOATS, 2, partial(_strong, 0, lambda e, x, y: e.b.fdiv(x, y))),
     **same("neg", FLOATS, 1, lambda e, x: e.b.fneg(x)),
     **same("abs", FLOATS, 1, lambda e, x: e.intrinsic("llvm.fabs", x)),
     **same("sign", FLOATS, 1, _sign),
-    **same("max", FLOATS, 2, _extremum(">")),
-    **same("min", FLOATS, 2, _extremum("<")),
-    **same("clamp", FLOATS, 3, _clamp),
+    **same("max", FLOATS, 2, partial(_extremum, ">")),
+    **same("min", FLOATS, 2, partial(_extremum, "<")),
+    **same("clamp", FLOATS, 3, lambda e, low, x, high: _extremum("<", e, _extremum(">", e, x, low), high)),
     **same("square", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
     **same("integer_pow 2", FLOATS, 1, lambda e, x: e.b.fmul(x, x)),
     **same("integer_pow 1", FLOATS, 1, lambda e, x: x),
@@ -133,7 +120,7 @@ _FLOATS: dict[Signature, Emit] = {
     **same("integer_pow 3", FLOATS, 1, lambda e, x: e.b.fmul(e.b.fmul(x, x), x)),
     **same("integer_pow 4", FLOATS, 1, _fourth_power),
     **{Signature("integer_pow", (t, "f64"), t): _power for t in FLOATS},
-    **{Signature("pow", (t, i), t): _power_of_integer(i in SIGNED) for t in FLOATS for i in INTEGERS},
+    **{Signature("pow", (t, i), t): partial(_power_of_integer, i in SIGNED) for t in FLOATS for i in INTEGERS},
     **same("pow", FLOATS, 2, _function("pow")),
     **same("sqrt", FLOATS, 1, lambda e, x: e.intrinsic("llvm.sqrt", x)),
     **same("rsqrt", FLOATS, 1, lambda e, x: e.b.fdiv(e.constant(x, 1.0), e.intrinsic("llvm.sqrt", x))),
@@ -156,14 +143,6 @@ _FLOATS: dict[Signature, Emit] = {
 # Opcodes of complex numbers: those whose results NumPy's roundings leave no choice about.
 
 
-def _sum(e: Emitter, x: Value, y: Value) -> Value:
-    return e.b.fadd(x[0], y[0]), e.b.fadd(x[1], y[1])
-
-
-def _difference(e: Emitter, x: Value, y: Value) -> Value:
-    return e.b.fsub(x[0], y[0]), e.b.fsub(x[1], y[1])
-
-
 def _product(e: Emitter, x: Value, y: Value) -> Value:
     real = e.b.fsub(e.b.fmul(x[0], y[0]), e.b.fmul(x[1], y[1]))
     return real, e.b.fadd(e.b.fmul(x[0], y[1]), e.b.fmul(x[1], y[0]))
@@ -182,8 +161,8 @@ def _select_complex(e: Emitter, which: Value, if_false: Value, if_true: Value) -
 
 
 _COMPLEXES: dict[Signature, Emit] = {
-    **same("add", COMPLEXES, 2, _sum),
-    **same("sub", COMPLEXES, 2, _difference),
+    **same("add", COMPLEXES, 2, lambda e, x, y: (e.b.fadd(x[0], y[0]), e.b.fadd(x[1], y[1]))),
+    **same("sub", COMPLEXES, 2, lambda e, x, y: (e.b.fsub(x[0], y[0]), e.b.fsub(x[1], y[1]))),
     **same("mul", COMPLEXES, 2, _product),
     **same("neg", COMPLEXES, 1, lambda e, x: (e.b.fneg(x[0]), e.b.fneg(x[1]))),
     **same("conj", COMPLEXES, 1, lambda e, x: (x[0], e.b.fneg(x[1]))),
@@ -202,27 +181,24 @@ _COMPLEXES: dict[Signature, Emit] = {
 _REALS = (*FLOATS, *INTEGERS, "bool")
 
 
-def _conversion(old: str, new: str) -> Emit:
-    def emit(e: Emitter, x: Value) -> Value:
-        element = TYPES[new]
-        type_ = over(x.type, element)
-        if new == "bool":
-            return e.b.fcmp_unordered("!=", x, e.constant(x, 0.0)) if old in FLOATS else e.b.icmp_signed("!=", x, e.constant(x, 0))
-        if old in FLOATS and new in FLOATS:
-            return x if old == new else e.b.fpext(x, type_) if new == "f64" else e.b.fptrunc(x, type_)
-        if old in FLOATS:
-            return e.intrinsic("llvm.fptosi.sat" if new in SIGNED else "llvm.fptoui.sat", x, result=element)
-        if new in FLOATS:
-            return e.b.sitofp(x, type_) if old in SIGNED else e.b.uitofp(x, type_)
-        if element.width <= TYPES[old].width:
-            return e.b.trunc(x, type_) if element.width < TYPES[old].width else x
-        return e.b.sext(x, type_) if old in SIGNED else e.b.zext(x, type_)
-
-    return emit
+def _conversion(old: str, new: str, e: Emitter, x: Value) -> Value:
+    element = TYPES[new]
+    type_ = over(x.type, element)
+    if new == "bool":
+        return e.b.fcmp_unordered("!=", x, e.constant(x, 0.0)) if old in FLOATS else e.b.icmp_signed("!=", x, e.constant(x, 0))
+    if old in FLOATS and new in FLOATS:
+        return x if old == new else e.b.fpext(x, type_) if new == "f64" else e.b.fptrunc(x, type_)
+    if old in FLOATS:
+        return e.intrinsic("llvm.fptosi.sat" if new in SIGNED else "llvm.fptoui.sat", x, result=element)
+    if new in FLOATS:
+        return e.b.sitofp(x, type_) if old in SIGNED else e.b.uitofp(x, type_)
+    if element.width <= TYPES[old].width:
+        return e.b.trunc(x, type_) if element.width < TYPES[old].width else x
+    return e.b.sext(x, type_) if old in SIGNED else e.b.zext(x, type_)
 
 
 def _to_complex(old: str, new: str) -> Emit:
-    part = _conversion(PARTS.get(old, old), PARTS[new])
+    part = partial(_conversion, PARTS.get(old, old), PARTS[new])
 
     def emit(e: Emitter, x: Value) -> Value:
         if old in PARTS:
@@ -234,7 +210,7 @@ def _to_complex(old: str, new: str) -> Emit:
 
 
 _CONVERSIONS: dict[Signature, Emit] = {
-    **{Signature("convert_element_type", (old,), new): _conversion(old, new) for old in _REALS for new in _REALS},
+    **{Signature("convert_element_type", (old,), new): partial(_conversion, old, new) for old in _REALS for new in _REALS},
     **{Signature("convert_element_type", (old,), new): _to_complex(old, new) for old in (*_REALS, *PARTS) for new in PARTS},
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tidu_cli.adapters.native.opcodes import FLOATS, INTEGERS, SIGNED, TYPES, UNSIGNED, Emit, Emitter, Signature, Value, same
 
@@ -62,27 +63,15 @@ def _sign(e: Emitter, x: Value) -> Value:
     return e.b.select(e.b.icmp_signed(">", x, zero), one, negative)
 
 
-def _unsigned_sign(e: Emitter, x: Value) -> Value:
-    return e.b.select(e.b.icmp_unsigned("==", x, e.constant(x, 0)), x, e.constant(x, 1))
-
-
-def _magnitude(e: Emitter, x: Value) -> Value:
-    return e.b.select(e.b.icmp_signed("<", x, e.constant(x, 0)), e.b.neg(x), x)
-
-
-def _shift(name: str) -> Emit:
+def _shift(name: str, e: Emitter, x: Value, y: Value) -> Value:
     """A shift, by which as many bits as there are, or more, all go; so do they by negative amounts, which count as such."""
-
-    def emit(e: Emitter, x: Value, y: Value) -> Value:
-        most = e.constant(y, getattr(x.type, "element", x.type).width - 1)
-        fits = e.b.icmp_unsigned("<=", y, most)
-        amount = e.b.select(fits, y, most)
-        if name == "ashr":
-            return e.b.ashr(x, amount)
-        moved = e.b.shl(x, amount) if name == "shl" else e.b.lshr(x, amount)
-        return e.b.select(fits, moved, e.constant(x, 0))
-
-    return emit
+    most = e.constant(y, getattr(x.type, "element", x.type).width - 1)
+    fits = e.b.icmp_unsigned("<=", y, most)
+    amount = e.b.select(fits, y, most)
+    if name == "ashr":
+        return e.b.ashr(x, amount)
+    moved = e.b.shl(x, amount) if name == "shl" else e.b.lshr(x, amount)
+    return e.b.select(fits, moved, e.constant(x, 0))
 
 
 def _leading_zeros(e: Emitter, x: Value) -> Value:
@@ -113,10 +102,10 @@ _INTEGERS: dict[Signature, Emit] = {
     **same("integer_pow 2", INTEGERS, 1, lambda e, x: e.b.mul(x, x)),
     **same("integer_pow 3", INTEGERS, 1, lambda e, x: e.b.mul(e.b.mul(x, x), x)),
     **same("integer_pow 4", INTEGERS, 1, _fourth_power),
-    **same("abs", SIGNED, 1, _magnitude),
+    **same("abs", SIGNED, 1, lambda e, x: e.b.select(e.b.icmp_signed("<", x, e.constant(x, 0)), e.b.neg(x), x)),
     **same("abs", UNSIGNED, 1, lambda e, x: x),
     **same("sign", SIGNED, 1, _sign),
-    **same("sign", UNSIGNED, 1, _unsigned_sign),
+    **same("sign", UNSIGNED, 1, lambda e, x: e.b.select(e.b.icmp_unsigned("==", x, e.constant(x, 0)), x, e.constant(x, 1))),
     **_by_sign("div", 2, _quotient),
     **_by_sign("rem", 2, _remainder),
     **_by_sign("max", 2, lambda signed: _extremum(">=", signed=signed)),
@@ -126,9 +115,9 @@ _INTEGERS: dict[Signature, Emit] = {
     **same("and", _LOGICAL, 2, lambda e, x, y: e.b.and_(x, y)),
     **same("or", _LOGICAL, 2, lambda e, x, y: e.b.or_(x, y)),
     **same("xor", _LOGICAL, 2, lambda e, x, y: e.b.xor(x, y)),
-    **same("shift_left", INTEGERS, 2, _shift("shl")),
-    **same("shift_right_logical", INTEGERS, 2, _shift("lshr")),
-    **same("shift_right_arithmetic", INTEGERS, 2, _shift("ashr")),
+    **same("shift_left", INTEGERS, 2, partial(_shift, "shl")),
+    **same("shift_right_logical", INTEGERS, 2, partial(_shift, "lshr")),
+    **same("shift_right_arithmetic", INTEGERS, 2, partial(_shift, "ashr")),
     **same("population_count", INTEGERS, 1, lambda e, x: e.intrinsic("llvm.ctpop", x)),
     **same("clz", INTEGERS, 1, _leading_zeros),
     **{
@@ -197,14 +186,11 @@ def _lgamma(e: Emitter, x: Value) -> Value:
     return e.b.select(infinite, e.constant(x, math.inf), value)
 
 
-def _in_double(emit: Emit) -> Emit:
-    def rounded(e: Emitter, *operands: Value) -> Value:
-        double = TYPES["f64"]
-        if operands[0].type == double:
-            return emit(e, *operands)
-        return e.b.fptrunc(emit(e, *[e.b.fpext(x, double) for x in operands]), operands[0].type)
-
-    return rounded
+def _in_double(emit: Emit, e: Emitter, *operands: Value) -> Value:
+    double = TYPES["f64"]
+    if operands[0].type == double:
+        return emit(e, *operands)
+    return e.b.fptrunc(emit(e, *[e.b.fpext(x, double) for x in operands]), operands[0].type)
 
 
 _UNARY: dict[str, Emit] = {
@@ -228,8 +214,8 @@ OPERATIONS = frozenset({*_UNARY, *_BINARY, "regularized_incomplete_beta"})
 """The operations of this table, which call functions of one number at a time."""
 
 _SPECIAL: dict[Signature, Emit] = {
-    **{key: emit for op, rule in _UNARY.items() for key, emit in same(op, FLOATS, 1, _in_double(rule)).items()},
-    **{key: emit for op, rule in _BINARY.items() for key, emit in same(op, FLOATS, 2, _in_double(rule)).items()},
+    **{key: emit for op, rule in _UNARY.items() for key, emit in same(op, FLOATS, 1, partial(_in_double, rule)).items()},
+    **{key: emit for op, rule in _BINARY.items() for key, emit in same(op, FLOATS, 2, partial(_in_double, rule)).items()},
     **same("regularized_incomplete_beta", ("f64",), 3, _plain("betainc")),  # of floats NumPy's has fewer digits
 }
 

@@ -33,18 +33,21 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 LowerGraph = Callable[[Graph, Sequence[Place]], Lowered]
 """From a closed graph and where its inputs are to its instructions, and where its outputs are."""
 
-Lower = Callable[[Layout, LowerGraph, Case, Sequence[Place]], Lowered | None]
+Lower = Callable[[Layout, LowerGraph, Case, Sequence[Place]], Lowered]
+
+
+class NotWordsError(Exception):
+    """Some value in a loop is none of words."""
+
 
 _ADD = OPCODES[Signature("add", ("i64", "i64"), "i64")]
 _LESS = OPCODES[Signature("lt", ("i64", "i64"), "bool")]
 
 
-def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered:
     attrs: Any = case.attrs
     n, end, length = attrs.num_consts, attrs.num_consts + attrs.num_carry, attrs.length
     places = _words_of([*reads, *[layout.new(t) for t in case.results]])
-    if places is None:
-        return None
     operands, results = places[: len(reads)], places[len(reads) :]
     carry, stacks = results[: attrs.num_carry], results[attrs.num_carry :]
     dtypes = _dtypes(case)
@@ -63,8 +66,6 @@ def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place])
         slices.append(item)
     inner, outputs = lower(attrs.body.graph, [*operands[:n], *carry, *slices])
     values = _words_of(outputs)
-    if values is None:
-        return None
     for stack, value, type_ in zip(stacks, values[attrs.num_carry :], case.results[attrs.num_carry :], strict=True):
         assert isinstance(type_, TensorType)
         index, first = counters.index(stack, length), stack.reshape(length, -1)[0]
@@ -74,40 +75,32 @@ def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place])
     return joined([*parts, counters.start(), body, counters.repeat(len(body))]), results
 
 
-def _while(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def _while(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered:
     attrs: Any = case.attrs
     layout.uniform = False
     places = _words_of([*reads, *[layout.new(t) for t in case.results]])
-    if places is None:
-        return None
     of_condition, of_body, begin = attrs.split(places[: len(reads)])
     carry = places[len(reads) :]
     dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
     test, (holds,) = lower(attrs.condition.graph, [*of_condition, *carry])
     inner, outputs = lower(attrs.body.graph, [*of_body, *carry])
     values = _words_of(outputs)
-    if values is None:
-        return None
     start = copies(layout, list(zip(dtypes, begin, carry, strict=True)))
     body = joined([inner, copies(layout, list(zip(dtypes, values, carry, strict=True)))])
     leave = rows(JUMP_UNLESS, _words(holds), 0, len(body) + 2)
     return joined([start, test, leave, body, rows(JUMP_BACK, 0, 0, -len(test) - 1 - len(body))]), carry
 
 
-def _cond(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered | None:
+def _cond(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place]) -> Lowered:
     attrs: Any = case.attrs
     layout.uniform = False
     places = _words_of([*reads, *[layout.new(t) for t in case.results]])
-    if places is None:
-        return None
     index, operands, results = places[0], places[1 : len(reads)], places[len(reads) :]
     dtypes = [t.dtype for t in case.results if isinstance(t, TensorType)]
     bodies = []
     for branch in attrs.branches[: _greatest(case.operands[0]) + 1]:
         inner, outputs = lower(branch.graph, operands)
         values = _words_of(outputs)
-        if values is None:
-            return None
         bodies.append(joined([inner, copies(layout, list(zip(dtypes, values, results, strict=True)))]))
     choice = bodies[-1]
     for k in reversed(range(len(bodies) - 1)):
@@ -222,14 +215,16 @@ def _words(place: Place) -> Words:
     return place
 
 
-def _words_of(places: Sequence[Place]) -> list[Words] | None:
-    """Places that are all words; None if some are not."""
+def _words_of(places: Sequence[Place]) -> list[Words]:
+    """Places that are all words. Raises NotWordsError if some are not."""
     words = [p for p in places if not isinstance(p, Entry)]
-    return words if len(words) == len(places) else None
+    if len(words) < len(places):
+        raise NotWordsError
+    return words
 
 
 LOOPS: Mapping[str, Lower] = {"scan": _scan, "while": _while, "cond": _cond}
-"""How operations that hold graphs become instructions; None where some value in them is none of words."""
+"""How operations that hold graphs become instructions. They raise NotWordsError."""
 
 
 # Small arrays: what moves elements takes no instruction, and what computes with them takes one for each.

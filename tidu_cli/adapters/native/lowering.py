@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidu_cli.adapters.native.layout import MOST_ELEMENTS, Entry, Escape, Layout, Place, Rows, elementwise, is_native, rows, width
-from tidu_cli.adapters.native.loops import FOLDS, LOOPS, MOST_INSTRUCTIONS, MOVES, expanded, moved
+from tidu_cli.adapters.native.loops import FOLDS, LOOPS, MOST_INSTRUCTIONS, MOVES, NotWordsError, expanded, moved
 from tidu_cli.adapters.native.machine import ESCAPE, FIELDS
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.dataflow import blocks, counts
@@ -155,7 +156,8 @@ class _Columns:
         reads = [self.place(v) for v in self.steps.reads(step)]
         lowered = moved(self.layout, self.lowering.primitives, case, reads) or expanded(self.layout, case, reads)
         if lowered is None and case.op in LOOPS:
-            lowered = LOOPS[case.op](self.layout, self.lowering.graph, case, reads)
+            with suppress(NotWordsError):
+                lowered = LOOPS[case.op](self.layout, self.lowering.graph, case, reads)
         if lowered is None and (graph := written_out(case, self.lowering.primitives)) is not None:
             lowered = self.lowering.graph(graph, reads)
         if lowered is None:

@@ -95,7 +95,7 @@ class _Machine:
         for number, (signature, emit) in enumerate(TABLE.items()):
             if not self.many or for_many(signature):
                 steps[number] = self._opcode(partial(self._compute, signature, emit))
-        for number, rule in ((COPY, self._copy), (LOAD, self._load), (STORE, self._store)):
+        for number, rule in ((COPY, self._copy), (LOAD, partial(self._indexed, 0)), (STORE, partial(self._indexed, 2))):
             steps[number] = self._opcode(rule)
         for number, jump in ((JUMP, self._jump), (JUMP_BACK, self._jump_back), (JUMP_UNLESS, self._jump_unless)):
             b, place = self._begun()
@@ -249,22 +249,14 @@ class _Machine:
         self._for_each_item(b, lambda b, item: b.store(b.load(self._word(b, source, item)), self._word(b, target, item)))
         return 1
 
-    def _load(self, b: Any, place: Value) -> int:
-        source, index, target = (self._field(b, place, k) for k in (1, 2, 3))
+    def _indexed(self, indexed: int, b: Any, place: Value) -> int:
+        """Copy a word, of which the field with this number is moved by an index: the first to load, the last to store."""
+        fields = [self._field(b, place, k) for k in (1, 2, 3)]
 
         def body(b: Any, item: Value) -> None:
-            number = b.add(source, b.load(self._word(b, index, item)))
-            b.store(b.load(self._word(b, number, item)), self._word(b, target, item))
-
-        self._for_each_item(b, body)
-        return 1
-
-    def _store(self, b: Any, place: Value) -> int:
-        source, index, target = (self._field(b, place, k) for k in (1, 2, 3))
-
-        def body(b: Any, item: Value) -> None:
-            number = b.add(target, b.load(self._word(b, index, item)))
-            b.store(b.load(self._word(b, source, item)), self._word(b, number, item))
+            moved = b.add(fields[indexed], b.load(self._word(b, fields[1], item)))
+            source, target = (moved if k == indexed else fields[k] for k in (0, 2))
+            b.store(b.load(self._word(b, source, item)), self._word(b, target, item))
 
         self._for_each_item(b, body)
         return 1

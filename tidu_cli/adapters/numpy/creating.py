@@ -357,14 +357,6 @@ def _hypot(*args: Any) -> Any:
     return _of_python(np.hypot(*numbers) if len(numbers) == 2 else np.sqrt(sum(x * x for x in numbers)))
 
 
-def _dist(p: Any, q: Any) -> Any:
-    return _hypot(*(a - b for a, b in zip(p, q, strict=True)))
-
-
-def _fsum(values: Any) -> Any:
-    return _of_python(sum(_numbers("fsum", list(values)), 0.0))
-
-
 def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
     raise UntraceableError(
         "math.isclose needs values, which a graph does not have yet; write np.isclose, and np.where for branches"
@@ -378,8 +370,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{name: _special(name, function) for name, function in _SPECIAL.items()},
     "log": _log,
     "hypot": _hypot,
-    "dist": _dist,
-    "fsum": _fsum,
+    "dist": lambda p, q: _hypot(*(a - b for a, b in zip(p, q, strict=True))),
+    "fsum": lambda values: _of_python(sum(_numbers("fsum", list(values)), 0.0)),
     "isclose": _isclose,
 }
 """By the names of `math`."""

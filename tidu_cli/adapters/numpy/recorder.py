@@ -384,5 +384,4 @@ def default_output(inputs: Collection[str], outputs: Sequence[str] = ()) -> str:
     if len(outputs) == 1 and not is_pattern(outputs[0]):
         return outputs[0]
     names = chain(("y", "out"), (f"out.{k}" for k in count(2)))
-    name: str = next(name for name in names if name not in inputs)
-    return name
+    return next(name for name in names if name not in inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tidu_cli.errors import ArgumentError, KeyTextError, Remedy
@@ -30,28 +30,17 @@ class Choices(Frozen, slots=False):
     statistics: bool = False
 
     @classmethod
-    def of(
-        cls,
-        dims: Mapping[str, int] | None = None,
-        input_types: Mapping[str, str | TensorType] | None = None,
-        set: Mapping[str, Any] | None = None,
-        weights: bool = False,
-        cast: str | None = None,
-        cut: str | Sequence[str] = (),
-        straight_through: bool = False,
-        stop: str | Sequence[str] = (),
-        statistics: bool = False,
-    ) -> Choices:
-        """What the options say. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
+    def of(cls, **options: Any) -> Choices:
+        """What the options of `load_onnx` say. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
+        cast, flags = options.get("cast"), {name: bool(options.get(name)) for name in ("weights", "straight_through", "statistics")}
         if cast is not None and cast not in FLOATS:
             raise ArgumentError(f"argument 'cast' takes a dtype of floats ({', '.join(sorted(FLOATS))}), not {cast!r}")
-        if statistics and not weights:
+        if flags["statistics"] and not flags["weights"]:
             raise ArgumentError(Remedy("statistics", True), " goes with ", Remedy("weights", "FILE.npz", python="weights=True"))
-        types = {name: parse_type(t) if isinstance(t, str) else t for name, t in (input_types or {}).items()}
-        cuts, stops = ((names,) if isinstance(names, str) else tuple(names) for names in (cut, stop))
-        return cls(
-            dict(dims or {}), types, dict(set or {}), bool(weights), cast, cuts, bool(straight_through), stops, bool(statistics)
-        )
+        sizes, given, values = (dict(options.get(name) or {}) for name in ("dims", "input_types", "set"))
+        types = {name: parse_type(t) if isinstance(t, str) else t for name, t in given.items()}
+        cuts, stops = ((x,) if isinstance(x, str) else tuple(x) for x in (options.get("cut", ()), options.get("stop", ())))
+        return cls(sizes, types, values, cast=cast, cuts=cuts, stops=stops, **flags)
 
 
 def as_key(name: str) -> Key:

@@ -54,7 +54,7 @@ class Holdings(Frozen, slots=False):
         sets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
         return {
             "opset": sets + (f", produced by {self.producer}" if self.producer else ""),
-            "nodes": _counts(self.operators) or "none",
+            "nodes": listed_counts(self.operators) or "none",
             "inputs": _ports(self.inputs),
             "outputs": _ports(self.outputs),
             "parameters": f"{self.parameters}{f'; in Constant nodes {self.constants}' if self.constants.tensors else ''}",
@@ -107,7 +107,8 @@ def _type(proto: Any) -> str:
     return f"{DTYPES.get(tensor.elem_type, '?')}[{','.join(sizes) if tensor.HasField('shape') else '...'}]"
 
 
-def _counts(counts: Counter[str]) -> str:
+def listed_counts(counts: Counter[str]) -> str:
+    """`3 Add, 1 Mul`, the most first."""
     return ", ".join(f"{n} {name}" for name, n in counts.most_common())
 
 

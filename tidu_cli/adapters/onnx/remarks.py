@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidu_cli.adapters.onnx.choices import Choices, as_key
-from tidu_cli.adapters.onnx.holdings import holdings
+from tidu_cli.adapters.onnx.holdings import holdings, listed_counts
 from tidu_cli.adapters.onnx.read import opened
 from tidu_cli.checking.against import VERIFIED, Agreement
 from tidu_cli.errors import counted
@@ -50,15 +49,11 @@ def _derivatives(document: Document) -> dict[str, str]:
     if len(document.graphs) > 1 or document.head.linear is not None:
         return {}
     active = activity(document.head, vocabulary(document.cases))
-    told = [f"zero beyond {_counts(active.ending)}"] if active.ending else []
-    told += [f"none of {_counts(active.lacking)}: {'; '.join(active.reasons)}"] if active.lacking else []
+    told = [f"zero beyond {listed_counts(active.ending)}"] if active.ending else []
+    told += [f"none of {listed_counts(active.lacking)}: {'; '.join(active.reasons)}"] if active.lacking else []
     if not active.moving:
         told.append("no output has one by an input")
     return {"derivatives": "; ".join(told) or "through every operator"}
-
-
-def _counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
 
 
 def _compared(

@@ -135,6 +135,7 @@ def least_precision(types: Iterable[TensorType]) -> str:
     return next(dtype for dtype in ("bf16", "f16", "f32", "f64") if dtype in dtypes)
 
 
+@limited_steps(None, drawn=True)
 def check_numerically(
     document: Document,
     primitives: PrimitiveSet,
@@ -152,19 +153,6 @@ def check_numerically(
     Laws for which loops run more steps in one evaluation than `limits` allow, by default `DRAWN_STEPS`, get no verdict, and say so.
     Raises what the transforms raise.
     """
-    with limited_steps(None, drawn=True):
-        return _verdicts(document, primitives, given, intervals, diagonals, fixed, seed)
-
-
-def _verdicts(
-    document: Document,
-    primitives: PrimitiveSet,
-    given: Mapping[Key, Any] | None,
-    intervals: Intervals | None,
-    diagonals: Mapping[Key, float] | None,
-    fixed: Container[Key],
-    seed: int,
-) -> list[Verdict]:
     graph = materialize(document).head
     whole = Document((graph,), document.cases)
     drawing = Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.checking.kinks import around, of_node
 from tidu_cli.checking.numeric.sampling import Arrays, together
 from tidu_cli.frozen import replace
-from tidu_cli.graph.graph import Document, Output
-from tidu_cli.graph.keys import Key
+from tidu_cli.graph.graph import Document
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linking.rename import inline
@@ -191,22 +191,16 @@ def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays, rule_name: str
         return []
     import numpy as np
 
-    values: dict[int, Key] = {}
-    for node in asked:
-        first = graph.firsts[node]
-        for value in (*graph.operands(node), *range(first, first + len(graph.case(node).results))):
-            values.setdefault(value, Key(f"value{value}"))
-    outputs = tuple(Output(key, value, graph.type_of(value)) for value, key in values.items())
-    program = compile_graph(replace(graph, outputs=outputs), primitives)
-    arrays = dict(zip(values, program.run({i.key: together(x, i.key, i.type) for i in program.inputs}), strict=True))
+    values = around(graph, asked)
+    program = compile_graph(replace(graph, outputs=tuple(values.values())), primitives)
+    arrays = map(np.asarray, program.run({i.key: together(x, i.key, i.type) for i in program.inputs}))
+    given = dict(zip(values, arrays, strict=True))
     lines = []
     for node in asked:
-        case, first = graph.case(node), graph.firsts[node]
+        case = graph.case(node)
         rule = getattr(primitives[case.op].rules, rule_name)
-        operands = [np.asarray(arrays[value]) for value in graph.operands(node)]
-        results = [np.asarray(arrays[first + k]) for k in range(len(case.results))]
         with np.errstate(all="ignore"):
-            text = rule(np, case.attrs, operands, results)
+            text = rule(np, case.attrs, *of_node(graph, node, given))
         if text:
             lines.append(f"{graph.describe(node)}: {text}")
     return lines

@@ -70,9 +70,6 @@ _DTYPES = ("f64", "c128")
 @plain_option
 def command(
     subjects: tuple[str, ...],
-    static: bool,
-    closure: bool,
-    numeric: bool,
     everything: bool,
     ops: bool,
     files: tuple[str, ...],
@@ -80,7 +77,7 @@ def command(
     against: str | None,
     seed: int,
     as_json: bool,
-    **of_formats: Any,
+    **given: Any,
 ) -> None:
     """Say whether documents and their derivatives are right.
 
@@ -94,14 +91,14 @@ def command(
     """
     from tidu_cli.checking.report import PARTS
 
-    asked = {"static": static, "closure": closure, "numeric": numeric}
+    asked = {part: given.pop(part) for part in PARTS}
     none = not any(asked.values())
     parts = [part for part in PARTS if asked[part] or everything or (none and (ops or part == "static"))]
     if ops:
         reports = _of_primitives(subjects, parts, dtypes or _DTYPES)
     else:
         require_stdin_once(*subjects, *files)
-        reports = _of_files(subjects or ("-",), parts, files, seed, options_read(of_formats), against)
+        reports = _of_files(subjects or ("-",), parts, files, seed, options_read(given), against)
     data, failures = {}, []
     for subject, verdict, report in reports:
         data[subject] = report.to_data()

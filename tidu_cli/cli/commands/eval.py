@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from functools import partial
+from typing import Any
 
 import click
 
@@ -66,10 +67,6 @@ def command(
     output: tuple[Key, ...],
     moves: tuple[str, ...],
     move_files: tuple[str, ...],
-    scheduler: str | None,
-    chunk: int | None,
-    reduce: str | None,
-    resume: bool,
     kinks: bool,
     as_json: bool,
     stream: str | None,
@@ -77,6 +74,7 @@ def command(
     device: str | None,
     out: str | None,
     format_: str | None,
+    **cut: Any,
 ) -> None:
     """Evaluate the head's outputs, and print them by key.
 
@@ -106,7 +104,7 @@ def command(
     from tidu_cli.formats.values import write_values
     from tidu_cli.transforms.materialize import materialize
 
-    spread = Spread(scheduler, chunk, reduce, resume, out)
+    spread = Spread(out=out, **cut)
     if kinks and (stream or spread or batches or moves or move_files):
         raise click.UsageError("--kinks is of one point: leave out --stream, --batch and --move")
     if as_json and (not kinks or out or format_):
@@ -125,7 +123,7 @@ def command(
     spread.require_out()
     chosen = chosen_format(out, format_, "json")
     require_printable(out, chosen)
-    if chosen == "zarr" and (reduce or not batches or not is_chunked(out)):
+    if chosen == "zarr" and (spread.reduce or not batches or not is_chunked(out)):
         raise click.UsageError("zarr holds the results of a --batch, in a directory: -o OUT.zarr; write others as npz")
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")

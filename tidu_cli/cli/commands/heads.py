@@ -7,6 +7,8 @@ tidu materialize: one self-contained graph.
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tidu_cli.cli.building import values_of
@@ -110,17 +112,7 @@ def _constants(document: Document, settings: tuple[str, ...], files: tuple[str, 
 )
 @document_output_options
 @on_document
-def materialize(
-    document: Document,
-    output: tuple[Key, ...],
-    settings: tuple[str, ...],
-    files: tuple[str, ...],
-    recompute: tuple[str, ...],
-    inline: bool,
-    needed_inputs: bool,
-    simplify: bool,
-    assume: tuple[str, ...],
-) -> Document:
+def materialize(document: Document, settings: tuple[str, ...], files: tuple[str, ...], **how: Any) -> Document:
     """Make one self-contained graph of a document.
 
     Equal values are computed once, and nodes that no output needs are dropped. Its inputs are all that the document declares and
@@ -134,7 +126,6 @@ def materialize(
     """
     from tidu_cli.api.documents import materialize
 
-    if assume and not simplify:
+    if how["assume"] and not how["simplify"]:
         raise click.UsageError("--assume says what --simplify may take for granted; add --simplify")
-    fixed = _constants(document, settings, files)
-    return materialize(document, output, fixed, recompute, inline, needed_inputs, simplify, assume)
+    return materialize(document, set=_constants(document, settings, files), **how)

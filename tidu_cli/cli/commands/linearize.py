@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tidu_cli.cli.main import Command
@@ -20,14 +22,7 @@ from tidu_cli.graph.keys import Key
 @option("tangent")
 @document_output_options
 @on_document
-def command(
-    document: Document,
-    wrt: tuple[Key, ...],
-    output: tuple[Key, ...],
-    pass_number: int | None,
-    detach: bool,
-    tangent: tuple[tuple[Key, str], ...],
-) -> Document:
+def command(document: Document, tangent: tuple[tuple[Key, str], ...], **how: Any) -> Document:
     """Append the JVP of the head's outputs.
 
     It is a linear graph, and comes after a residual graph where the derivative needs values that the document does not have. It
@@ -36,6 +31,6 @@ def command(
     from tidu_cli.api.documents import linearize
 
     try:
-        return linearize(document, wrt, output, pass_number, detach, dict(tangent))
+        return linearize(document, tangent=dict(tangent), **how)
     except TypeTextError as error:
         raise click.BadParameter(str(error), param_hint="'--tangent'") from None

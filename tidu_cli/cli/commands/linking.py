@@ -7,6 +7,8 @@ tidu rename: give inputs, outputs and graphs other names.
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from tidu_cli.cli.building import build_option
@@ -75,9 +77,7 @@ def _pair(bind: str, documents: list[Document]) -> tuple[Key, Key]:
 @ops_option
 @plain_option
 @document_output_options
-def compose(
-    files: tuple[str, ...], by: str | None, share: tuple[Key, ...], one_pass: tuple[int, ...], out: str | None, format_: str | None
-) -> None:
+def compose(files: tuple[str, ...], out: str | None, format_: str | None, **how: Any) -> None:
     """Feed the outputs of each document to the inputs of the next.
 
     FILES are in the order of evaluation: f.json g.json is g(f(x)). By position, outputs go in order to the inputs of their kind
@@ -92,7 +92,7 @@ def compose(
     from tidu_cli.api.documents import compose
 
     documents, names, came_in = load_all(files or ("-",))
-    emit(compose(*documents, by=by, share=share, one_pass=one_pass, names=names), out, format_, came_in)
+    emit(compose(*documents, names=names, **how), out, format_, came_in)
 
 
 def _names(pairs: tuple[tuple[str, str], ...], option: str) -> dict[str, str]:

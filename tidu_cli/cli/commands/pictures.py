@@ -27,7 +27,6 @@ from tidu_cli.cli.options import (
 )
 from tidu_cli.cli.out_option import out_option, result_options
 from tidu_cli.cli.value_options import given_values, inputs_option, set_option
-from tidu_cli.graph.keys import Key
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,18 +47,7 @@ def picture_options(function: F) -> F:
 @option("opened")
 @option("depth", type=Whole(min=0))
 @result_options("dot", "svg", "png", "pdf", default="dot")
-def dot(
-    file: str,
-    types: bool,
-    highlight: tuple[Key, ...],
-    collapse: bool,
-    limit: int | None,
-    expand: bool,
-    opened: tuple[str, ...],
-    depth: int | None,
-    out: str | None,
-    format_: str | None,
-) -> None:
+def dot(file: str, out: str | None, format_: str | None, **how: Any) -> None:
     """Draw a document.
 
     Each graph is a frame that says what it is. Inputs are ellipses, nodes boxes, outputs have a double border, and a circle is an
@@ -73,8 +61,7 @@ def dot(
 
     chosen = chosen_format(out, format_, "dot")
     require_printable(out, chosen)
-    options: dict[str, Any] = {"types": types, "highlight": highlight, "collapse": collapse, "limit": limit, "expand": expand}
-    emit_bytes(draw(load(file).document, chosen, **options, opened=opened, depth=depth), out)
+    emit_bytes(draw(load(file).document, chosen, **how), out)
 
 
 @click.command(
@@ -88,19 +75,7 @@ def dot(
 @out_option("html")
 @option("at")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
-def view(
-    file: str,
-    settings: tuple[str, ...],
-    files: tuple[str, ...],
-    types: bool,
-    highlight: tuple[Key, ...],
-    collapse: bool,
-    limit: int | None,
-    expand: bool,
-    at: str | None,
-    out: str | None,
-    open_: bool,
-) -> None:
+def view(file: str, settings: tuple[str, ...], files: tuple[str, ...], out: str | None, open_: bool, **how: Any) -> None:
     """Write a page that shows a document.
 
     One HTML file that needs no network: the picture of tidu dot with pan and zoom, a search, all that is known of a value at a
@@ -115,8 +90,7 @@ def view(
         raise click.UsageError("--open needs a file: give -o page.html")
     document = load(file, settings, files).document
     values = given_values(document, settings, files) if settings or files else None
-    options: dict[str, Any] = {"types": types, "highlight": highlight, "collapse": collapse, "limit": limit, "expand": expand}
-    emit_bytes(pictures.view(document, values, **options, at=at).encode(), out)
+    emit_bytes(pictures.view(document, values, **how).encode(), out)
     if open_ and out is not None:
         import webbrowser
 

@@ -65,7 +65,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             from tidu_cli.api.derivatives import pipeline
 
             settings, files, options = given.pop("settings"), given.pop("files"), _of_readers(given)
-            spread = Spread(given.pop("scheduler", None), given.pop("chunk", None), None, given.pop("resume", False), out)
+            spread = Spread(out=out, **{name: given.pop(name) for name in Spread._fields if name in given})
             if spread and not (settings or files):
                 raise click.UsageError("--scheduler, --chunk and --resume are for values; give them with --set or --inputs")
             if (batches := given.pop("batches", ())) and (spread or not (settings or files)):

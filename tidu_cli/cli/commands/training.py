@@ -122,8 +122,7 @@ def _optimizer(text: str) -> str | Document:
     if kind == "file":
         return load(text).document
     names = names_of(text, kind) or ()
-    document: Document = source_named(kind).build(text, dict.fromkeys(names, parse_type("f64[]")), data=None, name=None, outputs=())
-    return document
+    return source_named(kind).build(text, dict.fromkeys(names, parse_type("f64[]")), data=None, name=None, outputs=())
 
 
 def _new_trace(ctx: click.Context, param: click.Parameter, trace: str | None) -> str | None:

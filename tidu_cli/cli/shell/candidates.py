@@ -205,14 +205,6 @@ def _policies(place: Cursor) -> Iterator[Candidate]:
         yield Candidate("graph=", "recompute the values of a graph", goes_on=True)
 
 
-def _settings(place: Cursor) -> Iterator[Candidate]:
-    return _assigned(place, chain(_ports(place, "inputs"), _built_inputs(place)))
-
-
-def _moves(place: Cursor) -> Iterator[Candidate]:
-    return _assigned(place, ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_)))
-
-
 def _assigned(place: Cursor, ports: Iterable[tuple[str, str]]) -> Iterator[Candidate]:
     for text, type_ in ports:
         if place.incomplete.startswith(f"{text}=@"):
@@ -300,10 +292,6 @@ def _with_suffix(*suffixes: str) -> Callable[[Cursor], Iterator[Candidate]]:
     return lambda place: _files(place.incomplete, suffixes)
 
 
-def _subjects(place: Cursor) -> Iterator[Candidate]:
-    return _primitives(place) if "--ops" in place.given else _documents_and_sources(place)
-
-
 def _primitives(place: Cursor) -> Iterator[Candidate]:
     from tidu_cli.custom.packages import announced
     from tidu_cli.lax.vocabulary import BUILTIN
@@ -326,8 +314,8 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--recompute": _policies,
     "--output": _keys("outputs"),
     "--share": _keys("inputs"),
-    "--set": _settings,
-    "--move": _moves,
+    "--set": lambda place: _assigned(place, chain(_ports(place, "inputs"), _built_inputs(place))),
+    "--move": lambda place: _assigned(place, ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_))),
     "--moves": _with_suffix(*_VALUES),
     "--highlight": _keys("inputs", "outputs"),
     "--bind": _bindings,
@@ -345,7 +333,7 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "files": _documents_and_sources,
     "a": _documents_and_sources,
     "b": _documents_and_sources,
-    "subjects": _subjects,
+    "subjects": lambda place: _primitives(place) if "--ops" in place.given else _documents_and_sources(place),
     "source": _sources,
     "names": _primitives,
 }

@@ -81,8 +81,7 @@ _TERMS = 10
 def where_far(x: Term, limit: float, far: Callable[[Term], Term], near: Term, *, below: bool = True) -> Term:
     """far(x) for x beyond the limit, with `below` for those beyond its negative too, and `near` elsewhere."""
     beyond = or_(gt(x, limit), lt(x, -limit)) if below else gt(x, limit)
-    chosen: Term = select_n(beyond, near, far(select_n(beyond, limit, x)))
-    return chosen
+    return select_n(beyond, near, far(select_n(beyond, limit, x)))
 
 
 def bessel_limit(order: float) -> float:

@@ -6,10 +6,12 @@ other derivatives than the node that it would stand for is no identity here, suc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import copysign, frexp, isinf, isnan, ldexp, prod
 
-from tidu_cli.graph.literals import NONFINITE, literal_to_numbers
+from tidu_cli.frozen import Frozen
+from tidu_cli.graph.literals import NONFINITE, Literal, literal_to_numbers
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
 from tidu_cli.rules.terms import Assumption, Identity, Operand, Rewriting, Site, Term, op
 
@@ -31,39 +33,48 @@ def _neutral(number: float, dtypes: frozenset[str], *, first: bool = True, secon
     return rewrite
 
 
-def _of_number(k: int, number: float, dtypes: frozenset[str], made: Callable[[Term], Term]) -> Rewriting:
+def _of_number(k: int, number: float, dtypes: frozenset[str], made: Callable[[Term], Term], site: Site) -> Term | None:
     """A binary operation of which operand k is a number: what it makes of the other."""
-
-    def rewrite(site: Site) -> Term | None:
-        other = site.operands[1 - k]
-        return made(other.term) if other.dtype in dtypes and site.operands[k].equals(number) else None
-
-    return rewrite
+    other = site.operands[1 - k]
+    return made(other.term) if other.dtype in dtypes and site.operands[k].equals(number) else None
 
 
-def _same(result: Callable[[Site], Term], dtypes: frozenset[str]) -> Rewriting:
+def only(site: Site) -> Term:
+    """The first operand."""
+    return site.operands[0].term
+
+
+def unchanged(site: Site) -> Term | None:
+    """The first operand, of an operation that changes nothing but the type, where that stays the same."""
+    return only(site) if site.operands[0].type == site.type else None
+
+
+def same(result: Callable[[Site], Term], dtypes: frozenset[str], site: Site) -> Term | None:
     """A binary operation of a value and itself."""
-
-    def rewrite(site: Site) -> Term | None:
-        x, y = site.operands
-        return result(site) if x.number == y.number and x.dtype in dtypes else None
-
-    return rewrite
+    x, y = site.operands
+    return result(site) if x.number == y.number and x.dtype in dtypes else None
 
 
-def _zero(site: Site) -> Term:
-    zero: Term = site.trace.full(0, site.type)
-    return zero
+def _full(number: float, site: Site) -> Term:
+    term: Term = site.trace.full(number, site.type)
+    return term
 
 
-def _of_own(inner: str, result: Callable[[Operand], Term]) -> Rewriting:
+class Of(Frozen):
+    """A rewriting of what one of the ops `inner` made as the first operand, which `result` is given with the site."""
+
+    inner: tuple[str, ...]
+    result: Callable[[Site, Operand], Sequence[Term] | Term | None]
+
+    def __call__(self, site: Site) -> Sequence[Term] | Term | None:
+        """What the site becomes."""
+        y = site.operands[0]
+        return self.result(site, y) if y.op in self.inner else None
+
+
+def of_own(inner: str, result: Callable[[Term], Term]) -> Of:
     """A unary operation of what `inner` made: the result of that one's operand."""
-
-    def rewrite(site: Site) -> Term | None:
-        x = site.operands[0]
-        return result(x.operands[0]) if x.op == inner else None
-
-    return rewrite
+    return Of((inner,), lambda site, y: result(y.operands[0].term))
 
 
 def _negated(x: Operand) -> Term | None:
@@ -86,59 +97,63 @@ def _difference_with_negative(site: Site) -> Term | None:
 
 
 def _of_negatives(site: Site) -> Term | None:
-    (x, y), trace = site.operands, site.trace
+    x, y = site.operands
     of_x, of_y = _negated(x), _negated(y)
     if of_x is None or of_y is None or x.dtype not in FLOATS or x.type != y.type:
         return None
-    term: Term = trace.emit(site.op, of_x, of_y)
-    return term
+    return op(site.op)(of_x, of_y)
+
+
+def _element(x: Operand) -> Literal | None:
+    """What all elements are, if that is known."""
+    return x.known.element if x.known is not None and x.known.kind == "uniform" else None
+
+
+def whole_number(x: Operand) -> int | None:
+    """The integer that all elements are, if that is known."""
+    element = _element(x)
+    return None if element is None else int.from_bytes(element.data, "little", signed=element.type.dtype[0] == "i")
 
 
 def _constant(x: Operand, sign: int = -1) -> float | None:
     """The number that all elements of a float are, times the sign; None for NaN."""
-    if x.known is None or x.known.kind != "uniform" or x.known.element is None or x.dtype not in FLOATS:
+    element = _element(x)
+    if element is None or x.dtype not in FLOATS:
         return None
-    (text,) = literal_to_numbers(x.known.element)
+    (text,) = literal_to_numbers(element)
     number = NONFINITE.get(text) if isinstance(text, str) else text
     return sign * number if isinstance(number, float) and not isnan(number) else None
 
 
 def _scaled_negative(site: Site) -> Term | None:
     """(-x) c is x (-c), for a number c."""
-    (x, y), trace = site.operands, site.trace
+    x, y = site.operands
     if x.type != y.type:
         return None
     for one, other, swapped in ((x, y, False), (y, x, True)):
-        of, number = _negated(one) if one.alone else None, _constant(other)
-        if of is not None and number is not None and not (site.op == "div" and swapped):
-            c = trace.full(number, other.type)
-            term: Term = trace.emit(site.op, *((c, of) if swapped else (of, c)))
-            return term
+        negated, number = _negated(one) if one.alone else None, _constant(other)
+        if negated is not None and number is not None and not (site.op == "div" and swapped):
+            c = site.trace.full(number, other.type)
+            return op(site.op)(*((c, negated) if swapped else (negated, c)))
     return None
 
 
-def _negative_of_scaled(site: Site) -> Term | None:
+def _negative_of_scaled(site: Site, y: Operand) -> Term | None:
     """-(x c) is x (-c), for a number c."""
-    (y,), trace = site.operands, site.trace
-    if y.op not in ("mul", "div") or not y.alone:
-        return None
-    for k, other in enumerate(y.operands):
+    for k, other in enumerate(y.operands if y.alone else ()):
         number = _constant(other)
         if number is not None and other.type == y.operands[1 - k].type:
-            operands = [trace.full(number, other.type) if j == k else x.term for j, x in enumerate(y.operands)]
-            term: Term = trace.emit(y.op, *operands)
-            return term
+            operands = [site.trace.full(number, other.type) if j == k else x.term for j, x in enumerate(y.operands)]
+            return op(y.op)(*operands)
     return None
 
 
-def _swapped_difference(site: Site) -> Term | None:
-    (d,) = site.operands
-    return sub(d.operands[1].term, d.operands[0].term) if d.op == "sub" and d.operands[0].dtype in INEXACT else None
+def _swapped_difference(site: Site, d: Operand) -> Term | None:
+    return sub(d.operands[1].term, d.operands[0].term) if d.operands[0].dtype in INEXACT else None
 
 
-def _negative_of_sum(site: Site) -> Term | None:
-    (x,) = site.operands
-    return neg(reduce_sum(x.operands[0].term, axes=site.attrs.axes)) if x.op == "neg" and x.alone and x.dtype in INEXACT else None
+def _negative_of_sum(site: Site, x: Operand) -> Term | None:
+    return neg(reduce_sum(x.operands[0].term, axes=site.attrs.axes)) if x.alone and x.dtype in INEXACT else None
 
 
 def _sum_of_equals(site: Site) -> Term | None:
@@ -154,21 +169,11 @@ def _sum_of_equals(site: Site) -> Term | None:
         whole //= 2
     if whole * n >= 2**digits or exponent + n.bit_length() > greatest:
         return None
-    term: Term = site.trace.full(number * n, site.type)
-    return term
+    return _full(number * n, site)
 
 
 def _zero_product(site: Site) -> Term | None:
-    return _zero(site) if any(x.equals(0) for x in site.operands) and site.operands[0].type == site.operands[1].type else None
-
-
-def _integer_zero_product(site: Site) -> Term | None:
-    return _zero_product(site) if site.type.dtype in INTEGERS else None
-
-
-def _to_power_zero(site: Site) -> Term | None:
-    term: Term | None = site.trace.full(1, site.type) if site.attrs.y == 0 else None
-    return term
+    return _full(0, site) if any(x.equals(0) for x in site.operands) and site.operands[0].type == site.operands[1].type else None
 
 
 def _of_parts(site: Site) -> Term | None:
@@ -179,28 +184,8 @@ def _of_parts(site: Site) -> Term | None:
     return z.term if z.type == site.type else None
 
 
-def _part(k: int) -> Rewriting:
-    def rewrite(site: Site) -> Term | None:
-        (z,) = site.operands
-        return z.operands[k].term if z.op == "complex" else None
-
-    return rewrite
-
-
-def _real_of_real(site: Site) -> Term | None:
-    (z,) = site.operands
-    if z.op != "convert_element_type" or z.operands[0].type != site.type:
-        return None
-    return z.operands[0].term
-
-
-def _negative_imaginary(site: Site) -> Term | None:
-    (z,) = site.operands
-    return neg(imag(z.operands[0].term)) if z.op == "conj" else None
-
-
-def _own(x: Operand) -> Term:
-    return x.term
+def _real_of_real(site: Site, z: Operand) -> Term | None:
+    return z.operands[0].term if z.operands[0].type == site.type else None
 
 
 IDENTITIES = (
@@ -210,39 +195,39 @@ IDENTITIES = (
     Identity("add", "x + (-y) = x - y", _sum_with_negative),
     Identity("sub", "x - 0 = x", _neutral(0.0, NUMERIC, first=False)),
     Identity("sub", "x - (-0) = x", _neutral(-0.0, INEXACT, first=False), NO_SIGNED_ZEROS),
-    Identity("sub", "(-0) - x = -x", _of_number(0, -0.0, INEXACT, neg)),
-    Identity("sub", "0 - n = -n", _of_number(0, 0, INTEGERS, neg)),
-    Identity("sub", "0 - x = -x", _of_number(0, 0.0, INEXACT, neg), NO_SIGNED_ZEROS),
-    Identity("sub", "n - n = 0", _same(_zero, INTEGERS)),
-    Identity("sub", "x - x = 0", _same(_zero, INEXACT), FINITE),
+    Identity("sub", "(-0) - x = -x", partial(_of_number, 0, -0.0, INEXACT, neg)),
+    Identity("sub", "0 - n = -n", partial(_of_number, 0, 0, INTEGERS, neg)),
+    Identity("sub", "0 - x = -x", partial(_of_number, 0, 0.0, INEXACT, neg), NO_SIGNED_ZEROS),
+    Identity("sub", "n - n = 0", partial(same, partial(_full, 0), INTEGERS)),
+    Identity("sub", "x - x = 0", partial(same, partial(_full, 0), INEXACT), FINITE),
     Identity("sub", "x - (-y) = x + y", _difference_with_negative),
     Identity("mul", "1 x = x, of reals", _neutral(1, REALS)),
     Identity("mul", "1 z = z", _neutral(1, COMPLEXES), NO_SIGNED_ZEROS | FINITE),
-    Identity("mul", "(-1) x = -x", _of_number(0, -1.0, FLOATS, neg)),
-    Identity("mul", "x (-1) = -x", _of_number(1, -1.0, FLOATS, neg)),
-    Identity("mul", "0 n = 0", _integer_zero_product),
+    Identity("mul", "(-1) x = -x", partial(_of_number, 0, -1.0, FLOATS, neg)),
+    Identity("mul", "x (-1) = -x", partial(_of_number, 1, -1.0, FLOATS, neg)),
+    Identity("mul", "0 n = 0", lambda site: _zero_product(site) if site.type.dtype in INTEGERS else None),
     Identity("mul", "0 x = 0", _zero_product, NO_SIGNED_ZEROS | FINITE),
     Identity("mul", "(-x) (-y) = x y", _of_negatives),
     Identity("mul", "(-x) c = x (-c)", _scaled_negative),
     Identity("div", "x / 1 = x", _neutral(1, FLOATS, first=False)),
     Identity("div", "(-x) / (-y) = x / y", _of_negatives),
     Identity("div", "(-x) / c = x / (-c)", _scaled_negative),
-    Identity("neg", "-(-x) = x", _of_own("neg", _own)),
-    Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", _negative_of_scaled),
-    Identity("neg", "-(x - y) = y - x", _swapped_difference, NO_SIGNED_ZEROS),
-    Identity("integer_pow", "x¹ = x", lambda site: site.operands[0].term if site.attrs.y == 1 else None),
-    Identity("integer_pow", "x⁰ = 1", _to_power_zero),
-    Identity("abs", "|-x| = |x|", _of_own("neg", lambda x: abs_(x.term))),
-    Identity("abs", "||x|| = |x|", lambda site: site.operands[0].term if site.operands[0].op == "abs" else None),
-    Identity("max", "max(x, x) = x", _same(lambda site: site.operands[0].term, FLOATS)),
-    Identity("min", "min(x, x) = x", _same(lambda site: site.operands[0].term, FLOATS)),
-    Identity("conj", "conj conj z = z", _of_own("conj", _own)),
-    Identity("real", "Re (x + iy) = x", _part(0)),
-    Identity("imag", "Im (x + iy) = y", _part(1)),
-    Identity("real", "Re conj z = Re z", _of_own("conj", lambda z: real(z.term))),
-    Identity("imag", "Im conj z = -Im z", _negative_imaginary),
-    Identity("real", "Re (x + 0i) = x", _real_of_real),
+    Identity("neg", "-(-x) = x", of_own("neg", lambda x: x)),
+    Identity("neg", "-(x c) = x (-c), -(x / c) = x / (-c)", Of(("mul", "div"), _negative_of_scaled)),
+    Identity("neg", "-(x - y) = y - x", Of(("sub",), _swapped_difference), NO_SIGNED_ZEROS),
+    Identity("integer_pow", "x¹ = x", lambda site: only(site) if site.attrs.y == 1 else None),
+    Identity("integer_pow", "x⁰ = 1", lambda site: _full(1, site) if site.attrs.y == 0 else None),
+    Identity("abs", "|-x| = |x|", of_own("neg", abs_)),
+    Identity("abs", "||x|| = |x|", Of(("abs",), lambda site, y: y.term)),
+    Identity("max", "max(x, x) = x", partial(same, only, FLOATS)),
+    Identity("min", "min(x, x) = x", partial(same, only, FLOATS)),
+    Identity("conj", "conj conj z = z", of_own("conj", lambda z: z)),
+    Identity("real", "Re (x + iy) = x", Of(("complex",), lambda site, z: z.operands[0].term)),
+    Identity("imag", "Im (x + iy) = y", Of(("complex",), lambda site, z: z.operands[1].term)),
+    Identity("real", "Re conj z = Re z", of_own("conj", real)),
+    Identity("imag", "Im conj z = -Im z", of_own("conj", lambda z: neg(imag(z)))),
+    Identity("real", "Re (x + 0i) = x", Of(("convert_element_type",), _real_of_real)),
     Identity("complex", "Re z + i Im z = z", _of_parts),
-    Identity("reduce_sum", "Σ -x = -Σ x", _negative_of_sum, NO_SIGNED_ZEROS),
+    Identity("reduce_sum", "Σ -x = -Σ x", Of(("neg",), _negative_of_sum), NO_SIGNED_ZEROS),
     Identity("reduce_sum", "Σ c = n c, where no partial sum rounds", _sum_of_equals),
 )

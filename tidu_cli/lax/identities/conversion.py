@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS
-from tidu_cli.rules.terms import Identity, Site, Term, op
+from tidu_cli.lax.identities.arithmetic import Of, unchanged
+from tidu_cli.rules.terms import Identity, Operand, Site, Term, op
 
 convert = op("convert_element_type")
-
-
-def _same_dtype(site: Site) -> Term | None:
-    return site.operands[0].term if site.operands[0].type == site.type else None
 
 
 _DIGITS = {"f16": (11, 5), "bf16": (8, 8), "f32": (24, 8), "f64": (53, 11)}
@@ -29,23 +26,19 @@ def _holds(wide: str, narrow: str) -> bool:
     return narrow == "bool" and (wide in INTEGERS or wide in FLOATS)
 
 
-def _there_and_back(site: Site) -> Term | None:
-    (y,) = site.operands
-    if y.op != "convert_element_type" or y.operands[0].type != site.type:
-        return None
-    return y.operands[0].term if _holds(y.dtype, site.type.dtype) else None
+def _there_and_back(site: Site, y: Operand) -> Term | None:
+    return y.operands[0].term if y.operands[0].type == site.type and _holds(y.dtype, site.type.dtype) else None
 
 
-def _by_way_of_wider(site: Site) -> Term | None:
-    (y,) = site.operands
-    if y.op != "convert_element_type" or not {y.operands[0].dtype, y.dtype, site.type.dtype} <= FLOATS:
+def _by_way_of_wider(site: Site, y: Operand) -> Term | None:
+    if not {y.operands[0].dtype, y.dtype, site.type.dtype} <= FLOATS:
         return None
     x = y.operands[0]
     return convert(x.term, new_dtype=site.type.dtype) if _holds(y.dtype, x.dtype) and x.type != site.type else None
 
 
 IDENTITIES = (
-    Identity("convert_element_type", "to the same dtype: x", _same_dtype),
-    Identity("convert_element_type", "to a wider dtype and back: x", _there_and_back),
-    Identity("convert_element_type", "by way of a wider float: at once", _by_way_of_wider),
+    Identity("convert_element_type", "to the same dtype: x", unchanged),
+    Identity("convert_element_type", "to a wider dtype and back: x", Of(("convert_element_type",), _there_and_back)),
+    Identity("convert_element_type", "by way of a wider float: at once", Of(("convert_element_type",), _by_way_of_wider)),
 )

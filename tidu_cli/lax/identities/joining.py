@@ -7,26 +7,14 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from tidu_cli.graph.types import INEXACT, TensorType
-from tidu_cli.lax.identities.arithmetic import NO_SIGNED_ZEROS
+from tidu_cli.lax.identities.arithmetic import NO_SIGNED_ZEROS, Of, only, unchanged, whole_number
 from tidu_cli.rules.terms import Identity, Operand, Site, Term, op
 
 concatenate, pad, slice_ = map(op, ("concatenate", "pad", "slice"))
 
 
-def _unchanged(site: Site) -> Term | None:
-    """The operand of a slice that takes all of it."""
-    return _only(site) if site.operands[0].type == site.type else None
-
-
-def _only(site: Site) -> Term:
-    return site.operands[0].term
-
-
-def _slice_of_slice(site: Site) -> Term | None:
-    (y,), attrs = site.operands, site.attrs
-    if y.op != "slice":
-        return None
-    x, rank = y.operands[0], site.type.rank
+def _slice_of_slice(site: Site, y: Operand) -> Term | None:
+    attrs, x, rank = site.attrs, y.operands[0], site.type.rank
     inner, outer = y.attrs.strides or (1,) * rank, attrs.strides or (1,) * rank
     starts = [a + s * b for a, s, b in zip(y.attrs.start_indices, inner, attrs.start_indices, strict=True)]
     strides = [s * t for s, t in zip(inner, outer, strict=True)]
@@ -53,7 +41,7 @@ def _joined_at_once(site: Site) -> Term | None:
 def _padded_by_nothing(site: Site) -> Term | None:
     shape = site.operands[0].type.shape
     config = zip(site.attrs.padding_config, shape, strict=True)
-    return _only(site) if all(low == high == 0 and (not gap or n <= 1) for (low, high, gap), n in config) else None
+    return only(site) if all(low == high == 0 and (not gap or n <= 1) for (low, high, gap), n in config) else None
 
 
 def _joined_with_nothing(site: Site) -> Term | None:
@@ -61,7 +49,7 @@ def _joined_with_nothing(site: Site) -> Term | None:
     some = [x.term for x in site.operands if x.type.shape[axis]]
     if len(some) == len(site.operands) > 1:
         return None
-    return concatenate(*some, dimension=axis) if len(some) > 1 else (some or [_only(site)])[0]
+    return concatenate(*some, dimension=axis) if len(some) > 1 else (some or [only(site)])[0]
 
 
 def _limits(attrs: Any, part: TensorType, whole: TensorType, axis: int) -> tuple[int, int] | None:
@@ -100,13 +88,10 @@ def _part(x: Operand, axis: int, first: int, end: int) -> Term:
     return slice_(x.term, start_indices=tuple(starts), limit_indices=tuple(limits))
 
 
-def _part_of_joined(site: Site) -> Term | None:
+def _part_of_joined(site: Site, y: Operand) -> Term | None:
     """A part of what was joined that is of one operand alone is a part of that."""
-    (y,), attrs = site.operands, site.attrs
-    if y.op != "concatenate":
-        return None
     axis = y.attrs.dimension
-    limits = _limits(attrs, site.type, y.type, axis)
+    limits = _limits(site.attrs, site.type, y.type, axis)
     if limits is None:
         return None
     first, end = limits
@@ -118,25 +103,19 @@ def _part_of_joined(site: Site) -> Term | None:
     return None
 
 
-def _split_of_joined(site: Site) -> Sequence[Term] | None:
-    (y,), attrs = site.operands, site.attrs
-    if y.op != "concatenate" or y.attrs.dimension != attrs.axis:
-        return None
-    sizes = [x.type.shape[attrs.axis] for x in y.operands]
-    return [x.term for x in y.operands] if sizes == list(attrs.sizes) else None
+def _split_of_joined(site: Site, y: Operand) -> Sequence[Term] | None:
+    attrs, sizes = site.attrs, [x.type.shape[y.attrs.dimension] for x in y.operands]
+    return [x.term for x in y.operands] if y.attrs.dimension == attrs.axis and sizes == list(attrs.sizes) else None
 
 
-def _split_in_one(site: Site) -> Term | None:
-    return _only(site) if len(site.types) == 1 else None
-
-
-def _unpadded(site: Site) -> Term | None:
+def _unpadded(site: Site, y: Operand) -> Term | None:
     """A slice that takes out just what was padded."""
-    (y,), attrs = site.operands, site.attrs
-    if y.op != "pad" or y.operands[0].type != site.type:
+    if y.operands[0].type != site.type:
         return None
-    strides = attrs.strides or (1,) * site.type.rank
-    for n, (low, _, gap), start, stride in zip(site.type.shape, y.attrs.padding_config, attrs.start_indices, strides, strict=True):
+    strides = site.attrs.strides or (1,) * site.type.rank
+    for n, (low, _, gap), start, stride in zip(
+        site.type.shape, y.attrs.padding_config, site.attrs.start_indices, strides, strict=True
+    ):
         if n and (low < 0 or start != low or (n > 1 and stride != gap + 1)):
             return None
     edges = all(low >= 0 and high >= 0 for low, high, _ in y.attrs.padding_config)
@@ -167,20 +146,13 @@ def _sum_of_padded(site: Site) -> Term | None:
 
 def _slice_at_known_place(site: Site) -> Term | None:
     x, *indices = site.operands
-    places = [_index(i) for i in indices]
+    places = [whole_number(i) for i in indices]
     if None in places:
         return None
     sizes = site.attrs.slice_sizes
     starts = tuple(min(max(i, 0), n - size) for i, n, size in zip(places, x.type.shape, sizes, strict=True))  # type: ignore[type-var]
     limits = tuple(start + size for start, size in zip(starts, sizes, strict=True))
     return slice_(x.term, start_indices=starts, limit_indices=limits) if sizes != x.type.shape else None
-
-
-def _index(x: Operand) -> int | None:
-    if x.known is None or x.known.kind != "uniform" or x.known.element is None:
-        return None
-    literal = x.known.element
-    return int.from_bytes(literal.data, "little", signed=literal.type.dtype[0] == "i")
 
 
 def _written_over(site: Site) -> Term | None:
@@ -193,13 +165,13 @@ IDENTITIES = (
     Identity("concatenate", "with arrays of no elements: without", _joined_with_nothing),
     Identity("concatenate", "neighbouring parts of x: a part of x", _joined_parts),
     Identity("concatenate", "of what was joined along the axis: all at once", _joined_at_once),
-    Identity("slice", "slice of slice: one", _slice_of_slice),
-    Identity("slice", "of what was joined: of one operand", _part_of_joined),
-    Identity("slice", "what was padded: x", _unpadded),
-    Identity("split", "in one: x", _split_in_one, in_place=True),
-    Identity("split", "of what was joined: the operands", _split_of_joined),
+    Identity("slice", "slice of slice: one", Of(("slice",), _slice_of_slice)),
+    Identity("slice", "of what was joined: of one operand", Of(("concatenate",), _part_of_joined)),
+    Identity("slice", "what was padded: x", Of(("pad",), _unpadded)),
+    Identity("split", "in one: x", lambda site: only(site) if len(site.types) == 1 else None, in_place=True),
+    Identity("split", "of what was joined: the operands", Of(("concatenate",), _split_of_joined)),
     Identity("add", "x and y padded with zeros, side by side: x and y joined", _sum_of_padded, NO_SIGNED_ZEROS),
-    Identity("dynamic_slice", "of the operand's shape: x", _unchanged),
+    Identity("dynamic_slice", "of the operand's shape: x", unchanged),
     Identity("dynamic_slice", "at a constant place: slice", _slice_at_known_place),
     Identity("dynamic_update_slice", "with an update of the operand's shape: the update", _written_over),
 )

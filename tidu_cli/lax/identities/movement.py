@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from tidu_cli.graph.types import INTEGERS, REALS, TensorType
-from tidu_cli.lax.identities.arithmetic import FINITE, NO_SIGNED_ZEROS
+from tidu_cli.lax.identities.arithmetic import FINITE, NO_SIGNED_ZEROS, Of, only, unchanged
 from tidu_cli.rules.terms import Identity, Operand, Rewriting, Site, Term, op
 
 broadcast_in_dim, reshape, transpose = map(op, ("broadcast_in_dim", "reshape", "transpose"))
 _RESHAPING = ("reshape", "expand_dims", "squeeze")
 
 
-def _only(site: Site) -> Term:
-    return site.operands[0].term
-
-
-def _unchanged(site: Site) -> Term | None:
-    """The operand of a movement of all elements that changes no axis."""
-    return _only(site) if site.operands[0].type == site.type else None
-
-
-def _reshape_of_reshape(site: Site) -> Term | None:
-    (y,) = site.operands
-    if y.op not in _RESHAPING:
-        return None
+def _reshape_of_reshape(site: Site, y: Operand) -> Term | None:
     x = y.operands[0]
     return x.term if x.type == site.type else reshape(x.term, new_sizes=site.type.shape)
 
 
-def _moved_repeated_scalar(site: Site) -> Term | None:
-    y = site.operands[0]
-    if y.op != "broadcast_in_dim" or y.operands[0].type.rank:
+def _moved_repeated_scalar(site: Site, y: Operand) -> Term | None:
+    if y.operands[0].type.rank:
         return None
     if site.type == y.type:
         return y.term
@@ -38,31 +25,22 @@ def _moved_repeated_scalar(site: Site) -> Term | None:
 
 def _straight(site: Site) -> Term | None:
     permutation = site.attrs.permutation
-    return _only(site) if list(permutation) == sorted(permutation) else None
+    return only(site) if list(permutation) == sorted(permutation) else None
 
 
-def _transpose_of_transpose(site: Site) -> Term | None:
-    (y,) = site.operands
-    if y.op != "transpose":
-        return None
+def _transpose_of_transpose(site: Site, y: Operand) -> Term:
     permutation = tuple(y.attrs.permutation[k] for k in site.attrs.permutation)
     x = y.operands[0].term
     return x if list(permutation) == sorted(permutation) else transpose(x, permutation=permutation)
 
 
-def _repeated_again(site: Site) -> Term | None:
-    (y,) = site.operands
-    if y.op != "broadcast_in_dim":
-        return None
+def _repeated_again(site: Site, y: Operand) -> Term:
     axes = tuple(site.attrs.broadcast_dimensions[k] for k in y.attrs.broadcast_dimensions)
     return broadcast_in_dim(y.operands[0].term, shape=site.attrs.shape, broadcast_dimensions=axes)
 
 
-def _repeated_reshaped(site: Site) -> Term | None:
+def _repeated_reshaped(site: Site, y: Operand) -> Term | None:
     """A broadcast of what only got axes of one element: of what had none."""
-    (y,) = site.operands
-    if y.op not in _RESHAPING:
-        return None
     x, axes = y.operands[0], [k for k, n in enumerate(y.type.shape) if n != 1]
     if [y.type.shape[k] for k in axes] != list(x.type.shape):
         return None
@@ -94,14 +72,11 @@ def _before_reshape(x: Operand, due: TensorType) -> Operand | None:
 
 
 def _reversed_nowhere(site: Site) -> Term | None:
-    return _only(site) if all(site.type.shape[axis] <= 1 for axis in site.attrs.dimensions) else None
+    return only(site) if all(site.type.shape[axis] <= 1 for axis in site.attrs.dimensions) else None
 
 
-def _reversed_twice(site: Site) -> Term | None:
-    (y,) = site.operands
-    if y.op != "rev" or {*y.attrs.dimensions} != {*site.attrs.dimensions}:
-        return None
-    return y.operands[0].term
+def _reversed_twice(site: Site, y: Operand) -> Term | None:
+    return y.operands[0].term if {*y.attrs.dimensions} == {*site.attrs.dimensions} else None
 
 
 def _reduced_nowhere(site: Site) -> Term | None:
@@ -134,33 +109,37 @@ def _by_unit_matrix(site: Site) -> Term | None:
     return None
 
 
-def _field_of_record(site: Site) -> Term | None:
-    (y,) = site.operands
-    if y.op != "record":
-        return None
+def _field_of_record(site: Site, y: Operand) -> Term | None:
     names = y.attrs.fields or [name for name, _ in y.attrs.type.fields]
     return dict(zip(names, (x.term for x in y.operands), strict=True)).get(site.attrs.name)
 
 
 _OF_BITS = ("reduce_and", "reduce_or", "reduce_xor")
 _REDUCTIONS = ("max", "min", "and", "or", "xor")
+_OF_RESHAPED = Of(_RESHAPING, _repeated_reshaped)
+_OF_REPEATED = Of(("broadcast_in_dim",), _moved_repeated_scalar)
 _MOVED = ("reshape", "expand_dims", "squeeze", "transpose", "rev")
 
 IDENTITIES = (
-    *(Identity(o, "of the same shape: x", _unchanged, in_place=True) for o in (*_RESHAPING, "broadcast_in_dim", "slice", "copy")),
-    *(Identity(o, "reshape of reshape: one, or x", _reshape_of_reshape) for o in _RESHAPING),
-    *(Identity(o, "of a number repeated: the number repeated", _moved_repeated_scalar, in_place=True) for o in _MOVED),
+    *(Identity(o, "of the same shape: x", unchanged, in_place=True) for o in (*_RESHAPING, "broadcast_in_dim", "slice", "copy")),
+    *(Identity(o, "reshape of reshape: one, or x", Of(_RESHAPING, _reshape_of_reshape)) for o in _RESHAPING),
+    *(Identity(o, "of a number repeated: the number repeated", _OF_REPEATED, in_place=True) for o in _MOVED),
     Identity("transpose", "axes in order: x", _straight, in_place=True),
-    Identity("transpose", "transpose of transpose: one, or x", _transpose_of_transpose, in_place=True),
-    Identity("broadcast_in_dim", "broadcast of broadcast: one", _repeated_again, in_place=True),
-    Identity("broadcast_in_dim", "of what got axes of one element: of what had none", _repeated_reshaped, in_place=True),
+    Identity("transpose", "transpose of transpose: one, or x", Of(("transpose",), _transpose_of_transpose), in_place=True),
+    Identity("broadcast_in_dim", "broadcast of broadcast: one", Of(("broadcast_in_dim",), _repeated_again), in_place=True),
+    Identity(
+        "broadcast_in_dim",
+        "of what got axes of one element: of what had none",
+        _OF_RESHAPED,
+        in_place=True,
+    ),
     *(Identity(o, "of what was reshaped alike: reshaped once", _reshaped_operands) for o in ("add", "sub", "mul", "div", "neg")),
     Identity("rev", "along axes of one element: x", _reversed_nowhere),
-    Identity("rev", "rev of rev along the same axes: x", _reversed_twice, in_place=True),
+    Identity("rev", "rev of rev along the same axes: x", Of(("rev",), _reversed_twice), in_place=True),
     *(Identity(f"reduce_{name}", "along axes of one element: reshape", _reduced_nowhere) for name in _REDUCTIONS),
     Identity("reduce_sum", "of integers, along axes of one element: reshape", _of_dtypes(INTEGERS, _reduced_nowhere)),
     Identity("reduce_sum", "along axes of one element: reshape", _reduced_nowhere, NO_SIGNED_ZEROS),
     Identity("reduce_prod", "of reals, along axes of one element: reshape", _of_dtypes(REALS, _reduced_nowhere)),
     Identity("dot_general", "1 X = X, for the unit matrix 1", _by_unit_matrix, NO_SIGNED_ZEROS | FINITE),
-    Identity("field", "the field of a record that is put together", _field_of_record),
+    Identity("field", "the field of a record that is put together", Of(("record",), _field_of_record)),
 )

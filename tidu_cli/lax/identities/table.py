@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
+from tidu_cli.lax.identities.arithmetic import Of
 from tidu_cli.lax.identities.constants import may_fold
 from tidu_cli.rules.terms import Identity
 
@@ -33,30 +34,19 @@ def may_change(op: str, assumptions: frozenset[str]) -> bool:
 
 
 _RESHAPED = frozenset({"reshape", "expand_dims", "squeeze"})
-_MOVED = _RESHAPED | {"broadcast_in_dim"}
-_LOOKED_AT: dict[str, frozenset[str]] = {
-    **dict.fromkeys(("add", "sub", "mul", "div"), _MOVED | {"neg"}),
-    "neg": _RESHAPED | {"neg", "mul", "div", "sub"},
-    "abs": frozenset({"neg", "abs"}),
-    "conj": frozenset({"conj"}),
-    "real": frozenset({"complex", "conj", "convert_element_type"}),
-    "imag": frozenset({"complex", "conj"}),
+_ARITHMETIC = _RESHAPED | {"broadcast_in_dim", "neg"}
+_ALSO: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("sub", "mul", "div"), _ARITHMETIC),
+    "add": _ARITHMETIC | {"pad"},
+    "neg": _RESHAPED,
     "complex": frozenset({"real", "imag"}),
-    "reduce_sum": frozenset({"neg"}),
-    **dict.fromkeys(_MOVED, _MOVED),
-    "transpose": frozenset({"broadcast_in_dim", "transpose"}),
-    "rev": frozenset({"broadcast_in_dim", "rev"}),
     "concatenate": frozenset({"concatenate", "slice", "split"}),
-    "slice": frozenset({"concatenate", "pad", "slice"}),
-    "split": frozenset({"concatenate"}),
-    "convert_element_type": frozenset({"convert_element_type"}),
-    "field": frozenset({"record"}),
-    "select_n": frozenset({"not"}),
-    "not": frozenset({"not"}),
 }
-_LOOKED_AT["add"] |= {"pad"}
+"""What made operands, of importance to identities that are not `Of` it."""
 
 
+@cache
 def looked_at(op: str) -> frozenset[str]:
     """What may have made operands of an op, where that is of importance to an identity."""
-    return _LOOKED_AT.get(op, frozenset())
+    inner = (i.rewrite.inner for i in IDENTITIES if i.op == op and isinstance(i.rewrite, Of))
+    return _ALSO.get(op, frozenset()).union(*inner)

@@ -53,20 +53,21 @@ def _kind(dtype: str) -> int:
     return next(rank for rank, kind in enumerate((frozenset({"bool"}), INTEGERS, FLOATS, COMPLEXES)) if dtype in kind)
 
 
-def require_accumulator(preferred: str | None, dtype: str) -> None:
-    """Raises TypeRuleError unless products of a dtype can be added up in the `preferred_element_type` that an attr names."""
+def require_factors(preferred: str | None, operands: Types) -> Types:
+    """The two arrays of which products are added up, in the `preferred_element_type` that an attr names. Raises TypeRuleError."""
+    require_dtype(NUMERIC, operands)
+    lhs, rhs = operands
+    if lhs.dtype != rhs.dtype:
+        raise TypeRuleError(f"type mismatch: lhs is {lhs}, rhs is {rhs}; use convert_element_type first")
     if preferred not in (None, *NUMERIC):
         raise TypeRuleError(f"preferred_element_type {preferred} is not a dtype of numbers")
-    if preferred is not None and _kind(preferred) < _kind(dtype):
-        raise TypeRuleError(f"preferred_element_type {preferred} cannot hold products of {dtype}; convert the result instead")
+    if preferred is not None and _kind(preferred) < _kind(lhs.dtype):
+        raise TypeRuleError(f"preferred_element_type {preferred} cannot hold products of {lhs.dtype}; convert the result instead")
+    return operands
 
 
 def _types(attrs: DotGeneralAttrs, operands: Types) -> Types:
-    lhs, rhs = operands
-    require_dtype(NUMERIC, operands)
-    if lhs.dtype != rhs.dtype:
-        raise TypeRuleError(f"type mismatch: lhs is {lhs}, rhs is {rhs}; use convert_element_type first")
-    require_accumulator(attrs.preferred_element_type, lhs.dtype)
+    lhs, rhs = require_factors(attrs.preferred_element_type, operands)
     contracting, batch = attrs.dimension_numbers
     for kind, (lhs_axes, rhs_axes) in (("contracting", contracting), ("batch", batch)):
         for side, type_, axes in (("lhs", lhs, lhs_axes), ("rhs", rhs, rhs_axes)):

@@ -16,21 +16,20 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.linear_algebra.factorizations import lu_kernel
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
+from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
-    DTYPES,
     diagonal,
     of_each_matrix,
+    of_matrices,
     product,
     require_square,
     solved,
     turned,
     with_diagonal,
 )
-from tidu_cli.rules.batching import itself
 from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import conj, primitive, require_one_type, summed
+from tidu_cli.rules.families import conj, require_one_type, summed
 from tidu_cli.rules.flops import lu_factors, on_matrices
 from tidu_cli.rules.terms import Term, op
 
@@ -103,7 +102,7 @@ def _scaled(np: Any, x: Any, exponents: Any) -> Any:
 def _of_balanced(np: Any, a: Any, *directions: Any) -> Any:
     n, k = a.shape[-1], len(directions)
     u, s, vh = np.linalg.svd(a)
-    inner = [_adjoint(np, u) @ e @ _adjoint(np, vh) for e in directions]
+    inner = [adjoint_of(np, u) @ e @ adjoint_of(np, vh) for e in directions]
     places = np.indices((n,) * (k + 1))  # the rows of directions, and that of the gradient, in each order
     weight = _of_others(np, s, places)
     if k:
@@ -116,10 +115,6 @@ def _of_balanced(np: Any, a: Any, *directions: Any) -> Any:
         total = total + (part[..., None] * np.eye(n, dtype=s.dtype) if c == k else np.swapaxes(part, -1, -2))
     sign = (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
     return sign * (np.conj(u) @ total @ np.conj(vh))
-
-
-def _adjoint(np: Any, x: Any) -> Any:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def _of_others(np: Any, s: Any, places: Any) -> Any:
@@ -221,30 +216,25 @@ def _cofactors_caption(case: Case, operands: Sequence[str]) -> Caption:
 
 
 PRIMITIVES = (
-    primitive(
+    of_matrices(
         "det",
-        1,
         lambda attrs, operands: (require_square(operands)[0].with_shape(operands[0].shape[:-2]),),
         _det_kernel,
         jvp=_det_jvp,
-        batch=itself("det"),
-        dtypes=DTYPES,
         examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",)), Example(("T[1,4,4]",))),
         flops=lu_factors,
         formula="det x",
         summary="the determinants of matrices; derivatives of any order, also where they are singular",
         caption=("det({0})", "the determinant"),
     ),
-    primitive(
+    of_matrices(
         "cofactors",
-        None,
         _cofactors_types,
         _cofactors_kernel,
+        arity=None,
         jvp=_cofactors_jvp,
         transpose=_cofactors_transpose,
-        batch=itself("cofactors"),
         sparsity=of_each_matrix,
-        dtypes=DTYPES,
         one_type=True,
         examples=(Example(("T[3,3]",)), Example(("T[3,3]", "T[3,3]")), Example(("T[2,4,4]",) * 3)),
         linear=tuple((k, k + 1) for k in range(1, MAX_DIRECTIONS + 1)),

@@ -12,9 +12,8 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.lapack import ITERATED, of_batches, of_each, phases, turned_by, turning
+from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
-    DTYPES,
     abs_,
     adjoint,
     broadcast_in_dim,
@@ -24,6 +23,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     diagonal,
     gt,
     hermitian,
+    iterated,
     product,
     real,
     reduce_sum,
@@ -32,9 +32,8 @@ from tidu_cli.lax.linear_algebra.matrices import (
     with_diagonal,
 )
 from tidu_cli.lax.linear_algebra.singular import apart, infinite, quotient, repeating, resolution, rounding
-from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import conj, primitive
+from tidu_cli.rules.families import conj
 from tidu_cli.rules.flops import on_matrices
 from tidu_cli.rules.terms import Term, op
 
@@ -190,16 +189,12 @@ def _vectors_too(with_vectors: float, values: float) -> Any:
 _EQUAL = repeating("eigenvalues", "eigenvectors have no derivative, nor have eigenvalues a second one", lambda *a: a[3][1])
 
 PRIMITIVES = (
-    primitive(
+    iterated(
         "eigh",
-        1,
         _eigh_types,
         _eigh_kernel,
-        opaque=ITERATED,
         jvp=_eigh_jvp,
-        batch=itself("eigh"),
         attrs=EighAttrs,
-        dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 2,
         examples=(Example(("T[3,3]",)), Example(("T[2,2,2]",), {"lower": False})),
         flops=on_matrices(lambda attrs, m, n: 9 * n**3),
@@ -212,16 +207,12 @@ PRIMITIVES = (
         "phases such that the greatest component is real; where values repeat, derivatives of vectors are NaN or infinite",
         caption=("eigh({0})", "the eigenvectors and eigenvalues"),
     ),
-    primitive(
+    iterated(
         "eig",
-        1,
         _eig_types,
         _eig_kernel,
-        opaque=ITERATED,
         jvp=_eig_jvp,
-        batch=itself("eig"),
         attrs=EigAttrs,
-        dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 1 + attrs.compute_left_eigenvectors + attrs.compute_right_eigenvectors,
         examples=(
             Example(("T[3,3]",), {"compute_left_eigenvectors": False}),
@@ -236,16 +227,12 @@ PRIMITIVES = (
         "there are fewer vectors than rows",
         caption=("eig({0})", "the eigenvalues and eigenvectors"),
     ),
-    primitive(
+    iterated(
         "schur",
-        1,
         _schur_types,
         _schur_kernel,
-        opaque=ITERATED,
         jvp=_schur_jvp,
-        batch=itself("schur"),
         attrs=SchurAttrs,
-        dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 1 + attrs.compute_schur_vectors,
         inert=(0,),
         inert_reason=_NO_DERIVATIVE,

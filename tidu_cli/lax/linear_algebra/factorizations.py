@@ -20,9 +20,11 @@ from tidu_cli.lax.linear_algebra.matrices import (
     extended,
     hermitian,
     lower_half,
+    of_matrices,
     product,
     require_matrices,
     require_square,
+    square,
     triangle,
     turned,
     with_diagonal,
@@ -268,14 +270,11 @@ def _permutation_kernel(np: Any, attrs: PermutationAttrs, operands: Types, resul
 _SOLVED = {"left_side": True, "lower": True}
 
 PRIMITIVES = (
-    primitive(
+    of_matrices(
         "cholesky",
-        1,
-        lambda attrs, operands: require_square(operands),
+        square,
         _cholesky_kernel,
         jvp=_cholesky_jvp,
-        batch=itself("cholesky"),
-        dtypes=DTYPES,
         examples=(
             Example(("T[3,3]",), within=((-1.0, 1.0),), diagonals=(5.0,)),
             Example(("T[2,2,2]",), within=((-1.0, 1.0),), diagonals=(4.0,)),
@@ -309,14 +308,11 @@ PRIMITIVES = (
         summary="solution of systems of linear equations with triangular matrices",
         caption=_solve_caption,
     ),
-    primitive(
+    of_matrices(
         "lu",
-        1,
         _lu_types,
         lu_kernel,
         jvp=_lu_jvp,
-        batch=itself("lu"),
-        dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 3,
         examples=(Example(("T[3,3]",), within=((-1.0, 1.0),), diagonals=(5.0,)), Example(("T[3,2]",)), Example(("T[2,2,3]",))),
         flops=lu_factors,

@@ -23,9 +23,6 @@ from tidu_cli.rules.contract import Kernel, Types
 from tidu_cli.rules.families import conj
 from tidu_cli.rules.terms import Term
 
-ITERATED = "is computed by iteration, whose steps depend on the matrix"
-"""Why it is not defined by other operations."""
-
 
 def of_batches(np: Any, function: Callable[..., Any], operands: Types, results: Types) -> Kernel:
     """A kernel of a function of batches of matrices, which gives a tuple of results, and raises where LAPACK fails."""
@@ -68,6 +65,11 @@ def of_each(np: Any, function: Callable[..., Any], operands: Types, results: Typ
 def _typed(np: Any, outputs: Any, results: Types) -> Any:
     arrays = [np.asarray(x, numpy_dtype(np, t.dtype)) for x, t in zip(outputs, results, strict=True)]
     return arrays if len(results) > 1 else arrays[0]
+
+
+def adjoint_of(np: Any, x: Any) -> Any:
+    """The conjugate transposes of matrices."""
+    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def phases(np: Any, v: Any) -> Any:

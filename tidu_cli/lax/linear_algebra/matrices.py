@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import taken
-from tidu_cli.rules.families import conj, require_dtype
+from tidu_cli.rules.batching import itself
+from tidu_cli.rules.contract import Attrs, KernelRule, Primitive, TypeRule
+from tidu_cli.rules.families import conj, primitive, require_dtype
 from tidu_cli.rules.flops import Types
 from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
@@ -38,6 +42,20 @@ def require_square(types: Types) -> Types:
     if x.rank < 2 or x.shape[-1] != x.shape[-2]:
         raise TypeRuleError(f"takes square matrices, got {x}")
     return types
+
+
+def square(attrs: Attrs, operands: Types) -> Types:
+    """The type rule of what makes of a square matrix one of its type."""
+    return require_square(operands)
+
+
+def of_matrices(name: str, types: TypeRule, kernel: KernelRule, *, arity: int | None = 1, **rest: Any) -> Primitive:
+    """A primitive of matrices of the dtypes that LAPACK has. A batch of it is itself."""
+    return primitive(name, arity, types, kernel, batch=itself(name), dtypes=DTYPES, **rest)
+
+
+iterated = partial(of_matrices, opaque="is computed by iteration, whose steps depend on the matrix")
+"""Likewise, one that is not defined by other operations."""
 
 
 def of_each_matrix(node: Spreading) -> Sequence[Spread]:

@@ -9,43 +9,42 @@ level-2 condition number" (2014), theorem 3.5): so that there are all orders. Th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.linear_algebra.lapack import ITERATED, of_batches, of_each
+from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
-    DTYPES,
     above,
     adjoint,
     batch_axes,
     beside,
     broadcast_in_dim,
     gt,
+    iterated,
     of_each_matrix,
     part,
     product,
     require_matrices,
     require_square,
     solved,
+    square,
     turned,
 )
-from tidu_cli.lax.linear_algebra.singular import ROUNDINGS, infinite, rounding, vanishing
-from tidu_cli.rules.batching import itself
+from tidu_cli.lax.linear_algebra.singular import ROUNDINGS, infinite, rounding, singular_values, vanishing
 from tidu_cli.rules.contract import (
     JVP,
     Attrs,
     Example,
-    JVPRule,
     Kernel,
     Primitive,
-    TransposeRule,
     Transposition,
     Types,
 )
-from tidu_cli.rules.families import primitive, require_one_type, summed
+from tidu_cli.rules.families import require_one_type, summed
 from tidu_cli.rules.flops import adding, multiplying, on_matrices
 from tidu_cli.rules.terms import Term, op
 
@@ -133,32 +132,25 @@ def _with_derivative(
     frechet = op(f"{name}_frechet")
     first, second = operations
     return (
-        primitive(
+        iterated(
             name,
-            1,
-            lambda attrs, operands: require_square(operands),
+            square,
             kernels[0],
-            opaque=ITERATED,
             jvp=lambda node: [frechet(node.operands[0], node.tangent)],
-            batch=itself(name),
-            dtypes=DTYPES,
             one_type=True,
             examples=(examples[0], replace(examples[0], operands=("T[2,2,2]",))),
             flops=on_matrices(lambda attrs, m, n: first * n**3),
             caption=(f"{name}({{0}})", what),
             **told,
         ),
-        primitive(
+        iterated(
             f"{name}_frechet",
-            2,
             _frechet_types,
             kernels[1],
-            opaque=ITERATED,
-            jvp=_derivative_jvp(frechet),
-            transpose=_derivative_transpose(frechet),
-            batch=itself(f"{name}_frechet"),
+            arity=2,
+            jvp=partial(_derivative_jvp, frechet),
+            transpose=partial(_derivative_transpose, frechet),
             sparsity=of_each_matrix,
-            dtypes=DTYPES,
             one_type=True,
             examples=(examples[1],),
             linear=((1, 2),),
@@ -170,26 +162,20 @@ def _with_derivative(
     )
 
 
-def _derivative_jvp(frechet: Callable[..., Term]) -> JVPRule:
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        (a, e), (ta, te) = node.operands, node.tangents
-        n = a.type.shape[-1]
-        moved = None
-        if ta is not None:
-            moved = part(frechet(_block(a, e), _block(ta, None)), rows=(0, n), columns=(n, 2 * n))
-        return [summed([moved, None if te is None else frechet(a, te)])]
-
-    return jvp
+def _derivative_jvp(frechet: Callable[..., Term], node: JVP) -> Sequence[Term | None]:
+    (a, e), (ta, te) = node.operands, node.tangents
+    n = a.type.shape[-1]
+    moved = None
+    if ta is not None:
+        moved = part(frechet(_block(a, e), _block(ta, None)), rows=(0, n), columns=(n, 2 * n))
+    return [summed([moved, None if te is None else frechet(a, te)])]
 
 
-def _derivative_transpose(frechet: Callable[..., Term]) -> TransposeRule:
-    def transpose(node: Transposition) -> Sequence[Term | None]:
-        a = node.operands[0]
-        if a is None:
-            raise MissingRuleError(f"missing transpose rule for {frechet.__name__} with an active matrix: it is linear in input 1")
-        return [None, frechet(adjoint(a), node.cotangent)]
-
-    return transpose
+def _derivative_transpose(frechet: Callable[..., Term], node: Transposition) -> Sequence[Term | None]:
+    a = node.operands[0]
+    if a is None:
+        raise MissingRuleError(f"missing transpose rule for {frechet.__name__} with an active matrix: it is linear in input 1")
+    return [None, frechet(adjoint(a), node.cotangent)]
 
 
 def _block(a: Term, e: Term | None) -> Term:
@@ -199,10 +185,6 @@ def _block(a: Term, e: Term | None) -> Term:
 
 
 # Square roots, and Sylvester's equation.
-
-
-def _sqrtm_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
-    return of_each(np, lambda x: (_principal(np, "sqrtm", x),), operands, results)
 
 
 def _sqrtm_jvp(node: JVP) -> Sequence[Term | None]:
@@ -283,7 +265,7 @@ def _polar_types(attrs: Attrs, operands: Types) -> Types:
 def _polar_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
     def factors(x: Any) -> Any:
         u, s, vh = np.linalg.svd(x, full_matrices=False)
-        return u @ vh, np.conj(np.swapaxes(vh, -1, -2)) @ (s[..., :, None] * vh)
+        return u @ vh, adjoint_of(np, vh) @ (s[..., :, None] * vh)
 
     return of_batches(np, factors, operands, results)
 
@@ -298,10 +280,6 @@ def _polar_jvp(node: JVP) -> Sequence[Term | None]:
     if t.type.shape[-2] > t.type.shape[-1]:
         within = within + turned(solved(turned(p), turned(t - product(u, moved))))
     return [within, moved - product(w, p)]
-
-
-def _values_of_operand(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
-    return np.linalg.svd(operands[0], compute_uv=False)
 
 
 def _positive(*operands: str) -> Example:
@@ -327,34 +305,27 @@ PRIMITIVES = (
         formula="y, where expm(y) = x",
         summary="the principal matrix logarithm; NaN where x is singular, or real and its logarithm is not",
     ),
-    primitive(
+    iterated(
         "sqrtm",
-        1,
-        lambda attrs, operands: require_square(operands),
-        _sqrtm_kernel,
-        opaque=ITERATED,
+        square,
+        lambda np, attrs, operands, results: of_each(np, lambda x: (_principal(np, "sqrtm", x),), operands, results),
         jvp=_sqrtm_jvp,
-        batch=itself("sqrtm"),
-        dtypes=DTYPES,
         one_type=True,
         examples=(_positive("T[3,3]"), _positive("T[2,2,2]")),
         flops=on_matrices(lambda attrs, m, n: 85 / 3 * n**3),
-        singular=vanishing("singular value", "the root of a singular matrix has no derivative", _values_of_operand),
+        singular=vanishing("singular value", "the root of a singular matrix has no derivative", singular_values),
         formula="y, where y y = x",
         summary="the principal square root of matrices; NaN where x has none, or is real and its root is not",
         caption=("sqrtm({0})", "the matrix square root"),
     ),
-    primitive(
+    iterated(
         "solve_sylvester",
-        3,
         _sylvester_types,
         _sylvester_kernel,
-        opaque=ITERATED,
+        arity=3,
         jvp=_sylvester_jvp,
         transpose=_sylvester_transpose,
-        batch=itself("solve_sylvester"),
         sparsity=of_each_matrix,
-        dtypes=DTYPES,
         examples=(
             Example(("T[2,2]", "T[3,3]", "T[2,3]"), diagonals=(4.0, 4.0, 0.0)),
             Example(("T[2,3,3]", "T[2,1,1]", "T[2,3,1]"), diagonals=(4.0, 4.0, 0.0)),
@@ -365,19 +336,15 @@ PRIMITIVES = (
         summary="solution of Sylvester's equation; NaN where a and -b have eigenvalues in common",
         caption=("sylvester({all})", "the solution of Sylvester's equation"),
     ),
-    primitive(
+    iterated(
         "polar",
-        1,
         _polar_types,
         _polar_kernel,
-        opaque=ITERATED,
         jvp=_polar_jvp,
-        batch=itself("polar"),
-        dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 2,
         examples=(Example(("T[3,3]",), diagonals=(3.0,)), Example(("T[2,3,2]",), diagonals=(3.0,))),
         flops=on_matrices(lambda attrs, m, n: 8 * m * n * n + 22 * n**3),
-        singular=vanishing("singular value", "the polar factors have no derivative", _values_of_operand),
+        singular=vanishing("singular value", "the polar factors have no derivative", singular_values),
         formula="U, P, where x = U P",
         summary="orthonormal columns and a positive semidefinite matrix; derivatives are NaN where x has not full rank",
         caption=("polar({0})", "the polar factors"),

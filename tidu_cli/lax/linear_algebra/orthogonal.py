@@ -12,10 +12,10 @@ from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
-    DTYPES,
     adjoint,
     beside,
     extended,
+    of_matrices,
     part,
     product,
     require_matrices,
@@ -26,9 +26,8 @@ from tidu_cli.lax.linear_algebra.matrices import (
     with_diagonal,
 )
 from tidu_cli.lax.linear_algebra.singular import either, vanishing
-from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import conj, primitive
+from tidu_cli.rules.families import conj
 from tidu_cli.rules.flops import on_matrices
 from tidu_cli.rules.terms import Term
 
@@ -131,15 +130,12 @@ def _diagonal_of_r(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
 
 
 PRIMITIVES = (
-    primitive(
+    of_matrices(
         "qr",
-        1,
         _types,
         _kernel,
         jvp=_jvp,
-        batch=itself("qr"),
         attrs=QRAttrs,
-        dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 3 if attrs.pivoting else 2,
         examples=(
             Example(("T[3,3]",), diagonals=(3.0,)),

@@ -76,6 +76,11 @@ def repeating(what: str, why: str, numbers: Callable[..., Any]) -> SingularRule:
     return rule
 
 
+def singular_values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    """Those of the operand, as numbers of a rule."""
+    return np.linalg.svd(operands[0], compute_uv=False)
+
+
 def vanishing(what: str, why: str, numbers: Callable[..., Any]) -> SingularRule:
     """The rule of what has no derivative where one of some `numbers` is 0."""
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.lapack import ITERATED, of_batches, phases, turned_by, turning
+from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
-    DTYPES,
     adjoint,
     batch_axes,
     beside,
@@ -22,6 +21,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     by_rows,
     diagonal,
     gt,
+    iterated,
     part,
     product,
     real,
@@ -30,11 +30,10 @@ from tidu_cli.lax.linear_algebra.matrices import (
     with_diagonal,
 )
 from tidu_cli.lax.linear_algebra.orthogonal import completed
-from tidu_cli.lax.linear_algebra.singular import apart, either, quotient, repeating, rounding, vanishing
+from tidu_cli.lax.linear_algebra.singular import apart, either, quotient, repeating, rounding, singular_values, vanishing
 from tidu_cli.rules.attrs.fields import Bounded
-from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import conj, primitive
+from tidu_cli.rules.families import conj
 from tidu_cli.rules.flops import on_matrices
 from tidu_cli.rules.terms import Term
 
@@ -73,14 +72,10 @@ def _kernel(np: Any, attrs: SVDAttrs, operands: Types, results: Types) -> Kernel
         if attrs.full_matrices and m > n:
             u = np.concatenate([u, _others(np, u)], -1)
         if attrs.full_matrices and n > m:
-            vh = np.concatenate([vh, _adjoint(np, _others(np, _adjoint(np, vh)))], -2)
+            vh = np.concatenate([vh, adjoint_of(np, _others(np, adjoint_of(np, vh)))], -2)
         return s, u, vh
 
     return of_batches(np, factors, operands, results)
-
-
-def _adjoint(np: Any, x: Any) -> Any:
-    return np.conj(np.swapaxes(x, -1, -2))
 
 
 def _others(np: Any, u: Any) -> Any:
@@ -161,10 +156,6 @@ def _pinv_types(attrs: PinvAttrs, operands: Types) -> Types:
     return (x.with_shape((*batch, n, m)),)
 
 
-def _pinv_kernel(np: Any, attrs: PinvAttrs, operands: Types, results: Types) -> Kernel:
-    return of_batches(np, lambda x: (np.linalg.pinv(x, rtol=attrs.rtol),), operands, results)
-
-
 def _pinv_jvp(node: JVP) -> Sequence[Term | None]:
     # G. H. Golub, V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
     # separate" (1973), equation 4.12, for changes that keep the rank:
@@ -179,21 +170,13 @@ def _values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
     return results[0]
 
 
-def _values_of_operand(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
-    return np.linalg.svd(operands[0], compute_uv=False)
-
-
 PRIMITIVES = (
-    primitive(
+    iterated(
         "svd",
-        1,
         _types,
         _kernel,
-        opaque=ITERATED,
         jvp=_jvp,
-        batch=itself("svd"),
         attrs=SVDAttrs,
-        dtypes=DTYPES,
         n_results=lambda attrs, n_operands: 3 if attrs.compute_uv else 1,
         examples=(
             Example(("T[2,2]",), {"compute_uv": False}),
@@ -211,23 +194,19 @@ PRIMITIVES = (
         "component of each column of U is real; where values repeat, derivatives of vectors are NaN or infinite",
         caption=("svd({0})", "the singular value decomposition"),
     ),
-    primitive(
+    iterated(
         "pinv",
-        1,
         _pinv_types,
-        _pinv_kernel,
-        opaque=ITERATED,
+        lambda np, attrs, operands, results: of_batches(np, lambda x: (np.linalg.pinv(x, rtol=attrs.rtol),), operands, results),
         jvp=_pinv_jvp,
-        batch=itself("pinv"),
         attrs=PinvAttrs,
-        dtypes=DTYPES,
         examples=(
             Example(("T[3,3]",), {"rtol": 1e-6}, diagonals=(3.0,)),
             Example(("T[2,4,2]",), {"rtol": 1e-6}, diagonals=(3.0,)),
             Example(("T[2,3]",), {"rtol": 1e-6}, diagonals=(3.0,)),
         ),
         flops=on_matrices(lambda attrs, m, n: 6 * m * n * n + 20 * min(m, n) ** 3),
-        singular=vanishing("singular value", "where the rank changes the pseudoinverse jumps", _values_of_operand),
+        singular=vanishing("singular value", "where the rank changes the pseudoinverse jumps", singular_values),
         formula="x⁺",
         summary="the pseudoinverse of Moore and Penrose; derivatives are those of changes that keep the rank",
         caption=("{0}⁺", "the pseudoinverse"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,15 +37,11 @@ def _positive(function: Callable[[float, Array], Array], parity: bool, limits: t
     return recipe
 
 
-def _mirrored(function: Callable[[float, Array], Array], sign: bool) -> Callable[[float, Array], Array]:
+def _mirrored(function: Callable[[float, Array], Array], order: float, x: Array, *, sign: bool) -> Array:
     """A function for all orders: those of negative integral ones are of positive ones, with a sign if they are odd."""
-
-    def of_any(order: float, x: Array) -> Array:
-        if order >= 0 or order != int(order):
-            return function(order, x)
-        return function(-order, x) * (-1 if sign and order % 2 else 1)
-
-    return of_any
+    if order >= 0 or order != int(order):
+        return function(order, x)
+    return function(-order, x) * (-1 if sign and order % 2 else 1)
 
 
 def _bound(order: float) -> float:
@@ -143,15 +139,11 @@ def _ke(order: float, x: Array) -> Array:
     return xp.where(x < 1, small, _amplitude("kve", order, 1.0)(far) / xp.sqrt(far))
 
 
-def _spherical(order: float, x: Array) -> Array:
-    return math.sqrt(math.pi / 2) * (j(order + 0.5, x) / xp.sqrt(x))
-
-
 RECIPES = {
-    "bessel_j": _positive(_mirrored(j, sign=True), True, (math.inf, math.nan)),
-    "bessel_y": _positive(_mirrored(_y, sign=True), False, (-math.inf, math.nan)),
-    "bessel_ie": _positive(_mirrored(scaled_i, sign=False), True, (math.nan, 0.0)),
+    "bessel_j": _positive(partial(_mirrored, j, sign=True), True, (math.inf, math.nan)),
+    "bessel_y": _positive(partial(_mirrored, _y, sign=True), False, (-math.inf, math.nan)),
+    "bessel_ie": _positive(partial(_mirrored, scaled_i, sign=False), True, (math.nan, 0.0)),
     "bessel_ke": _positive(lambda order, x: _ke(abs(order), x), False, (math.inf, 0.0)),
-    "spherical_bessel_j": _positive(_spherical, True, (1.0, 0.0)),
+    "spherical_bessel_j": _positive(lambda order, x: math.sqrt(math.pi / 2) * (j(order + 0.5, x) / xp.sqrt(x)), True, (1.0, 0.0)),
 }
 """By op."""

@@ -71,10 +71,6 @@ def _erfcx(attrs: Any, x: Array) -> Array:
     return xp.where(x < 0, 2 * _exp_of_square(xp.minimum(size, 27.0), 1.0) - above, above)
 
 
-def _erfc(attrs: Any, x: Array) -> Array:
-    return xp.where(x > 0.25, _tail(x), 1 - xp.erf(x))
-
-
 @cache
 def _erf_inv_near_0() -> Callable[[Array], Array]:
     """erf_inv(x) / x of 1 + x^2."""
@@ -195,7 +191,7 @@ def _owens_t(attrs: Any, h: Array, a: Array) -> Array:
 
 RECIPES = {
     "erf": _erf,
-    "erfc": _erfc,
+    "erfc": lambda attrs, x: xp.where(x > 0.25, _tail(x), 1 - xp.erf(x)),
     "erf_inv": _erf_inv,
     "erfcx": _erfcx,
     "erfc_inv": _erfc_inv,

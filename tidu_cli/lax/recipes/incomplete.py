@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from tidu_cli.lax.recipes import arrays as xp
@@ -152,15 +152,12 @@ def _gamma_tail(a: Array, x: Array) -> Tail:
     return Tail(at, log, factor, other, log + xp.log(a))
 
 
-def _incomplete_gamma(upper: bool) -> Callable[..., Array]:
-    def recipe(attrs: Any, a: Array, x: Array) -> Array:
-        known = (a >= 0) & (x >= 0) & (xp.maximum(a, x) > 0) & (xp.minimum(a, x) < math.inf)
-        inside = known & (xp.minimum(a, x) > 0) & (xp.maximum(a, x) < math.inf)
-        tail = _gamma_tail(xp.where(inside, a, 1.0), xp.where(inside, x, 1.0))
-        ends = xp.where((a == 0) | (x == math.inf), 1.0 - upper, float(upper))
-        return xp.where(inside, tail.upper() if upper else tail.lower(), xp.where(known, ends, math.nan))
-
-    return recipe
+def _incomplete_gamma(attrs: Any, a: Array, x: Array, *, upper: bool) -> Array:
+    known = (a >= 0) & (x >= 0) & (xp.maximum(a, x) > 0) & (xp.minimum(a, x) < math.inf)
+    inside = known & (xp.minimum(a, x) > 0) & (xp.maximum(a, x) < math.inf)
+    tail = _gamma_tail(xp.where(inside, a, 1.0), xp.where(inside, x, 1.0))
+    ends = xp.where((a == 0) | (x == math.inf), 1.0 - upper, float(upper))
+    return xp.where(inside, tail.upper() if upper else tail.lower(), xp.where(known, ends, math.nan))
 
 
 def _gamma_by_order(attrs: Any, a: Array, x: Array) -> Array:
@@ -266,28 +263,25 @@ _LEAST = -700.0
 """The least of ln x that is looked at. There tails are powers, so that a step finds what is less."""
 
 
-def _gamma_inverse(upper: bool) -> Callable[..., Array]:
-    def recipe(attrs: Any, a: Array, level: Array) -> Array:
-        known = (a > 0) & (a < math.inf) & (level > 0) & (level < 1)
-        order, given = xp.where(known, a, 1.0), xp.where(known, level, 0.5)
-        less, more = xp.log(given), xp.log1p(-given)
-        log_lower, log_upper = (more, less) if upper else (less, more)
-        # x^a / Γ(a + 1) is more than P(a, x), and a + √(2ac) + c is a bound of the quantile at e^-c; S. Boucheron, G. Lugosi and
-        # P. Massart, "Concentration inequalities" (2013), 2.4
-        low = (log_lower + _log_factorial(order)) / order
-        high = xp.log(order - log_upper + xp.sqrt(-2 * order * log_upper))
-        wanted = xp.where((log_lower <= log_upper) | (low < _LEAST), -1.0, 1.0)
-        due = xp.where(wanted < 0, log_lower, log_upper)
+def _gamma_inverse(attrs: Any, a: Array, level: Array, *, upper: bool) -> Array:
+    known = (a > 0) & (a < math.inf) & (level > 0) & (level < 1)
+    order, given = xp.where(known, a, 1.0), xp.where(known, level, 0.5)
+    less, more = xp.log(given), xp.log1p(-given)
+    log_lower, log_upper = (more, less) if upper else (less, more)
+    # x^a / Γ(a + 1) is more than P(a, x), and a + √(2ac) + c is a bound of the quantile at e^-c; S. Boucheron, G. Lugosi and
+    # P. Massart, "Concentration inequalities" (2013), 2.4
+    low = (log_lower + _log_factorial(order)) / order
+    high = xp.log(order - log_upper + xp.sqrt(-2 * order * log_upper))
+    wanted = xp.where((log_lower <= log_upper) | (low < _LEAST), -1.0, 1.0)
+    due = xp.where(wanted < 0, log_lower, log_upper)
 
-        def step(a: Array, wanted: Array, due: Array, v: Array) -> list[Array]:
-            within = xp.clip(v, _LEAST, 709.0)
-            return [within + _gamma_tail(a, xp.exp(within)).step(wanted, due)]
+    def step(a: Array, wanted: Array, due: Array, v: Array) -> list[Array]:
+        within = xp.clip(v, _LEAST, 709.0)
+        return [within + _gamma_tail(a, xp.exp(within)).step(wanted, due)]
 
-        (v,) = xp.repeated(_STEPS, step, [xp.where(wanted < 0, low, high)], [order, wanted, due])
-        ends = xp.where(level == float(upper), 0.0, xp.where(level == 1.0 - upper, math.inf, math.nan))
-        return xp.where(known, xp.exp(v), xp.where(a >= 0, ends, math.nan))
-
-    return recipe
+    (v,) = xp.repeated(_STEPS, step, [xp.where(wanted < 0, low, high)], [order, wanted, due])
+    ends = xp.where(level == float(upper), 0.0, xp.where(level == 1.0 - upper, math.inf, math.nan))
+    return xp.where(known, xp.exp(v), xp.where(a >= 0, ends, math.nan))
 
 
 def _beta_inverse(attrs: Any, a: Array, b: Array, level: Array) -> Array:
@@ -312,13 +306,13 @@ def _beta_inverse(attrs: Any, a: Array, b: Array, level: Array) -> Array:
 
 
 RECIPES = {
-    "igamma": _incomplete_gamma(upper=False),
-    "igammac": _incomplete_gamma(upper=True),
+    "igamma": partial(_incomplete_gamma, upper=False),
+    "igammac": partial(_incomplete_gamma, upper=True),
     "regularized_incomplete_beta": _incomplete_beta,
     "igamma_grad_a": _gamma_by_order,
     "regularized_incomplete_beta_grad": _beta_by_orders,
-    "igamma_inv": _gamma_inverse(upper=False),
-    "igammac_inv": _gamma_inverse(upper=True),
+    "igamma_inv": partial(_gamma_inverse, upper=False),
+    "igammac_inv": partial(_gamma_inverse, upper=True),
     "regularized_incomplete_beta_inv": _beta_inverse,
 }
 """By op."""

@@ -15,13 +15,13 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
-from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_accumulator
+from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_factors
 from tidu_cli.lax.signal.sliding import Count, Counts, Padding, Sliding, convolving, slidings, spread, spread_places
 from tidu_cli.rules.attrs.attrs import Axes, DTypeName
 from tidu_cli.rules.attrs.fields import Sized
 from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import bilinear, conj, require_dtype
+from tidu_cli.rules.families import bilinear, conj
 from tidu_cli.rules.flops import adding, multiplying
 from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
@@ -75,11 +75,7 @@ def _axes(attrs: ConvAttrs, lhs: Sequence[int], rhs: Sequence[int]) -> tuple[Sli
 
 
 def _types(attrs: ConvAttrs, operands: Types) -> Types:
-    lhs, rhs = operands
-    require_dtype(NUMERIC, operands)
-    if lhs.dtype != rhs.dtype:
-        raise TypeRuleError(f"type mismatch: lhs is {lhs}, rhs is {rhs}; use convert_element_type first")
-    require_accumulator(attrs.preferred_element_type, lhs.dtype)
+    lhs, rhs = require_factors(attrs.preferred_element_type, operands)
     numbers = attrs.dimension_numbers
     for name, spec, type_ in (("lhs_spec", numbers.lhs_spec, lhs), ("rhs_spec", numbers.rhs_spec, rhs)):
         if len(spec) != type_.rank:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.arrays.slicing import require_one_per_axis, zeros
 from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, Window, laid_out, most_places, slid, slidings, spread
 from tidu_cli.rules.batching import AttrShift, itself, preceded
-from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, TypeRule, Types
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, Types
 from tidu_cli.rules.families import primitive, require_dtype
 from tidu_cli.rules.flops import adding
 from tidu_cli.rules.sparsity import Spread, Spreading
@@ -55,13 +56,10 @@ def windows_of(attrs: Any, operand: TensorType) -> tuple[Sliding, ...]:
     return slidings(operand.shape, windows, strides, padding, base, dilation, "the operand")
 
 
-def _types(dtypes: frozenset[str]) -> TypeRule:
-    def types(attrs: WindowAttrs, operands: Types) -> Types:
-        require_dtype(dtypes, operands)
-        (operand,) = operands
-        return (operand.with_shape(tuple(along.count for along in windows_of(attrs, operand))),)
-
-    return types
+def _types(dtypes: frozenset[str], attrs: WindowAttrs, operands: Types) -> Types:
+    require_dtype(dtypes, operands)
+    (operand,) = operands
+    return (operand.with_shape(tuple(along.count for along in windows_of(attrs, operand))),)
 
 
 def lowest(np: Any, dtype: str) -> Any:
@@ -167,7 +165,7 @@ def _reduction(name: str, of: str, dtypes: frozenset[str], kernel: KernelRule, f
     return primitive(
         f"reduce_window_{name}",
         1,
-        _types(dtypes),
+        partial(_types, dtypes),
         kernel,
         batch=itself(f"reduce_window_{name}", **SHIFTS),
         attrs=WindowAttrs,

@@ -84,8 +84,7 @@ def _spence_slope(attrs: Attrs, x: Term, y: Term) -> Term:
     """ln x / (1 - x), also at 1."""
     near = and_(gt(x, 0.5), lt(x, 1.5))
     off, far = select_n(near, 0.0, 1.0 - x), select_n(near, x, 2.0)
-    slope: Term = select_n(near, log(far) / (1.0 - far), -hyp2f1(off, a=1.0, b=1.0, c=2.0))
-    return slope
+    return select_n(near, log(far) / (1.0 - far), -hyp2f1(off, a=1.0, b=1.0, c=2.0))
 
 
 def _owens_by_h(h: Term, a: Term, y: Term) -> Term:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,16 +72,12 @@ def reshape(eq: Equation, x: Array) -> Array:
     return x.reshaped(eq.results[0].shape)
 
 
-def over_axes(reduction: str) -> Callable[..., Sequence[Array]]:
+def over_axes(reduction: str, eq: Equation, *operands: Array) -> Sequence[Array]:
     """A collective, which under jax.vmap is the reduction over the axis that the name stood for."""
-
-    def read(eq: Equation, *operands: Array) -> Sequence[Array]:
-        axes = eq.params["axes"]
-        if not all(isinstance(a, int | np.integer) for a in axes) or eq.params["axis_index_groups"] is not None:
-            raise eq.refused(REFUSED[eq.name])
-        return [eq.emit(reduction, x, axes=tuple(map(int, axes))) for x in operands]
-
-    return read
+    axes = eq.params["axes"]
+    if not all(isinstance(a, int | np.integer) for a in axes) or eq.params["axis_index_groups"] is not None:
+        raise eq.refused(REFUSED[eq.name])
+    return [eq.emit(reduction, x, axes=tuple(map(int, axes))) for x in operands]
 
 
 def scatter(eq: Equation, x: Array, indices: Array, updates: Array) -> Array:
@@ -104,9 +101,9 @@ def scatter(eq: Equation, x: Array, indices: Array, updates: Array) -> Array:
 
 
 ARRAYS: dict[str, Callable[..., Any]] = {
-    "psum": over_axes("reduce_sum"),
-    "pmax": over_axes("reduce_max"),
-    "pmin": over_axes("reduce_min"),
+    "psum": partial(over_axes, "reduce_sum"),
+    "pmax": partial(over_axes, "reduce_max"),
+    "pmin": partial(over_axes, "reduce_min"),
     "stack": stack,
     "unstack": unstack,
     "tile": tile,
@@ -133,30 +130,22 @@ SPREADING = frozenset({
 """Operations whose equations take scalars beside arrays."""
 
 
-def renamed(op: str) -> Callable[..., Array]:
+def renamed(op: str, eq: Equation, *operands: Array) -> Array:
     """An equation that is an operation of another name."""
-
-    def read(eq: Equation, *operands: Array) -> Array:
-        shape = eq.results[0].shape
-        return eq.emit(op, *[spread(x, shape) for x in operands])
-
-    return read
+    shape = eq.results[0].shape
+    return eq.emit(op, *[spread(x, shape) for x in operands])
 
 
-def ordered(op: str) -> Callable[..., Array]:
+def ordered(op: str, eq: Equation, *operands: Array) -> Array:
     """A comparison by the total order of floats, where NaN comes last and equals itself. Zeros of either sign are equal here."""
-
-    def read(eq: Equation, *operands: Array) -> Array:
-        x, y = (spread(operand, eq.results[0].shape) for operand in operands)
-        truth = eq.emit(op, x, y)
-        if x.type.dtype not in FLOATS:
-            return truth
-        last = eq.emit("ne", y, y)
-        if op != "le":
-            last = eq.emit("and", last, eq.emit("eq" if op == "lt" else "ne", x, x))
-        return eq.emit("or", truth, last)
-
-    return read
+    x, y = (spread(operand, eq.results[0].shape) for operand in operands)
+    truth = eq.emit(op, x, y)
+    if x.type.dtype not in FLOATS:
+        return truth
+    last = eq.emit("ne", y, y)
+    if op != "le":
+        last = eq.emit("and", last, eq.emit("eq" if op == "lt" else "ne", x, x))
+    return eq.emit("or", truth, last)
 
 
 def select_n(eq: Equation, which: Array, *cases: Array) -> Array:
@@ -183,15 +172,9 @@ def mulhi(eq: Equation, x: Array, y: Array) -> Array:
     return eq.emit("shift_right_arithmetic" if dtype[0] == "i" else "shift_right_logical", product, shift).convert(dtype)
 
 
-def of_bools(op: str, logical: str) -> Callable[..., Array]:
+def of_bools(op: str, logical: str, eq: Equation, *operands: Array) -> Array:
     """An operation of numbers whose equation takes bools, too."""
-
-    def read(eq: Equation, *operands: Array) -> Array:
-        shape = eq.results[0].shape
-        name = logical if operands[0].type.dtype == "bool" else op
-        return eq.emit(name, *[spread(x, shape) for x in operands])
-
-    return read
+    return renamed(logical if operands[0].type.dtype == "bool" else op, eq, *operands)
 
 
 def reduced_bools(op: str, logical: str) -> Callable[..., Array]:
@@ -199,16 +182,10 @@ def reduced_bools(op: str, logical: str) -> Callable[..., Array]:
     return lambda eq, x: eq.emit(logical if x.type.dtype == "bool" else op, x, axes=tuple(map(int, eq.params["axes"])))
 
 
-def bitcast(eq: Equation, x: Array) -> Array:
-    """The bits of numbers as another dtype."""
+def converted(op: str, eq: Equation, x: Array) -> Array:
+    """A conversion, or bits as another dtype; it may be of weak types only."""
     dtype = eq.results[0].dtype
-    return x if dtype == x.type.dtype else eq.emit("bitcast_convert_type", x, new_dtype=dtype)
-
-
-def convert(eq: Equation, x: Array) -> Array:
-    """A conversion, which may be of weak types only."""
-    dtype = eq.results[0].dtype
-    return x if dtype == x.type.dtype else eq.emit("convert_element_type", x, new_dtype=dtype)
+    return x if dtype == x.type.dtype else eq.emit(op, x, new_dtype=dtype)
 
 
 def conj(eq: Equation, x: Array) -> Array:
@@ -217,21 +194,20 @@ def conj(eq: Equation, x: Array) -> Array:
 
 
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
-    "add_any": renamed("add"),
-    "eq_to": ordered("eq"),
-    "lt_to": ordered("lt"),
-    "le_to": ordered("le"),
+    "add_any": partial(renamed, "add"),
+    "eq_to": partial(ordered, "eq"),
+    "lt_to": partial(ordered, "lt"),
+    "le_to": partial(ordered, "le"),
     "select_n": select_n,
     "igamma_grad_a": igamma_grad_a,
     "mulhi": mulhi,
-    "max": of_bools("max", "or"),
-    "min": of_bools("min", "and"),
-    "mul": of_bools("mul", "and"),
-    "add": of_bools("add", "or"),
+    "max": partial(of_bools, "max", "or"),
+    "min": partial(of_bools, "min", "and"),
+    "mul": partial(of_bools, "mul", "and"),
+    "add": partial(of_bools, "add", "or"),
     "reduce_max": reduced_bools("reduce_max", "reduce_or"),
     "reduce_min": reduced_bools("reduce_min", "reduce_and"),
-    "bitcast_convert_type": bitcast,
-    "convert_element_type": convert,
+    **{op: partial(converted, op) for op in ("bitcast_convert_type", "convert_element_type")},
     "conj": conj,
 }
 

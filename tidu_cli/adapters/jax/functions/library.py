@@ -18,6 +18,7 @@ from tidu_cli.adapters.jax.functions.matrices import custom_root
 from tidu_cli.adapters.jax.functions.places import equations_within
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import sinc as numpy_sinc
+from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import as_op
 from tidu_cli.adapters.numpy.numpy.elementwise.special import SPECIAL, safe
 from tidu_cli.adapters.numpy.numpy.elementwise.special_parameters import GENERAL
 from tidu_cli.adapters.numpy.numpy.indexing import filled, select
@@ -114,19 +115,15 @@ def _aligned(eq: Equation, mapped: bool) -> bool:
     return not mapped or len(set(shape)) == len(shape)
 
 
-def chosen(op: str) -> Callable[..., Array]:
+def chosen(op: str, eq: Equation, *operands: Array) -> Array:
     """max, min or abs as a choice, whose derivative is that of the chosen: in ties of the second operand, or of the constant."""
-
-    def read(eq: Equation, *operands: Array) -> Array:
-        x, *rest = (spread(operand, eq.results[0].shape) for operand in operands)
-        if op == "abs":
-            return select(x <= 0, -x, x)
-        return select(x.emit("le" if op == "max" else "ge", rest[0]), rest[0], x)
-
-    return read
+    x, *rest = (spread(operand, eq.results[0].shape) for operand in operands)
+    if op == "abs":
+        return select(x <= 0, -x, x)
+    return select(x.emit("le" if op == "max" else "ge", rest[0]), rest[0], x)
 
 
-CHOICES: Mapping[str, Callable[..., Array]] = {name: chosen(name) for name in ("max", "min", "abs")}
+CHOICES: Mapping[str, Callable[..., Array]] = {name: partial(chosen, name) for name in ("max", "min", "abs")}
 """Kinks of a body that is read by choice."""
 
 
@@ -192,9 +189,6 @@ def _rules() -> dict[int, Any]:
     """How JAX's functions are read, by the ids of their rules, which live as long as JAX; without those that this version lacks."""
     import importlib
 
-    def emitted(name: str) -> Nodes:
-        return lambda *operands: operands[0].emit(name, *operands[1:])
-
     ways: dict[str, dict[str, Any]] = {
         "jax._src.nn.functions": {
             "relu": BY_CHOICE, "relu6": BY_CHOICE, "_softmax": AS_COMPUTED, "log1mexp": _log1mexp,
@@ -206,7 +200,7 @@ def _rules() -> dict[int, Any]:
         "jax._src.numpy.ufuncs": {"_sinc_maclaurin": _sinc_derivative},
         "jax._src.scipy.special": {
             "_erfcx": SPECIAL["erfcx"], "_dawsn": SPECIAL["dawsn"], "logit": SPECIAL["logit"], "xlogy": SPECIAL["xlogy"],
-            "xlog1py": SPECIAL["xlog1py"], "zeta": emitted("zeta"),
+            "xlog1py": SPECIAL["xlog1py"], "zeta": as_op("zeta"),
             "log_ndtr": lambda order: SPECIAL["log_ndtr"], "expi": SPECIAL["expi"], "sici": SPECIAL["sici"], "expn": _expn,
             "poch": GENERAL["poch"], "_owens_t_impl": SPECIAL["owens_t"],
         },

@@ -175,15 +175,11 @@ def _of_its_own(jaxpr: Any, consts: Sequence[int], n_unknowns: int, adjoint: boo
 
     def compute(inner: Any, arrays: list[Array]) -> Sequence[Any]:
         unknowns = arrays[len(arrays) - n_unknowns :]
-        given = [_conjugate(x) for x in unknowns] if adjoint else unknowns
+        given = [x.conj() for x in unknowns] if adjoint else unknowns
         results = inner.run(jaxpr.jaxpr, jaxpr.consts, [*[arrays[k] for k in consts], *given])
-        return [_conjugate(inner.lifted(x)) for x in results] if adjoint else results
+        return [inner.lifted(x).conj() for x in results] if adjoint else results
 
     return compute
-
-
-def _conjugate(x: Array) -> Array:
-    return x.emit("conj") if x.type.complex else x
 
 
 SYSTEMS = {"custom_linear_solve": custom_linear_solve}

@@ -27,10 +27,6 @@ def magnitude(attrs: Attrs, x: Any) -> Any:
     return lax.abs(x) if x.dtype.kind != "u" else x
 
 
-def _round(attrs: Attrs, x: Any) -> Any:
-    return lax.round(x, lax.RoundingMethod[attrs["rounding_method"]])
-
-
 def _strong(x: Any, result: Any) -> Any:
     """The result, but for 0 where it is NaN and x is 0."""
     return jnp.where((x == 0) & (result != result), 0, result)
@@ -64,10 +60,6 @@ def dtype_of(name: str | None) -> Any:
     return None if name is None else numpy_dtype(np, name)
 
 
-def _constant(attrs: Attrs) -> Any:
-    return jnp.asarray(literal_array(np, attrs["value"]))
-
-
 def convert(attrs: Attrs, x: Any) -> Any:
     """x in another dtype: of complex numbers the real part, or as bools whether they are not 0."""
     new = dtype_of(attrs["new_dtype"])
@@ -80,9 +72,6 @@ def convert(attrs: Attrs, x: Any) -> Any:
 
 def _dot_general(attrs: Attrs, x: Any, y: Any) -> Any:
     return lax.dot_general(x, y, attrs["dimension_numbers"], preferred_element_type=dtype_of(attrs["preferred_element_type"]))
-
-
-"""By op, of attrs and arrays."""
 
 
 def _adjoint(x: Any) -> Any:
@@ -118,13 +107,6 @@ def _svd(attrs: Attrs, x: Any) -> Any:
     if attrs["full_matrices"] and n > m:
         vh = jnp.concatenate([vh, _adjoint(lax.linalg.qr(_adjoint(vh))[0][..., m:])], -2)
     return s, u, vh
-
-
-def _expm_frechet(attrs: Attrs, a: Any, e: Any) -> Any:
-    return jax.jvp(expm, (a,), (e,))[1]
-
-
-"""By op, of attrs and arrays."""
 
 
 def _conv(attrs: Attrs, lhs: Any, rhs: Any) -> Any:
@@ -188,7 +170,7 @@ def _chosen(attrs: Attrs, x: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "constant": _constant,
+    "constant": lambda attrs: jnp.asarray(literal_array(np, attrs["value"])),
     "size": lambda attrs: jnp.asarray(attrs["expression"], dtype_of(attrs["dtype"])),
     "iota": lambda attrs: lax.broadcasted_iota(dtype_of(attrs["dtype"]), attrs["shape"], attrs["dimension"]),
     "copy": lambda attrs, x: lax.copy_p.bind(x),
@@ -206,7 +188,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     **{name: _scatter(name) for name in _SCATTERS},
     "abs": magnitude,
-    "round": _round,
+    "round": lambda attrs, x: lax.round(x, lax.RoundingMethod[attrs["rounding_method"]]),
     "regularized_incomplete_beta": lambda attrs, a, b, x: lax.betainc(a, b, x),
     "strong_mul": lambda attrs, x, y: _strong(y, lax.mul(x, y)),
     "strong_div": lambda attrs, x, y: _strong(x, lax.div(x, y)),
@@ -223,7 +205,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "eig": lambda attrs, x: lax.linalg.eig(x, **attrs),
     "schur": lambda attrs, x: lax.linalg.schur(x, **attrs),
     "expm": lambda attrs, x: expm(x),
-    "expm_frechet": _expm_frechet,
+    "expm_frechet": lambda attrs, a, e: jax.jvp(expm, (a,), (e,))[1],
     "fft": _fft,
     "conv_general_dilated": _conv,
     **{name: _reduce_window(name) for name in ("reduce_window_sum", "reduce_window_max", "reduce_window_min")},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,14 @@ def _schur(x: Any) -> tuple[Any, Any]:
     return tuple(lax.linalg.schur(x.astype(wide)))  # type: ignore[return-value]
 
 
-def _each(function: Callable[..., Any]) -> Callable[..., Any]:
+def _each(function: Callable[..., Any], attrs: Attrs, *operands: Any) -> Any:
     """A function of matrices that returns one or two of them, of batches of matrices."""
+    import jax
 
-    def computed(attrs: Attrs, *operands: Any) -> Any:
-        import jax
-
-        mapped = function
-        for _ in range(operands[0].ndim - 2):
-            mapped = jax.vmap(mapped)
-        return mapped(*operands)
-
-    return computed
+    mapped = function
+    for _ in range(operands[0].ndim - 2):
+        mapped = jax.vmap(mapped)
+    return mapped(*operands)
 
 
 def _root(t: Any) -> Any:
@@ -162,13 +159,13 @@ def _cofactors(attrs: Attrs, *operands: Any) -> Any:
     return gradient(jnp, *operands)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "det": _det,
     "cofactors": _cofactors,
-    "sqrtm": _each(_sqrtm),
-    "logm": _each(_logm),
-    "logm_frechet": _each(_logm_frechet),
-    "solve_sylvester": _each(_solve_sylvester),
+    "sqrtm": partial(_each, _sqrtm),
+    "logm": partial(_each, _logm),
+    "logm_frechet": partial(_each, _logm_frechet),
+    "solve_sylvester": partial(_each, _solve_sylvester),
     "polar": _polar,
 }
 """By op, of attrs and arrays."""

@@ -261,8 +261,7 @@ def repeated_number(recorder: Any, shape: Any, value: Any, dtype: Any = None) ->
         else recorder.constant(value)
     )
     filling = filling if dtype is None else filling.convert(np.dtype(dtype))
-    whole: Array = filling.broadcast(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
-    return whole
+    return filling.broadcast(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
 
 
 def _filled(value: float) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.adapters.numpy.arrays.aliasing import SHARING
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.buffers import writing
 from tidu_cli.adapters.numpy.buffers.elements import STATIC, Contents, mark_of, traced_in
@@ -208,12 +209,8 @@ def _view(name: str, function: Callable[[], Any]) -> Any:
     return wrapped(result) if shared and parts else None
 
 
-VIEWS = frozenset(
-    {"T", "array_split", "asanyarray", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",
-     "diag", "diagonal", "diff", "dsplit", "einsum", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "mT", "matrix_power",
-     "matrix_transpose", "meshgrid", "moveaxis", "permute_dims", "ravel", "real", "reshape", "rollaxis", "rot90",
-     "sliding_window_view", "split", "squeeze", "swapaxes", "transpose", "unstack", "vsplit"}
-)  # fmt: skip
+_OWN = {"ascontiguousarray", "astype", "imag", "nan_to_num", "require"}
+VIEWS = {"T", "mT", *(name.rpartition(".")[2] for name in SHARING - _OWN)}
 """What NumPy gives views of, or may."""
 
 

@@ -16,7 +16,7 @@ from tidu_cli.adapters.numpy.arrays.storage import A_NUMBER, rooted
 from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.errors import BuildError, name_of_function
 from tidu_cli.adapters.numpy.pytree import MAX_LEVELS
-from tidu_cli.adapters.numpy.recorder import Recorder, innermost, running
+from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost, running
 from tidu_cli.errors import ArgumentError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, ClosedGraph
@@ -185,6 +185,13 @@ class Body:
         """The graph, whose inputs are these values of outside and its arguments, all or those of these numbers."""
         own = range(len(self.recorder.inputs)) if arguments is None else arguments
         return self.recorder.closed(list(outside.items()), own, self.outputs)
+
+
+def begun(recorder: Recorder, inputs: Sequence[Any]) -> tuple[Body, list[Array]]:
+    """The body of a function of what is carried, and of slices, and its arguments."""
+    body, names = Body(recorder), distinct([i.path for i in inputs])
+    with body.going_on():
+        return body, [body.argument(name, i.type, i.weak) for name, i in zip(names, inputs, strict=True)]
 
 
 def operands_of(recorder: Recorder, outside: Outside) -> list[Any]:

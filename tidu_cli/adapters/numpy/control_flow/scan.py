@@ -12,6 +12,7 @@ from tidu_cli.adapters.numpy.control_flow.bodies import (
     Body,
     Carried,
     Leaf,
+    begun,
     constant_of,
     kind_of_tree,
     leaves,
@@ -106,10 +107,8 @@ class Loop(Frozen, slots=False):
         init = list(leaves(self.init, self.carry))
 
         def record(carried: Sequence[Carried]) -> tuple[tuple[Body, Any], Sequence[Leaf]]:
-            body, inputs = Body(recorder), [*carried, *self.slices]
-            names = distinct([i.path for i in inputs])
+            body, given = begun(recorder, [*carried, *self.slices])
             with body.going_on():
-                given = [body.argument(name, i.type, i.weak) for name, i in zip(names, inputs, strict=True)]
                 after, y = self.step(given[: len(carried)], given[len(carried) :])
             return (body, y), after
 

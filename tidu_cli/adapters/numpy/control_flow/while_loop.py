@@ -14,6 +14,7 @@ from tidu_cli.adapters.numpy.control_flow.bodies import (
     Carried,
     Leaf,
     Outside,
+    begun,
     common_type,
     constant_of,
     converted,
@@ -66,7 +67,7 @@ class Loop(Frozen, slots=False):
         init = list(leaves(self.init, self.carry))
 
         def record(carried: Sequence[Carried]) -> tuple[Body, Sequence[Leaf]]:
-            body, given = _begun(recorder, carried)
+            body, given = begun(recorder, carried)
             with body.going_on():
                 return body, self._step(given)
 
@@ -74,7 +75,7 @@ class Loop(Frozen, slots=False):
         with body.going_on():
             fitted = [c.fitted(x, self.name) for c, x in zip(carried, after, strict=True)]
             body.give(distinct([c.path for c in carried]), [body.array(x) for x in fitted])
-        condition, given = _begun(recorder, carried)
+        condition, given = begun(recorder, carried)
         with condition.going_on():
             condition.give(["goes_on"], [condition.array(self._goes_on(given))])
         cond_consts, body_consts = condition.outside, body.outside
@@ -105,13 +106,6 @@ class Loop(Frozen, slots=False):
         while self._goes_on(carry):
             carry = [c.fitted(x, self.name) for c, x in zip(carried, self._step(carry), strict=True)]
         return carry
-
-
-def _begun(recorder: Recorder, carried: Sequence[Carried]) -> tuple[Body, list[Array]]:
-    """The body of a function of what is carried, and its arguments."""
-    body, names = Body(recorder), distinct([c.path for c in carried])
-    with body.going_on():
-        return body, [body.argument(name, c.type, c.weak) for name, c in zip(names, carried, strict=True)]
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:

@@ -71,10 +71,6 @@ def _canberra(x: Any, y: Any, w: Any = None) -> Any:
     return _total(abs(x - y) / np.where(size != 0, size, 1.0), w)
 
 
-def _braycurtis(x: Any, y: Any, w: Any = None) -> Any:
-    return _total(abs(x - y), w) / _total(abs(x + y), w)
-
-
 def _seuclidean(x: Any, y: Any, V: Any) -> Any:  # noqa: N803
     return _root(_total((x - y) * (x - y) / V, None))
 
@@ -85,7 +81,7 @@ def _mahalanobis(x: Any, y: Any, VI: Any) -> Any:  # noqa: N803
 
 
 METRICS: Mapping[str, Metric] = {
-    "braycurtis": _braycurtis,
+    "braycurtis": lambda x, y, w=None: _total(abs(x - y), w) / _total(abs(x + y), w),
     "canberra": _canberra,
     "chebyshev": _chebyshev,
     "cityblock": _cityblock,

@@ -41,8 +41,7 @@ class Distribution(Frozen, slots=False):
 
 def special(name: str) -> Function:
     """A ufunc of scipy.special."""
-    rule: Function = SPECIAL[name]
-    return rule
+    return SPECIAL[name]
 
 
 ndtr, ndtri, expit = map(special, ("ndtr", "ndtri", "expit"))
@@ -65,8 +64,7 @@ def _beta_inv(a: Array, b: Array, p: Array) -> Array:
 
 
 def _log_t(x: Array, df: Array) -> Array:
-    log_density: Array = -betaln(df * 0.5, filled(df, 0.5)) - log(df) * 0.5 - (df + 1) * 0.5 * (x.emit("square") / df).emit("log1p")
-    return log_density
+    return -betaln(df * 0.5, filled(df, 0.5)) - log(df) * 0.5 - (df + 1) * 0.5 * (x.emit("square") / df).emit("log1p")
 
 
 def _log_f(x: Array, m: Array, n: Array) -> Array:
@@ -77,10 +75,6 @@ def _log_f(x: Array, m: Array, n: Array) -> Array:
 
 def _log_gamma(x: Array, a: Array) -> Array:
     return _xlogy(a - 1, x) - x - a.emit("lgamma")
-
-
-def _log_invgamma(x: Array, a: Array) -> Array:
-    return -(a + 1) * log(x) - a.emit("lgamma") - 1 / x
 
 
 def _log_logistic(x: Array) -> Array:
@@ -149,7 +143,7 @@ CONTINUOUS: Mapping[str, Distribution] = {
         isf=lambda p, a: a.emit("igammac_inv", p),
     ),
     "invgamma": Distribution(
-        _log_invgamma,
+        lambda x, a: -(a + 1) * log(x) - a.emit("lgamma") - 1 / x,
         lambda x, a: a.emit("igammac", 1 / x),
         lambda x, a: a.emit("igamma", 1 / x),
         _POSITIVE,
@@ -253,14 +247,6 @@ CONTINUOUS: Mapping[str, Distribution] = {
 """By SciPy's names."""
 
 
-def _log_binom(k: Array, n: Array, p: Array) -> Array:
-    return -betaln(n - k + 1, k + 1) - log(n + 1) + _xlogy(k, p) + _xlog1py(n - k, -p)
-
-
-def _log_nbinom(k: Array, n: Array, p: Array) -> Array:
-    return -betaln(n, k + 1) - log(n + k) + n * log(p) + _xlog1py(k, -p)
-
-
 DISCRETE: Mapping[str, tuple[Distribution, int | None]] = {
     "poisson": (
         Distribution(
@@ -273,7 +259,7 @@ DISCRETE: Mapping[str, tuple[Distribution, int | None]] = {
     ),
     "binom": (
         Distribution(
-            _log_binom,
+            lambda k, n, p: -betaln(n - k + 1, k + 1) - log(n + 1) + _xlogy(k, p) + _xlog1py(n - k, -p),
             lambda k, n, p: _beta(n - k, k + 1, 1 - p),
             lambda k, n, p: _beta(k + 1, n - k, p),
             _POSITIVE,
@@ -300,7 +286,7 @@ DISCRETE: Mapping[str, tuple[Distribution, int | None]] = {
     ),
     "nbinom": (
         Distribution(
-            _log_nbinom,
+            lambda k, n, p: -betaln(n, k + 1) - log(n + k) + n * log(p) + _xlog1py(k, -p),
             lambda k, n, p: _beta(n, k + 1, p),
             lambda k, n, p: _beta(k + 1, n, 1 - p),
             _POSITIVE,

@@ -154,8 +154,7 @@ def _mvn_logpdf(self: Any, x: Operand, mean: Operand = None, cov: Operand = 1, a
     factor, rows = _factor(matrix, n), centred.reshaped((math.prod(centred.shape[:-1]), n))
     solved = solve_triangular(factor, rows.permuted((1, 0)), lower=True)
     squares = solved.emit("square").emit("reduce_sum", axes=(0,)).reshaped(centred.shape[:-1])
-    logarithm: Array = squares * -0.5 - (_log_determinant(factor) + 0.5 * n * math.log(2 * math.pi))
-    return logarithm
+    return squares * -0.5 - (_log_determinant(factor) + 0.5 * n * math.log(2 * math.pi))
 
 
 def _dimension(mean: Array | None, cov: Array) -> int:
@@ -172,8 +171,7 @@ def _mvn_entropy(self: Any, mean: Operand = None, cov: Operand = 1) -> Array:
     like = arrays_in([mean, cov])[0]
     matrix = lift(cov, like).convert("f64")
     n = _dimension(None if mean is None else lift(mean, like), matrix)
-    entropy: Array = _log_determinant(_factor(matrix, n)) + 0.5 * n * (math.log(2 * math.pi) + 1)
-    return entropy
+    return _log_determinant(_factor(matrix, n)) + 0.5 * n * (math.log(2 * math.pi) + 1)
 
 
 def _factor(cov: Array, n: int) -> Array:
@@ -204,10 +202,6 @@ def _frozen_logpdf(self: Any, x: Operand) -> Array:
     return _mvn_logpdf(self, x, *_mean_and_cov(self))
 
 
-def _frozen_pdf(self: Any, x: Operand) -> Array:
-    return _frozen_logpdf(self, x).emit("exp")
-
-
 def _frozen_dirichlet(self: Any, alpha: Operand, seed: Any = None) -> None:
     """What SciPy's methods ask the distribution for, which is not frozen, with these parameters."""
     from scipy.stats import dirichlet  # type: ignore[import-untyped]
@@ -236,10 +230,6 @@ def _dirichlet_logpdf(self: Any, x: Operand, alpha: Operand) -> Array:
     terms = special("xlogy")(order - 1, safe).sum(axis=0)
     value = terms - _log_beta(a).broadcast(terms.shape)
     return squeeze(select(valid, value, filled(value, math.nan)))
-
-
-def _dirichlet_pdf(self: Any, x: Operand, alpha: Operand) -> Array:
-    return _dirichlet_logpdf(self, x, alpha).emit("exp")
 
 
 def _dirichlet_entropy(self: Any, alpha: Operand) -> Array:
@@ -275,7 +265,7 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "multivariate_normal.pdf": _mvn_pdf,
     "multivariate_normal.entropy": _mvn_entropy,
     "dirichlet.logpdf": _dirichlet_logpdf,
-    "dirichlet.pdf": _dirichlet_pdf,
+    "dirichlet.pdf": lambda self, x, alpha: _dirichlet_logpdf(self, x, alpha).emit("exp"),
     "dirichlet.entropy": _dirichlet_entropy,
     "dirichlet.mean": _dirichlet_mean,
     **{f"_multivariate.multivariate_normal_frozen.{name}": _refusing(name) for name in ("cdf", "logcdf", "rvs", "marginal")},
@@ -283,6 +273,6 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "_multivariate.multivariate_normal_frozen": _frozen_mvn,
     "_multivariate.multivariate_normal_frozen.entropy": lambda self: _mvn_entropy(self, *_mean_and_cov(self)),
     "_multivariate.multivariate_normal_frozen.logpdf": _frozen_logpdf,
-    "_multivariate.multivariate_normal_frozen.pdf": _frozen_pdf,
+    "_multivariate.multivariate_normal_frozen.pdf": lambda self, x: _frozen_logpdf(self, x).emit("exp"),
 }
 """Methods of SciPy's classes, and of multivariate distributions, by their names in `scipy.stats`."""

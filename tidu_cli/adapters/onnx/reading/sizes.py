@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -135,16 +135,9 @@ def _ratio(a: Any, b: Any) -> Any:
     return quotient if remainder == 0 else _undecided(remainder)
 
 
-def _mod(node: Node, x: Any, y: Any) -> Any:
-    return None if node["fmod"] else _each(lambda a, b: a % b)(node, x, y)
-
-
-def _compared(decide: Callable[[Any, Any], bool]) -> Fold:
-    def fold(node: Node, x: Any, y: Any) -> Any:
-        compared = _each(decide)(node, x, y)
-        return None if compared is None else np.asarray(compared, bool)
-
-    return fold
+def _compared(decide: Callable[[Any, Any], bool], node: Node, x: Any, y: Any) -> Any:
+    compared = _each(decide)(node, x, y)
+    return None if compared is None else np.asarray(compared, bool)
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -154,27 +147,20 @@ def _equal(a: Any, b: Any) -> bool:
     return bool(a == b) or bool(_undecided(a - b))
 
 
-def _where(node: Node, condition: Any, x: Any, y: Any) -> Any:
-    return None if condition.dtype != bool else np.asarray(np.where(condition, x, y), object)
-
-
 def _cast(node: Node, x: Any) -> Any:
     """Integers of other bits, and floats, which stay whole."""
     dtype = node.dtype(node["to"])
     return as_sizes(x, dtype) if name_of(dtype) in FLOATS | INTEGERS else None
 
 
-def _reduced(function: Callable[[Any, Any], Any]) -> Fold:
-    def fold(node: Node, x: Any, axes: Any = None) -> Any:
-        given = node["axes"] if axes is None else [int(n) for n in axes]
-        if x.ndim != 1 or x.size == 0 or (given is not None and list(given) not in ([0], [-1], [])):
-            return None
-        total = reduce(function, x.tolist())
-        result = np.empty((1,) if node["keepdims"] in (None, 1) else (), object)
-        result[...] = total
-        return result
-
-    return fold
+def _reduced(function: Callable[[Any, Any], Any], node: Node, x: Any, axes: Any = None) -> Any:
+    given = node["axes"] if axes is None else [int(n) for n in axes]
+    if x.ndim != 1 or x.size == 0 or (given is not None and list(given) not in ([0], [-1], [])):
+        return None
+    total = reduce(function, x.tolist())
+    result = np.empty((1,) if node["keepdims"] in (None, 1) else (), object)
+    result[...] = total
+    return result
 
 
 FOLDED: Mapping[str, Fold] = {
@@ -184,24 +170,24 @@ FOLDED: Mapping[str, Fold] = {
     "Ceil": _each(lambda a: a),
     "Div": _each(_quotient),
     "Div of floats": _each(_ratio),
-    "Equal": _compared(_equal),
+    "Equal": partial(_compared, _equal),
     "Floor": _each(lambda a: a),
-    "Greater": _compared(lambda a, b: a > b),
-    "GreaterOrEqual": _compared(lambda a, b: a >= b),
-    "Less": _compared(lambda a, b: a < b),
-    "LessOrEqual": _compared(lambda a, b: a <= b),
+    "Greater": partial(_compared, lambda a, b: a > b),
+    "GreaterOrEqual": partial(_compared, lambda a, b: a >= b),
+    "Less": partial(_compared, lambda a, b: a < b),
+    "LessOrEqual": partial(_compared, lambda a, b: a <= b),
     "Max": _many(lambda a, b: larger(a, b)),
     "Min": _many(lambda a, b: smaller(a, b)),
-    "Mod": _mod,
+    "Mod": lambda node, x, y: None if node["fmod"] else _each(lambda a, b: a % b)(node, x, y),
     "Mul": _each(lambda a, b: a * b),
     "Neg": _each(lambda a: -a),
-    "ReduceMax": _reduced(larger),
-    "ReduceMin": _reduced(smaller),
-    "ReduceProd": _reduced(lambda a, b: a * b),
-    "ReduceSum": _reduced(lambda a, b: a + b),
+    "ReduceMax": partial(_reduced, larger),
+    "ReduceMin": partial(_reduced, smaller),
+    "ReduceProd": partial(_reduced, lambda a, b: a * b),
+    "ReduceSum": partial(_reduced, lambda a, b: a + b),
     "Round": _each(lambda a: a),
     "Sub": _each(lambda a, b: a - b),
-    "Where": _where,
+    "Where": lambda node, condition, x, y: None if condition.dtype != bool else np.asarray(np.where(condition, x, y), object),
 }
 """What is computed of sizes as it is of numbers."""
 

@@ -35,10 +35,6 @@ def _counted(low: Lowering, x: str) -> str:
     return low.emit("BitwiseAnd", low.emit("Add", x, _right(low, x, 32)), low.number(0x7F, "u64"))
 
 
-def _population_count(low: Lowering, x: str) -> str:
-    return low.cast(_counted(low, _as_u64(low, x)), low.result.dtype)
-
-
 def _leading_zeros(low: Lowering, x: str) -> str:
     """All bits less those from the highest one on, to which it is smeared."""
     smeared = _as_u64(low, x)
@@ -81,7 +77,7 @@ def reduced_bits(low: Lowering, x: str, op_type: str) -> str:
 
 LOWERINGS: Mapping[str, Rule] = {
     "clz": _leading_zeros,
-    "population_count": _population_count,
+    "population_count": lambda low, x: low.cast(_counted(low, _as_u64(low, x)), low.result.dtype),
     "shift_right_arithmetic": _shift_right_arithmetic,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 from tidu_cli.adapters.onnx.writing import bits as doubles
 from tidu_cli.adapters.onnx.writing.bits import of_doubles
@@ -22,24 +23,12 @@ def _either(of_bools: str, of_integers: str) -> Rule:
     return lambda low, *operands: low.emit(of_bools if low.operand.dtype == "bool" else of_integers, *operands)
 
 
-def _ordered(op_type: str) -> Rule:
+def _ordered(op_type: str, low: Lowering, *operands: str) -> str:
     """max and min, and comparisons: of bools as of integers."""
-
-    def rule(low: Lowering, *operands: str) -> str:
-        if low.operand.dtype != "bool":
-            return low.emit(op_type, *operands)
-        result = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
-        return low.cast(result, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else result
-
-    return rule
-
-
-def _not_equal(low: Lowering, x: str, y: str) -> str:
-    return low.emit("Not", low.emit("Equal", x, y))
-
-
-def _is_finite(low: Lowering, x: str) -> str:
-    return low.emit("Less", low.emit("Abs", x), low.number(math.inf))
+    if low.operand.dtype != "bool":
+        return low.emit(op_type, *operands)
+    result = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
+    return low.cast(result, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else result
 
 
 def _round(low: Lowering, x: str) -> str:
@@ -202,32 +191,24 @@ def _quotient(low: Lowering, x: str, y: str) -> str:
     return low.where(is_zero, all_bits, quotient, dtype)
 
 
-def _strong(op_type: str, zero: int) -> Rule:
+def _strong(op_type: str, zero: int, low: Lowering, *operands: str) -> str:
     """0 where the result is NaN and the operand of this number is 0."""
-
-    def rule(low: Lowering, *operands: str) -> str:
-        result, none = low.emit(op_type, *operands), low.number(0)
-        is_weak = low.emit("And", low.emit("Equal", operands[zero], none), low.emit("IsNaN", result))
-        return low.emit("Where", is_weak, none, result)
-
-    return rule
+    result, none = low.emit(op_type, *operands), low.number(0)
+    is_weak = low.emit("And", low.emit("Equal", operands[zero], none), low.emit("IsNaN", result))
+    return low.emit("Where", is_weak, none, result)
 
 
-def _shift(direction: str) -> Rule:
+def _shift(direction: str, low: Lowering, x: str, y: str) -> str:
     """Shifts of unsigned integers, which ONNX has; those by as many bits as there are give 0."""
-
-    def rule(low: Lowering, x: str, y: str) -> str:
-        bits = int(low.operand.dtype[1:])
-        unsigned = f"u{bits}"
-        a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
-        most = low.number(bits - 1, unsigned)
-        is_far = low.emit("Greater", b, most)
-        within = low.where(is_far, most, b, unsigned)
-        shifted = low.emit("BitShift", a, within, direction=direction)
-        shifted = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
-        return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
-
-    return rule
+    bits = int(low.operand.dtype[1:])
+    unsigned = f"u{bits}"
+    a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
+    most = low.number(bits - 1, unsigned)
+    is_far = low.emit("Greater", b, most)
+    within = low.where(is_far, most, b, unsigned)
+    shifted = low.emit("BitShift", a, within, direction=direction)
+    shifted = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
+    return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
 
 
 def _remainder(low: Lowering, x: str, y: str) -> str:
@@ -241,10 +222,6 @@ def _remainder(low: Lowering, x: str, y: str) -> str:
     return low.where(is_zero, x, remainder, dtype)
 
 
-def _identities(low: Lowering, *operands: str) -> list[str]:
-    return [low.emit("Identity", x) for x in operands]
-
-
 def _reduce_precision(low: Lowering, x: str) -> str:
     formats = {(5, 10): "f16", (8, 7): "bf16", (8, 23): "f32", (11, 52): "f64"}
     target = formats.get((low.attrs.exponent_bits, low.attrs.mantissa_bits))
@@ -253,77 +230,56 @@ def _reduce_precision(low: Lowering, x: str) -> str:
     return low.cast(low.cast(x, target), low.operand.dtype)
 
 
-def _neg(low: Lowering, x: str) -> str:
-    return low.emit("Sub", low.number(0), x) if low.operand.dtype.startswith("u") else low.emit("Neg", x)
+_ALIKE = ("ceil", "exp", "floor", "log", "mul", "pow", "sign", "sqrt", "sub", "tanh")
+"""Operations that are an operator of the same name."""
 
-
-def _abs(low: Lowering, x: str) -> str:
-    return low.emit("Identity", x) if low.operand.dtype.startswith("u") else low.emit("Abs", x)
-
+_OF_DOUBLES = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan")
+"""Likewise, but for doubles, of which runtimes have no kernels."""
 
 LOWERINGS: Mapping[str, Rule] = {
-    "abs": _abs,
-    "acos": of_doubles(doubles.acos, widened(_op("Acos"), bf16="f32")),
-    "acosh": of_doubles(doubles.acosh, widened(_op("Acosh"), bf16="f32")),
+    **{op: _op(op.capitalize()) for op in _ALIKE},
+    **{op: of_doubles(getattr(doubles, op), widened(_op(op.capitalize()), bf16="f32")) for op in _OF_DOUBLES},
+    **dict.fromkeys(("conj", "copy", "stop_gradient"), _op("Identity")),
+    "abs": lambda low, x: low.emit("Identity", x) if low.operand.dtype.startswith("u") else low.emit("Abs", x),
     **dict.fromkeys(("add", "add_cotangents"), _op("Add")),
     "and": _either("And", "BitwiseAnd"),
-    "asin": of_doubles(doubles.asin, widened(_op("Asin"), bf16="f32")),
-    "asinh": of_doubles(doubles.asinh, widened(_op("Asinh"), bf16="f32")),
-    "atan": of_doubles(doubles.atan, widened(_op("Atan"), bf16="f32")),
     "atan2": widened(_atan2, f16="f32", bf16="f32"),
-    "atanh": of_doubles(doubles.atanh, widened(_op("Atanh"), bf16="f32")),
     "cbrt": widened(_cube_root, f16="f32", bf16="f32"),
-    "ceil": _op("Ceil"),
     "clamp": widened(_clamp, bool="i32", i16="i32", u16="i32"),
-    "conj": _op("Identity"),
     "convert_element_type": _convert,
-    "copy": _op("Identity"),
     "cos": widened(_op("Cos"), bf16="f32"),
-    "cosh": of_doubles(doubles.cosh, widened(_op("Cosh"), bf16="f32")),
     "div": _quotient,
     "eq": _op("Equal"),
     "erf": of_doubles(Lowering.by_definition, widened(_op("Erf"), bf16="f32")),
     "erfc": of_doubles(Lowering.by_definition, widened(_erfc, f16="f32", bf16="f32")),
-    "exp": _op("Exp"),
     "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
     "expm1": widened(doubles.expm1, f16="f32", bf16="f32"),
-    "floor": _op("Floor"),
-    "ge": _ordered("GreaterOrEqual"),
-    "gt": _ordered("Greater"),
+    "ge": partial(_ordered, "GreaterOrEqual"),
+    "gt": partial(_ordered, "Greater"),
     "integer_pow": _integer_pow,
-    "is_finite": _is_finite,
-    "le": _ordered("LessOrEqual"),
-    "log": _op("Log"),
+    "is_finite": lambda low, x: low.emit("Less", low.emit("Abs", x), low.number(math.inf)),
+    "le": partial(_ordered, "LessOrEqual"),
     "log1p": widened(doubles.log1p, f16="f32", bf16="f32"),
     "logistic": of_doubles(doubles.logistic, _op("Sigmoid")),
-    "lt": _ordered("Less"),
-    "max": widened(_ordered("Max"), i16="i32", u16="i32"),
-    "min": widened(_ordered("Min"), i16="i32", u16="i32"),
-    "mul": _op("Mul"),
-    "ne": _not_equal,
-    "neg": _neg,
+    "lt": partial(_ordered, "Less"),
+    "max": widened(partial(_ordered, "Max"), i16="i32", u16="i32"),
+    "min": widened(partial(_ordered, "Min"), i16="i32", u16="i32"),
+    "ne": lambda low, x, y: low.emit("Not", low.emit("Equal", x, y)),
+    "neg": lambda low, x: low.emit("Sub", low.number(0), x) if low.operand.dtype.startswith("u") else low.emit("Neg", x),
     "not": _either("Not", "BitwiseNot"),
-    "optimization_barrier": _identities,
+    "optimization_barrier": lambda low, *operands: [low.emit("Identity", x) for x in operands],
     "or": _either("Or", "BitwiseOr"),
-    "pow": _op("Pow"),
     "reduce_precision": _reduce_precision,
     "rem": _remainder,
     "round": widened(_round, bf16="f32"),
     "rsqrt": lambda low, x: low.emit("Reciprocal", low.emit("Sqrt", x)),
     "select_n": _select,
-    "shift_left": _shift("LEFT"),
-    "shift_right_logical": _shift("RIGHT"),
-    "sign": _op("Sign"),
+    "shift_left": partial(_shift, "LEFT"),
+    "shift_right_logical": partial(_shift, "RIGHT"),
     "sin": widened(_op("Sin"), bf16="f32"),
-    "sinh": of_doubles(doubles.sinh, widened(_op("Sinh"), bf16="f32")),
-    "sqrt": _op("Sqrt"),
     "square": lambda low, x: low.emit("Mul", x, x),
-    "stop_gradient": _op("Identity"),
-    "strong_div": widened(_strong("Div", 0), f16="f32", bf16="f32"),
-    "strong_mul": widened(_strong("Mul", 1), f16="f32", bf16="f32"),
-    "sub": _op("Sub"),
-    "tan": of_doubles(doubles.tan, widened(_op("Tan"), bf16="f32")),
-    "tanh": _op("Tanh"),
+    "strong_div": widened(partial(_strong, "Div", 0), f16="f32", bf16="f32"),
+    "strong_mul": widened(partial(_strong, "Mul", 1), f16="f32", bf16="f32"),
     "xor": _either("Xor", "BitwiseXor"),
 }
 

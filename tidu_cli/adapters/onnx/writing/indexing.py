@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -19,21 +20,18 @@ def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
     return low.emit_all("Split", [wide], n, axis=rank - 1, num_outputs=n) if n > 1 else [wide]
 
 
-def _full_indices(
-    low: Lowering,
-    indices: str,
-    windows: Sequence[int],
-    collapsed: Sequence[int],
-    start_map: Sequence[int],
-    result_rank: int,
-    offset_dims: Sequence[int],
-    batching: Sequence[int],
-    indices_batching: Sequence[int],
-) -> tuple[str, str | None]:
+def _axes(low: Lowering) -> tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int], Sequence[int]]:
+    """The axes of a gather's dimension numbers, or a scatter's, whose fields are in the same order."""
+    windowed, left_out, start_map, batching, along = vars(low.attrs.dimension_numbers).values()
+    return windowed, left_out, start_map, batching, along
+
+
+def _full_indices(low: Lowering, indices: str, windows: Sequence[int], result_rank: int) -> tuple[str, str | None]:
     """For each element of the windows its place in the operand, [..., rank]; and where windows fit, None if all are moved to.
 
     The axes before the last are the result's: those of the batch, and `offset_dims`, which run over windows.
     """
+    offset_dims, collapsed, start_map, batching, indices_batching = _axes(low)
     operand, index_shape = low.operands[0].shape, low.operands[1].shape
     batch_axes = [k for k in range(result_rank) if k not in offset_dims]
     mode = low.attrs.mode
@@ -74,18 +72,18 @@ def _full_indices(
     return (low.emit("Concat", *wide, axis=result_rank) if len(wide) > 1 else wide[0]), fits
 
 
-def _in_rows(low: Lowering, windows: Sequence[int], start_map: Sequence[int], batching: Sequence[int]) -> list[int] | None:
+def _in_rows(low: Lowering, windows: Sequence[int]) -> list[int] | None:
     """The operand's axes with those in front along which places are counted, None where windows are parts of others."""
+    _, _, start_map, batching, _ = _axes(low)
     shape = low.operand.shape
     behind = [d for d in range(len(shape)) if d not in start_map and d not in batching]
     whole = all(windows[d] == shape[d] for d in behind) and all(windows[d] == 1 for d in start_map)
     return [*batching, *start_map, *behind] if start_map and whole else None
 
 
-def _rows(
-    low: Lowering, indices: str, start_map: Sequence[int], batching: Sequence[int], indices_batching: Sequence[int], elements: bool
-) -> tuple[str, str | None]:
+def _rows(low: Lowering, indices: str, elements: bool) -> tuple[str, str | None]:
     """For each index vector the number of its row, [..., 1], among all or, if `elements`, along its axis; and where windows fit."""
+    _, _, start_map, batching, indices_batching = _axes(low)
     shape, index_shape, mode = low.operand.shape, low.operands[1].shape, low.attrs.mode
     axes = [*batching, *start_map]
     steps = {axis: math.prod(shape[d] for d in axes[k + 1 :]) for k, axis in enumerate(axes)}
@@ -108,33 +106,23 @@ def _rows(
     return place, fits
 
 
-def _is_of_elements(low: Lowering, batching: Sequence[int], indices_batching: Sequence[int]) -> bool:
+def _is_of_elements(low: Lowering) -> bool:
     """Whether places are those of elements along one axis, as GatherElements has them."""
+    _, _, _, batching, along = _axes(low)
     rank = low.operand.rank
-    return len(batching) == rank - 1 and tuple(batching) == tuple(indices_batching) and low.operands[1].rank == rank + 1
+    return len(batching) == rank - 1 and tuple(batching) == tuple(along) and low.operands[1].rank == rank + 1
 
 
 def _gather(low: Lowering, x: str, indices: str) -> str:
-    attrs, numbers = low.attrs, low.attrs.dimension_numbers
-    operand, rank = low.operand, low.result.rank
+    attrs, operand, rank = low.attrs, low.operand, low.result.rank
     if 0 in low.result.shape or not operand.rank:
         return low.emit("Expand", low.reshape(x, [1] * rank), low.ints(low.result.shape)) if not operand.rank else _empty(low)
     simple = _along_one_axis(low)
     if simple is not None and attrs.mode != "fill":
         return _gather_along(low, x, indices, simple)
-    if (axes := _in_rows(low, attrs.slice_sizes, numbers.start_index_map, numbers.operand_batching_dims)) is not None:
+    if (axes := _in_rows(low, attrs.slice_sizes)) is not None:
         return _gather_rows(low, x, indices, axes)
-    full, fits = _full_indices(
-        low,
-        indices,
-        attrs.slice_sizes,
-        numbers.collapsed_slice_dims,
-        numbers.start_index_map,
-        rank,
-        numbers.offset_dims,
-        numbers.operand_batching_dims,
-        numbers.start_indices_batching_dims,
-    )
+    full, fits = _full_indices(low, indices, attrs.slice_sizes, rank)
     taken = low.emit("GatherND", x, full)
     if fits is None:
         return taken
@@ -159,14 +147,15 @@ def _fill(low: Lowering) -> object:
 
 def _along_one_axis(low: Lowering) -> int | None:
     """The axis of a gather that takes whole slices of one axis, as Gather does."""
-    numbers, sizes, shape = low.attrs.dimension_numbers, low.attrs.slice_sizes, low.operand.shape
-    if len(numbers.start_index_map) != 1 or numbers.operand_batching_dims:
+    offsets, collapsed, start_map, batching, _ = _axes(low)
+    sizes, shape = low.attrs.slice_sizes, low.operand.shape
+    if len(start_map) != 1 or batching:
         return None
-    (axis,) = numbers.start_index_map
+    (axis,) = start_map
     n_index = len(low.operands[1].shape) - 1
     others = [k for k in range(low.result.rank) if not axis <= k < axis + n_index]
     whole = all(s == n for k, (s, n) in enumerate(zip(sizes, shape, strict=True)) if k != axis)
-    fits = tuple(numbers.collapsed_slice_dims) == (axis,) and list(numbers.offset_dims) == others
+    fits = tuple(collapsed) == (axis,) and list(offsets) == others
     return axis if whole and fits and sizes[axis] == 1 else None
 
 
@@ -183,14 +172,13 @@ def _gather_along(low: Lowering, x: str, indices: str, axis: int) -> str:
 
 def _gather_rows(low: Lowering, x: str, indices: str, axes: Sequence[int]) -> str:
     """By numbers of rows, and of elements along an axis where there is but one."""
-    numbers, shape, batch = low.attrs.dimension_numbers, low.operand.shape, low.operands[1].shape[:-1]
-    batching, along = numbers.operand_batching_dims, numbers.start_indices_batching_dims
-    elements = _is_of_elements(low, batching, along)
-    place, fits = _rows(low, indices, numbers.start_index_map, batching, along, elements)
-    behind = [shape[d] for d in axes[len(batching) + len(numbers.start_index_map) :]]
-    rank, offsets = low.result.rank, list(numbers.offset_dims)
+    offsets, _, start_map, batching, _ = _axes(low)
+    shape, batch, rank = low.operand.shape, low.operands[1].shape[:-1], low.result.rank
+    elements = _is_of_elements(low)
+    place, fits = _rows(low, indices, elements)
+    behind = [shape[d] for d in axes[len(batching) + len(start_map) :]]
     if elements:
-        taken = low.emit("GatherElements", x, low.reshape(place, batch), axis=numbers.start_index_map[0])
+        taken = low.emit("GatherElements", x, low.reshape(place, batch), axis=start_map[0])
     elif behind:
         taken = low.emit("Gather", low.reshape(low.transpose(x, axes), [-1, *behind]), low.reshape(place, batch), axis=0)
     else:
@@ -204,72 +192,50 @@ def _gather_rows(low: Lowering, x: str, indices: str, axes: Sequence[int]) -> st
     return low.transpose(taken, sorted(range(rank), key=order.__getitem__))
 
 
-def _scatter(reduction: str) -> Rule:
+def _scatter(reduction: str, low: Lowering, x: str, indices: str, updates: str) -> str:
     """Updates that do not fit go to an element after the last one, which is cut off."""
-
-    def rule(low: Lowering, x: str, indices: str, updates: str) -> str:
-        numbers, operand = low.attrs.dimension_numbers, low.operand
-        if 0 in low.operands[2].shape or operand.size == 0:
-            return low.emit("Identity", x)
-        rank = low.operands[2].rank
-        window_axes = [
-            d for d in range(operand.rank) if d not in numbers.inserted_window_dims and d not in numbers.operand_batching_dims
-        ]
-        windows = [1] * operand.rank
-        for d, k in zip(window_axes, numbers.update_window_dims, strict=True):
-            windows[d] = low.operands[2].shape[k]
-        if low.case.op == "scatter-sub":
-            updates = low.emit("Sub", low.number(0), updates)
-        if not operand.rank:
-            return _scalar(low, x, updates, reduction)
-        start_map, batching = numbers.scatter_dims_to_operand_dims, numbers.operand_batching_dims
-        if (axes := _in_rows(low, windows, start_map, batching)) is not None:
-            return _scatter_rows(low, (x, indices, updates), axes, reduction)
-        full, fits = _full_indices(
-            low,
-            indices,
-            windows,
-            numbers.inserted_window_dims,
-            numbers.scatter_dims_to_operand_dims,
-            rank,
-            numbers.update_window_dims,
-            numbers.operand_batching_dims,
-            numbers.scatter_indices_batching_dims,
-        )
-        kind = None if reduction == "none" else reduction
-        if kind is None:  # of updates of one element that of the last index counts
-            order = sorted(range(rank), key=lambda k: (k in numbers.update_window_dims, k))
-            full, updates = low.transpose(full, [*order, rank]), low.transpose(updates, order)
-            fits = fits and low.transpose(fits, order)
-        if fits is None:
-            return low.emit("ScatterND", x, full, updates, reduction=kind)
-        steps = [math.prod(operand.shape[k + 1 :]) for k in range(operand.rank)]
-        flat = low.emit("ReduceSum", low.emit("Mul", full, low.ints(steps)), low.ints([rank]), keepdims=0)
-        flat = low.emit("Where", fits, flat, low.number(operand.size, "i64"))
-        longer = low.emit("Concat", low.reshape(x, [-1]), low.body.constant([0], operand.dtype), axis=0)
-        scattered = low.emit("ScatterElements", longer, low.reshape(flat, [-1]), low.reshape(updates, [-1]), axis=0, reduction=kind)
-        return low.reshape(low.emit("Slice", scattered, low.ints([0]), low.ints([operand.size])), operand.shape)
-
-    return rule
+    windowed, inserted, _, batching, _ = _axes(low)
+    operand, rank = low.operand, low.operands[2].rank
+    if 0 in low.operands[2].shape or operand.size == 0:
+        return low.emit("Identity", x)
+    window_axes = [d for d in range(operand.rank) if d not in inserted and d not in batching]
+    windows = [1] * operand.rank
+    for d, k in zip(window_axes, windowed, strict=True):
+        windows[d] = low.operands[2].shape[k]
+    if low.case.op == "scatter-sub":
+        updates = low.emit("Sub", low.number(0), updates)
+    if not operand.rank:
+        return _scalar(low, x, updates, reduction)
+    if (axes := _in_rows(low, windows)) is not None:
+        return _scatter_rows(low, (x, indices, updates), axes, reduction)
+    full, fits = _full_indices(low, indices, windows, rank)
+    kind = None if reduction == "none" else reduction
+    if kind is None:  # of updates of one element that of the last index counts
+        order = sorted(range(rank), key=lambda k: (k in windowed, k))
+        full, updates = low.transpose(full, [*order, rank]), low.transpose(updates, order)
+        fits = fits and low.transpose(fits, order)
+    if fits is None:
+        return low.emit("ScatterND", x, full, updates, reduction=kind)
+    steps = [math.prod(operand.shape[k + 1 :]) for k in range(operand.rank)]
+    flat = low.emit("ReduceSum", low.emit("Mul", full, low.ints(steps)), low.ints([rank]), keepdims=0)
+    flat = low.emit("Where", fits, flat, low.number(operand.size, "i64"))
+    longer = low.emit("Concat", low.reshape(x, [-1]), low.body.constant([0], operand.dtype), axis=0)
+    scattered = low.emit("ScatterElements", longer, low.reshape(flat, [-1]), low.reshape(updates, [-1]), axis=0, reduction=kind)
+    return low.reshape(low.emit("Slice", scattered, low.ints([0]), low.ints([operand.size])), operand.shape)
 
 
 def _scatter_rows(low: Lowering, operands: Sequence[str], axes: Sequence[int], reduction: str) -> str:
     """To rows, or elements along an axis where there is but one. What does not fit goes to one more, which is cut off."""
-    numbers, operand, batch = low.attrs.dimension_numbers, low.operand, low.operands[1].shape[:-1]
+    windows, _, start_map, batching, _ = _axes(low)
+    operand, batch = low.operand, low.operands[1].shape[:-1]
     (x, indices, updates), dtype = operands, operand.dtype
-    start_map, batching, along = (
-        numbers.scatter_dims_to_operand_dims,
-        numbers.operand_batching_dims,
-        numbers.scatter_indices_batching_dims,
-    )
-    elements, kind = _is_of_elements(low, batching, along), None if reduction == "none" else reduction
-    place, fits = _rows(low, indices, start_map, batching, along, elements)
+    elements, kind = _is_of_elements(low), None if reduction == "none" else reduction
+    place, fits = _rows(low, indices, elements)
     moved = [operand.shape[d] for d in axes]
     n_front = len(batching) + len(start_map)
     shape = list(operand.shape) if elements else [math.prod(moved[:n_front]), *moved[n_front:]]
     axis = start_map[0] if elements else 0
     n = shape[axis]
-    windows = numbers.update_window_dims
     order = [*[k for k in range(low.operands[2].rank) if k not in windows], *windows]
     updates = low.transpose(updates, order)
     if [low.operands[2].shape[k] for k in order] != (due := [*batch, *([] if elements else shape[1:])]):
@@ -302,22 +268,16 @@ def _scalar(low: Lowering, x: str, updates: str, reduction: str) -> str:
     return low.reshape(scattered, [])
 
 
-def _extremum(op_type: str) -> Rule:
-    def rule(low: Lowering, x: str) -> str:
-        (axis,) = low.attrs.axes
-        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-        place = low.emit(op_type, wide, axis=axis, keepdims=0)
-        return place if low.result.dtype == "i64" else low.cast(place, low.result.dtype)
-
-    return rule
+def _extremum(op_type: str, low: Lowering, x: str) -> str:
+    (axis,) = low.attrs.axes
+    wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
+    place = low.emit(op_type, wide, axis=axis, keepdims=0)
+    return place if low.result.dtype == "i64" else low.cast(place, low.result.dtype)
 
 
 def _top_k(low: Lowering, x: str) -> list[str]:
     values, places = low.emit_all("TopK", [x, low.ints([low.attrs.k])], 2, axis=low.attrs.axis)
-    return [
-        values,
-        places if low.results[1].dtype == "i64" else low.cast(places, low.results[1].dtype),
-    ]
+    return [values, places if low.results[1].dtype == "i64" else low.cast(places, low.results[1].dtype)]
 
 
 def _sort(low: Lowering, *operands: str) -> list[str]:
@@ -341,15 +301,15 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "argmax": widened(_extremum("ArgMax"), i16="i32", u16="i32", u32="i64", bf16="f32"),
-    "argmin": widened(_extremum("ArgMin"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmax": widened(partial(_extremum, "ArgMax"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmin": widened(partial(_extremum, "ArgMin"), i16="i32", u16="i32", u32="i64", bf16="f32"),
     "gather": _gather,
-    "scatter": _scatter("none"),
-    "scatter-add": widened(_scatter("add"), f16="f32", bf16="f32"),
-    "scatter-max": widened(_scatter("max"), f16="f32", bf16="f32", bool="i32"),
-    "scatter-min": widened(_scatter("min"), f16="f32", bf16="f32", bool="i32"),
-    "scatter-mul": widened(_scatter("mul"), f16="f32", bf16="f32"),
-    "scatter-sub": widened(_scatter("add"), f16="f32", bf16="f32"),
+    "scatter": partial(_scatter, "none"),
+    "scatter-add": widened(partial(_scatter, "add"), f16="f32", bf16="f32"),
+    "scatter-max": widened(partial(_scatter, "max"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-min": widened(partial(_scatter, "min"), f16="f32", bf16="f32", bool="i32"),
+    "scatter-mul": widened(partial(_scatter, "mul"), f16="f32", bf16="f32"),
+    "scatter-sub": widened(partial(_scatter, "add"), f16="f32", bf16="f32"),
     "sort": widened(_sort, bf16="f32", u16="i32", u32="i64"),
     "top_k": widened(_top_k, bf16="f32", bool="i32", u16="i32", u32="i64"),
 }

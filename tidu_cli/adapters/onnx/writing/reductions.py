@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from tidu_cli.adapters.onnx.writing.bits import log1p, reduced_bits
 from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
@@ -59,21 +60,17 @@ def _reduce(op_type: str, **wider: str) -> Rule:
     return rule
 
 
-def _bitwise(op_type: str) -> Rule:
+def _bitwise(op_type: str, low: Lowering, x: str) -> str:
     """and, or and xor along axes: of integers bit by bit."""
-
-    def rule(low: Lowering, x: str) -> str:
-        if not low.attrs.axes:
-            return low.emit("Identity", x)
-        if low.operand.size == 0:
-            zero = low.emit("Expand", low.number(0), low.ints(low.result.shape))
-            return zero if op_type != "ReduceMin" else low.emit("Not" if low.operand.dtype == "bool" else "BitwiseNot", zero)
-        if low.operand.dtype != "bool":
-            return reduced_bits(low, x, op_type)
-        result = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
-        return low.cast(low.emit("Mod", result, low.number(2, "i32")) if op_type == "ReduceSum" else result, "bool")
-
-    return rule
+    if not low.attrs.axes:
+        return low.emit("Identity", x)
+    if low.operand.size == 0:
+        zero = low.emit("Expand", low.number(0), low.ints(low.result.shape))
+        return zero if op_type != "ReduceMin" else low.emit("Not" if low.operand.dtype == "bool" else "BitwiseNot", zero)
+    if low.operand.dtype != "bool":
+        return reduced_bits(low, x, op_type)
+    result = low.emit(op_type, low.cast(x, "i32"), low.ints(low.attrs.axes), keepdims=0)
+    return low.cast(low.emit("Mod", result, low.number(2, "i32")) if op_type == "ReduceSum" else result, "bool")
 
 
 def _cumulative_sum(low: Lowering, x: str) -> str:
@@ -85,20 +82,16 @@ Step = Callable[[Lowering, str, str], str]
 """The operation of two arrays that accumulates."""
 
 
-def _cumulative(step: Step, first: Callable[[str], object]) -> Rule:
+def _cumulative(step: Step, first: Callable[[str], object], low: Lowering, x: str) -> str:
     """Each element with that before it, then each with that two before, four, and so on."""
-
-    def rule(low: Lowering, x: str) -> str:
-        rank, axis, n, reach = low.operand.rank, low.attrs.axis, low.operand.shape[low.attrs.axis], 1
-        nothing, side = low.number(first(low.operand.dtype)), axis + rank if low.attrs.reverse else axis
-        while reach < n:
-            start, end = (reach, n) if low.attrs.reverse else (0, n - reach)
-            moved = low.emit("Slice", x, low.ints([start]), low.ints([end]), low.ints([axis]))
-            moved = low.emit("Pad", moved, low.ints([reach if k == side else 0 for k in range(2 * rank)]), nothing)
-            x, reach = step(low, x, moved), 2 * reach
-        return low.emit("Identity", x) if n < 2 else x
-
-    return rule
+    rank, axis, n, reach = low.operand.rank, low.attrs.axis, low.operand.shape[low.attrs.axis], 1
+    nothing, side = low.number(first(low.operand.dtype)), axis + rank if low.attrs.reverse else axis
+    while reach < n:
+        start, end = (reach, n) if low.attrs.reverse else (0, n - reach)
+        moved = low.emit("Slice", x, low.ints([start]), low.ints([end]), low.ints([axis]))
+        moved = low.emit("Pad", moved, low.ints([reach if k == side else 0 for k in range(2 * rank)]), nothing)
+        x, reach = step(low, x, moved), 2 * reach
+    return low.emit("Identity", x) if n < 2 else x
 
 
 def _by(op_type: str) -> Step:
@@ -134,18 +127,18 @@ _OF_NOTHING: Mapping[str, Callable[[str], object]] = {
 """What reductions of no elements give."""
 
 LOWERINGS: Mapping[str, Rule] = {
-    "cumlogsumexp": widened(_cumulative(_log_add_exp, least), f16="f32", bf16="f32"),
-    "cummax": widened(_cumulative(_by("Max"), least), i16="i32", u16="i32"),
-    "cummin": widened(_cumulative(_by("Min"), greatest), i16="i32", u16="i32"),
-    "cumprod": widened(_cumulative(_by("Mul"), lambda dtype: 1), **WIDE_INTEGERS),
+    "cumlogsumexp": widened(partial(_cumulative, _log_add_exp, least), f16="f32", bf16="f32"),
+    "cummax": widened(partial(_cumulative, _by("Max"), least), i16="i32", u16="i32"),
+    "cummin": widened(partial(_cumulative, _by("Min"), greatest), i16="i32", u16="i32"),
+    "cumprod": widened(partial(_cumulative, _by("Mul"), lambda dtype: 1), **WIDE_INTEGERS),
     "cumsum": widened(_cumulative_sum, f16="f32", bf16="f32", **WIDE_INTEGERS),
-    "reduce_and": _bitwise("ReduceMin"),
+    "reduce_and": partial(_bitwise, "ReduceMin"),
     "reduce_max": _reduce("ReduceMax", i16="i32", u16="i32", u32="i64"),
     "reduce_min": _reduce("ReduceMin", i16="i32", u16="i32", u32="i64"),
-    "reduce_or": _bitwise("ReduceMax"),
+    "reduce_or": partial(_bitwise, "ReduceMax"),
     "reduce_prod": _reduce("ReduceProd", **WIDE_INTEGERS),
     "reduce_sum": _reduce("ReduceSum", **WIDE_INTEGERS),
-    "reduce_xor": _bitwise("ReduceSum"),
+    "reduce_xor": partial(_bitwise, "ReduceSum"),
     "difference": _difference,
     "retract": _retract,
 }

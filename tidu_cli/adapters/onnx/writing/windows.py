@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,14 +84,10 @@ class Flat:
         )
 
 
-def _along_axes(op_type: str, nothing: Callable[[str], object]) -> Rule:
+def _along_axes(op_type: str, nothing: Callable[[str], object], low: Lowering, x: str) -> str | Sequence[str]:
     """Windows axis by axis: the elements of each as an axis, which is reduced."""
-
-    def rule(low: Lowering, x: str) -> str | Sequence[str]:
-        value = nothing(low.operand.dtype)
-        return widened(lambda inner, wide: _reduced(inner, wide, op_type, value), **_INTEGERS)(low, x)
-
-    return rule
+    value = nothing(low.operand.dtype)
+    return widened(lambda inner, wide: _reduced(inner, wide, op_type, value), **_INTEGERS)(low, x)
 
 
 def _reduced(low: Lowering, x: str, op_type: str, nothing: object) -> str:
@@ -124,7 +121,7 @@ def _sum(low: Lowering, x: str) -> str | Sequence[str]:
     """A convolution by ones."""
     flat, dtype = Flat(low, low.operand, low.attrs), low.operand.dtype
     if not flat.is_pooled:
-        return _along_axes("ReduceSum", lambda _: 0)(low, x)
+        return partial(_along_axes, "ReduceSum", lambda _: 0)(low, x)
     ones = low.body.constant(np.ones((flat.channels, 1, *flat.kernel)), dtype)
     pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
     y = low.emit("Conv", flat.flat(x), ones, pads=pads, strides=flat.strides, dilations=flat.dilations, group=flat.channels)
@@ -136,16 +133,13 @@ def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
     return low.emit_all("MaxPool", [x], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
 
 
-def _extreme(op_type: str, nothing: Callable[[str], object]) -> Rule:
-    def rule(low: Lowering, x: str) -> str | Sequence[str]:
-        flat = Flat(low, low.operand, low.attrs)
-        if not flat.is_pooled:
-            return _along_axes(op_type, nothing)(low, x)
-        wide = low.emit("Neg", x) if op_type == "ReduceMin" else x
-        y = flat.restored(_pooled(low, flat, flat.flat(wide), 1)[0], low.result.shape)
-        return low.emit("Neg", y) if op_type == "ReduceMin" else y
-
-    return rule
+def _extreme(op_type: str, nothing: Callable[[str], object], low: Lowering, x: str) -> str | Sequence[str]:
+    flat = Flat(low, low.operand, low.attrs)
+    if not flat.is_pooled:
+        return partial(_along_axes, op_type, nothing)(low, x)
+    wide = low.emit("Neg", x) if op_type == "ReduceMin" else x
+    y = flat.restored(_pooled(low, flat, flat.flat(wide), 1)[0], low.result.shape)
+    return low.emit("Neg", y) if op_type == "ReduceMin" else y
 
 
 def _places(low: Lowering, flat: Flat, x: str) -> str:
@@ -227,8 +221,8 @@ def _gather_selected(low: Lowering, source: str, operand: str) -> str:
 
 
 _WINDOWS: Mapping[str, Rule] = {
-    "reduce_window_max": widened(_extreme("ReduceMax", least), **_HALF),
-    "reduce_window_min": widened(_extreme("ReduceMin", greatest), **_HALF),
+    "reduce_window_max": widened(partial(_extreme, "ReduceMax", least), **_HALF),
+    "reduce_window_min": widened(partial(_extreme, "ReduceMin", greatest), **_HALF),
     "reduce_window_sum": widened(_sum, **_HALF),
     "select_and_gather_add": _gather_selected,
     "select_and_scatter_add": widened(_scatter_selected, **_HALF),

@@ -22,10 +22,6 @@ def as_op(name: str, **attrs: object) -> Rule:
     return lambda *operands: operands[0].emit(name, *operands[1:], **attrs)
 
 
-def _by_bool(of_bools: str, otherwise: str) -> Rule:
-    return lambda x, y: x.emit(of_bools if x.type.dtype == "bool" else otherwise, y)
-
-
 def _logical(op: str) -> Rule:
     return lambda *operands: truth(operands[0]).emit(op, *map(truth, operands[1:]))
 
@@ -184,7 +180,7 @@ UFUNCS: Mapping[str, Rule] = {
     "add": _add,
     "subtract": _subtract,
     "divide": _divide,
-    "multiply": _by_bool("and", "mul"),
+    "multiply": lambda x, y: x.emit("and" if x.type.dtype == "bool" else "mul", y),
     "floor_divide": _floor_divide,
     "remainder": _remainder,
     "divmod": lambda x, y: (_floor_divide(x, y), _remainder(x, y)),
@@ -218,10 +214,7 @@ UFUNCS: Mapping[str, Rule] = {
     "less_equal": _comparison("le"),
     "greater": _comparison("gt"),
     "greater_equal": _comparison("ge"),
-    "logical_and": _logical("and"),
-    "logical_or": _logical("or"),
-    "logical_xor": _logical("xor"),
-    "logical_not": _logical("not"),
+    **{f"logical_{op}": _logical(op) for op in ("and", "not", "or", "xor")},
     "right_shift": lambda x, y: x.emit("shift_right_arithmetic" if x.type.dtype in SIGNED else "shift_right_logical", y),
     "isfinite": _is_finite,
     "isinf": _is_inf,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.complex_erf import complex_erf
@@ -95,19 +95,11 @@ def log_ndtr(x: Array) -> Array:
     return select(low, far, ((rest * (1 / _ROOT_2)).emit("erfc") * -0.5).emit("log1p"))
 
 
-def _exp1(x: Array) -> Array:
-    return select(x >= 0, safe(x >= 0, x, 1.0).emit("expn"), -(-safe(x < 0, x, -1.0)).emit("expi"))
-
-
 def _rel_entr(x: Array, y: Array) -> Array:
     inside, nothing = all_of(x > 0, y > 0), all_of(x.emit("eq", filled(x, 0)), y >= 0)
     x_, y_ = safe(inside, x, 1.0), safe(inside, y, 1.0)
     elsewhere = select(nothing, filled(x, 0), select(_known(x, y), filled(x, math.inf), x + y))
     return select(inside, x_ * (x_ / y_).emit("log"), elsewhere)
-
-
-def _kl_div(x: Array, y: Array) -> Array:
-    return _rel_entr(x, y) - select(_rel_entr(x, y) < math.inf, x - y, filled(x, 0))
 
 
 def _known(*operands: Array) -> Array:
@@ -134,16 +126,11 @@ def _power_of(log: Array, exponent: Array) -> Array:
     return select(near, series, safe(near.emit("not"), product, 1.0).emit("expm1") / safe(near.emit("not"), exponent, 1.0))
 
 
-def _boxcox(x: Array, exponent: Array) -> Array:
-    inside = x.emit("ne", filled(x, 0))
+def _boxcox(log: str, end: int, x: Array, exponent: Array) -> Array:
+    """By a logarithm whose argument ends at `end`."""
+    inside = x.emit("ne", filled(x, end))
     at_0 = select(exponent > 0, -1 / safe(exponent > 0, exponent, 1.0), filled(x, -math.inf))
-    return select(inside, _power_of(safe(inside, x, 1.0).emit("log"), exponent), at_0)
-
-
-def _boxcox1p(x: Array, exponent: Array) -> Array:
-    inside = x.emit("ne", filled(x, -1))
-    at_0 = select(exponent > 0, -1 / safe(exponent > 0, exponent, 1.0), filled(x, -math.inf))
-    return select(inside, _power_of(safe(inside, x, 0.0).emit("log1p"), exponent), at_0)
+    return select(inside, _power_of(safe(inside, x, end + 1.0).emit(log), exponent), at_0)
 
 
 def _inverse(y: Array, exponent: Array) -> Array:
@@ -241,17 +228,17 @@ SPECIAL: Mapping[str, Rule] = {
     "xlog1py": x_times("log1p"),
     "entr": lambda x: -x_times("log")(x, x),
     "rel_entr": _rel_entr,
-    "kl_div": _kl_div,
+    "kl_div": lambda x, y: _rel_entr(x, y) - select(_rel_entr(x, y) < math.inf, x - y, filled(x, 0)),
     "huber": _huber,
     "pseudo_huber": _pseudo_huber,
-    "boxcox": _boxcox,
-    "boxcox1p": _boxcox1p,
+    "boxcox": partial(_boxcox, "log", 0),
+    "boxcox1p": partial(_boxcox, "log1p", -1),
     "inv_boxcox": lambda y, exponent: _inverse(y, exponent).emit("exp"),
     "inv_boxcox1p": lambda y, exponent: _inverse(y, exponent).emit("expm1"),
     "cosm1": lambda x: (x * 0.5).emit("sin").emit("square") * -2,
     "exp10": lambda x: filled(x, 10).emit("pow", x),
     "erfi": lambda x: x.emit("square").emit("exp") * x.emit("dawsn") * (2 / math.sqrt(math.pi)),
-    "exp1": _exp1,
+    "exp1": lambda x: select(x >= 0, safe(x >= 0, x, 1.0).emit("expn"), -(-safe(x < 0, x, -1.0)).emit("expi")),
     "fresnel": lambda x: (x.emit("fresnel_s"), x.emit("fresnel_c")),
     "sici": lambda x: (x.emit("sin_integral"), x.emit("cos_integral")),
     "ellipk": lambda m: _within(m <= 1, m.emit("hyp2f1") * (math.pi / 2)),

@@ -250,16 +250,12 @@ def _into(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str,
             "x += y, and leave out= out"
         )
     where, numpy = options.pop("where", True), outs[0].recorder.numpy
-    result = (
-        call_ufunc(ufunc, method, [*inputs], options) if arrays_in(inputs) else _constant(ufunc, method, inputs, options, outs[0])
-    )
+    if arrays_in(inputs):
+        result = call_ufunc(ufunc, method, [*inputs], options)
+    else:
+        result = outs[0].constant(getattr(ufunc, method)(*inputs, **options))
     parts = result if isinstance(result, tuple) else (result,)
     for out, part in zip(outs, parts, strict=True):
         new = part if where is True else numpy["where"](where, part, out).convert(part.type.dtype)
         numpy["out"](out, new, f"np.{ufunc.__name__}", broadcast=method == "__call__")
     return outs if len(outs) > 1 else outs[0]
-
-
-def _constant(ufunc: Any, method: str, inputs: Sequence[Operand], options: dict[str, Any], out: Array) -> Array:
-    constant: Array = out.constant(getattr(ufunc, method)(*inputs, **options))
-    return constant

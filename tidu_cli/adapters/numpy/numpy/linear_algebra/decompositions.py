@@ -177,5 +177,4 @@ def cond(x: Array, p: Any = None) -> Array:
         greatest, least = s[..., 0], s[..., -1]
         return least / greatest if p == -2 else greatest / least
     a = square(x, "cond")
-    condition: Array = matrix_norm(a, ord=p) * matrix_norm(inv(a), ord=p)
-    return condition
+    return matrix_norm(a, ord=p) * matrix_norm(inv(a), ord=p)

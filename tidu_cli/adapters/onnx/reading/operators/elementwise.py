@@ -38,10 +38,6 @@ def _bit_cast(node: Node, x: Value) -> Value:
     raise RefusedError(f"the bits of {name_of(x.dtype)} as {name_of(dtype)} have no primitive, but of values that are known")
 
 
-def _cast(node: Node, x: Value) -> Value:
-    return converted_to(node, x, held(node["to"])[1] or name_of(node.dtype(node["to"])))
-
-
 def _of(function: Callable[..., Any]) -> Operator:
     """NumPy's function of the operands."""
     return lambda node, *operands: function(*operands)
@@ -140,10 +136,6 @@ def _clip(node: Node, x: Value, low: Value | None = None, high: Value | None = N
     return x if high is None else np.minimum(x, high)
 
 
-def _p_relu(node: Node, x: Value, slope: Value) -> Value:
-    return np.where(x < number(x, 0), x * slope, x)
-
-
 _UFUNCS = {op: ufunc for ufunc, op in ops_of("numpy").items()}
 
 
@@ -158,10 +150,6 @@ def relu(x: Value) -> Value:
     return np.where(x <= zero, zero, x)
 
 
-def _leaky_relu(node: Node, x: Value) -> Value:
-    return np.where(x < number(x, 0), x * number(x, node["alpha"]), x)
-
-
 def _exponential(node: Node, x: Value, alpha: float, scale: float = 1.0, width: float = 1.0) -> Value:
     """x where it is positive, else alpha (e^(x / width) - 1); all that scale times."""
     zero = number(x, 0)
@@ -169,18 +157,6 @@ def _exponential(node: Node, x: Value, alpha: float, scale: float = 1.0, width: 
     inside = np.where(positive, zero, x)  # so that nothing overflows where it is not taken
     below = np.expm1(inside if width == 1 else inside / number(x, width)) * number(x, alpha * scale)
     return np.where(positive, x if scale == 1 else x * number(x, scale), below)
-
-
-def _elu(node: Node, x: Value) -> Value:
-    return _exponential(node, x, node["alpha"])
-
-
-def _selu(node: Node, x: Value) -> Value:
-    return _exponential(node, x, node["alpha"], node["gamma"])
-
-
-def _celu(node: Node, x: Value) -> Value:
-    return _exponential(node, x, node["alpha"], 1.0, node["alpha"])
 
 
 def sigmoid(node: Node, x: Value) -> Value:
@@ -200,14 +176,6 @@ def softplus(x: Value) -> Value:
     eps = float(ml_dtypes.finfo(x.dtype).eps)  # type: ignore[no-untyped-call]
     large = x > number(x, -math.log(eps))
     return np.where(large, x, np.log1p(np.exp(np.where(large, number(x, 0), x))))
-
-
-def _softsign(node: Node, x: Value) -> Value:
-    return x / (np.abs(x) + number(x, 1))
-
-
-def _thresholded_relu(node: Node, x: Value) -> Value:
-    return np.where(x > number(x, node["alpha"]), x, number(x, 0))
 
 
 def _shrink(node: Node, x: Value) -> Value:
@@ -261,58 +229,46 @@ def _activation(function: Callable[[Any], Any]) -> Operator:
 
 OPERATORS: Mapping[str, Operator] = {
     **{name: _named(op) for name, op in ops_of("onnx").items()},
-    "Abs": _of(np.abs),
-    "Add": _of(np.add),
-    "And": _of(np.logical_and),
+    **{name: _of(getattr(np, name.lower())) for name in ("Abs", "Add", "Ceil", "Equal", "Floor", "Greater", "Less")},
+    **{name: _of(getattr(np, f"logical_{name.lower()}")) for name in ("And", "Not", "Or", "Xor")},
+    **{f"Bitwise{name}": _of(getattr(np, f"bitwise_{name.lower()}")) for name in ("And", "Not", "Or", "Xor")},
     "BitShift": _bit_shift,
-    "Ceil": _of(np.ceil),
     "Clip": _clip,
     "Div": _div,
-    "Equal": _of(np.equal),
-    "Floor": _of(np.floor),
-    "Greater": _of(np.greater),
     "GreaterOrEqual": _of(np.greater_equal),
     "IsInf": _is_inf,
     "IsNaN": _of(np.isnan),
-    "Less": _of(np.less),
     "LessOrEqual": _of(np.less_equal),
     "Max": _folded(np.maximum),
     "Mean": _mean,
     "Min": _folded(np.minimum),
     "Mod": _mod,
     "Mul": _of(np.multiply),
-    "Not": _of(np.logical_not),
-    "Or": _of(np.logical_or),
-    "PRelu": _p_relu,
+    "PRelu": lambda node, x, slope: np.where(x < number(x, 0), x * slope, x),
     "Pow": _pow,
     "Reciprocal": _of(np.reciprocal),
     "Round": _round,
     "Sub": _of(np.subtract),
     "Sum": _folded(np.add),
     "Where": _of(np.where),
-    "Xor": _of(np.logical_xor),
     "BitCast": _bit_cast,
-    "BitwiseAnd": lambda node, x, y: np.bitwise_and(x, y),
-    "BitwiseNot": lambda node, x: np.invert(x),
-    "BitwiseOr": lambda node, x, y: np.bitwise_or(x, y),
-    "BitwiseXor": lambda node, x, y: np.bitwise_xor(x, y),
-    "Cast": _cast,
+    "Cast": lambda node, x: converted_to(node, x, held(node["to"])[1] or name_of(node.dtype(node["to"]))),
     "CastLike": lambda node, x, like: converted_to(node, x, node.kind(like)),
-    "Celu": _celu,
+    "Celu": lambda node, x: _exponential(node, x, node["alpha"], 1.0, node["alpha"]),
     "Dropout": _dropout,
-    "Elu": _elu,
+    "Elu": lambda node, x: _exponential(node, x, node["alpha"]),
     "Gelu": lambda node, x: gelu(node, x, node["approximate"]),
     "HardSigmoid": lambda node, x: _between(node, x, node["alpha"], node["beta"]),
     "HardSwish": lambda node, x: x * _between(node, x, 1 / 6, 0.5),
-    "LeakyRelu": _leaky_relu,
+    "LeakyRelu": lambda node, x: np.where(x < number(x, 0), x * number(x, node["alpha"]), x),
     "Mish": lambda node, x: x * np.tanh(softplus(x)),
     "Relu": _activation(relu),
-    "Selu": _selu,
+    "Selu": lambda node, x: _exponential(node, x, node["alpha"], node["gamma"]),
     "Shrink": _shrink,
     "Sigmoid": sigmoid,
     "Softplus": _activation(softplus),
-    "Softsign": _softsign,
+    "Softsign": lambda node, x: x / (np.abs(x) + number(x, 1)),
     "SwiGLU": lambda node, x, y: _swish(node, x) * y,
     "Swish": _swish,
-    "ThresholdedRelu": _thresholded_relu,
+    "ThresholdedRelu": lambda node, x: np.where(x > number(x, node["alpha"]), x, number(x, 0)),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -146,15 +147,12 @@ def _reverse_sequence(node: Node, x: Value, lengths: Value) -> Value:
     return gathered(node, x, np.expand_dims(places, 2), x.shape, taking(x.shape, 2, time))
 
 
-def _arg(op: str) -> Operator:
-    def arg(node: Node, x: Value) -> Value:
-        axis = normal_axis(node["axis"], x.ndim)
-        if not x.shape[axis]:
-            raise RefusedError(f"axis {axis} has no elements, and so no extreme one")
-        places = extreme(node, op, x, axis, last=bool(node["select_last_index"]))
-        return np.expand_dims(places, axis) if node["keepdims"] else places
-
-    return arg
+def _arg(op: str, node: Node, x: Value) -> Value:
+    axis = normal_axis(node["axis"], x.ndim)
+    if not x.shape[axis]:
+        raise RefusedError(f"axis {axis} has no elements, and so no extreme one")
+    places = extreme(node, op, x, axis, last=bool(node["select_last_index"]))
+    return np.expand_dims(places, axis) if node["keepdims"] else places
 
 
 def extreme(node: Node, op: str, x: Value, axis: int, last: bool = False) -> Value:
@@ -223,8 +221,8 @@ def _unique(node: Node, x: Value) -> list[Any]:
 
 
 _INDEXING: Mapping[str, Operator] = {
-    "ArgMax": _arg("argmax"),
-    "ArgMin": _arg("argmin"),
+    "ArgMax": partial(_arg, "argmax"),
+    "ArgMin": partial(_arg, "argmin"),
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,

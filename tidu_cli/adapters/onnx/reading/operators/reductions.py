@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -78,65 +78,50 @@ def _extremum(op: str, of_bools: str) -> Reduction:
     return lambda node, x, axes: reduced(node, of_bools if x.dtype == bool else op, x, axes)
 
 
-def _in_floats(reduction: Reduction) -> Reduction:
+def _in_floats(reduction: Reduction, node: Node, x: Value, axes: Axes) -> Value:
     """Of integers what f64 gives, rounded towards zero."""
-
-    def apply(node: Node, x: Value, axes: Axes) -> Value:
-        if np.dtype(x.dtype).kind not in "iu":
-            return reduction(node, x, axes)
-        return converted(node, reduction(node, converted(node, x, np.dtype(np.float64)), axes), x.dtype)
-
-    return apply
+    if np.dtype(x.dtype).kind not in "iu":
+        return reduction(node, x, axes)
+    return converted(node, reduction(node, converted(node, x, np.dtype(np.float64)), axes), x.dtype)
 
 
-def _operator(reduction: Reduction) -> Operator:
+def _operator(reduction: Reduction, node: Node, x: Value, axes: Value | None = None) -> Value:
     """The operator, whose axes are an attribute, or in newer operator sets an input."""
-
-    def apply(node: Node, x: Value, axes: Value | None = None) -> Value:
-        given = node["axes"] if axes is None else node.ints(axes, "axes")
-        everything = not given and not node["noop_with_empty_axes"]
-        on = normal_axes(None if everything else tuple(given or ()), x.ndim)
-        values = reduction(node, x, on)
-        return values if node["keepdims"] else np.reshape(values, [n for k, n in enumerate(x.shape) if k not in on])
-
-    return apply
+    given = node["axes"] if axes is None else node.ints(axes, "axes")
+    everything = not given and not node["noop_with_empty_axes"]
+    on = normal_axes(None if everything else tuple(given or ()), x.ndim)
+    values = reduction(node, x, on)
+    return values if node["keepdims"] else np.reshape(values, [n for k, n in enumerate(x.shape) if k not in on])
 
 
-def _cumulative(op: str, neutral: int) -> Operator:
-    def apply(node: Node, x: Value, axis: Value) -> Value:
-        axes = node.ints(axis, "axis")
-        if len(axes) != 1:
-            raise RefusedError(f"goes along one axis, and is given {len(axes)}")
-        k = normal_axis(axes[0], x.ndim)
-        if node["exclusive"]:
-            # Shifted by one: what is subtracted from sums, or divided out of products, would leave errors and infinities.
-            widths = [(0, 0, 0)] * x.ndim
-            widths[k] = (-1, 1, 0) if node["reverse"] else (1, -1, 0)
-            x = computed(node, "pad", x, number(x, neutral), padding_config=tuple(widths)) if x.shape[k] else x
-        return computed(node, op, x, axis=k, reverse=bool(node["reverse"]))
-
-    return apply
+def _cumulative(op: str, neutral: int, node: Node, x: Value, axis: Value) -> Value:
+    axes = node.ints(axis, "axis")
+    if len(axes) != 1:
+        raise RefusedError(f"goes along one axis, and is given {len(axes)}")
+    k = normal_axis(axes[0], x.ndim)
+    if node["exclusive"]:
+        # Shifted by one: what is subtracted from sums, or divided out of products, would leave errors and infinities.
+        widths = [(0, 0, 0)] * x.ndim
+        widths[k] = (-1, 1, 0) if node["reverse"] else (1, -1, 0)
+        x = computed(node, "pad", x, number(x, neutral), padding_config=tuple(widths)) if x.shape[k] else x
+    return computed(node, op, x, axis=k, reverse=bool(node["reverse"]))
 
 
-def _normalized(function: Reduction) -> Operator:
+def _normalized(function: Reduction, node: Node, x: Value) -> Value:
     """The operator for a function along an axis, or before version 13 along all axes from one on."""
-
-    def apply(node: Node, x: Value) -> Value:
-        axis = node["axis"]
-        if node.version >= 13:
-            return function(node, x, (normal_axis(axis, x.ndim),))
-        if not -x.ndim <= axis <= x.ndim:
-            raise RefusedError(f"its axis {axis} is none of an array of {x.ndim} axes")
-        return function(node, x, tuple(range(axis % x.ndim if axis < 0 else axis, x.ndim)))
-
-    return apply
+    axis = node["axis"]
+    if node.version >= 13:
+        return function(node, x, (normal_axis(axis, x.ndim),))
+    if not -x.ndim <= axis <= x.ndim:
+        raise RefusedError(f"its axis {axis} is none of an array of {x.ndim} axes")
+    return function(node, x, tuple(range(axis % x.ndim if axis < 0 else axis, x.ndim)))
 
 
 REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceL1": lambda node, x, axes: total(np.abs(x), axes),
-    "ReduceL2": _in_floats(lambda node, x, axes: np.sqrt(total(x * x, axes))),
-    "ReduceLogSum": _in_floats(lambda node, x, axes: np.log(total(x, axes))),
-    "ReduceLogSumExp": _in_floats(log_sum_exp),
+    "ReduceL2": partial(_in_floats, lambda node, x, axes: np.sqrt(total(x * x, axes))),
+    "ReduceLogSum": partial(_in_floats, lambda node, x, axes: np.log(total(x, axes))),
+    "ReduceLogSumExp": partial(_in_floats, log_sum_exp),
     "ReduceMax": _extremum("reduce_max", "reduce_or"),
     "ReduceMean": _mean,
     "ReduceMin": _extremum("reduce_min", "reduce_and"),
@@ -146,11 +131,11 @@ REDUCTIONS: Mapping[str, Reduction] = {
 }
 
 _REDUCTIONS: Mapping[str, Operator] = {
-    **{name: _operator(reduction) for name, reduction in REDUCTIONS.items()},
-    "CumProd": _cumulative("cumprod", 1),
-    "CumSum": _cumulative("cumsum", 0),
-    "LogSoftmax": _normalized(log_softmax),
-    "Softmax": _normalized(softmax),
+    **{name: partial(_operator, reduction) for name, reduction in REDUCTIONS.items()},
+    "CumProd": partial(_cumulative, "cumprod", 1),
+    "CumSum": partial(_cumulative, "cumsum", 0),
+    "LogSoftmax": partial(_normalized, log_softmax),
+    "Softmax": partial(_normalized, softmax),
 }
 
 

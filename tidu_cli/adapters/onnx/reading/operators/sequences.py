@@ -25,10 +25,6 @@ def _place(node: Node, sequence: list[Value], position: Value, most: int) -> int
     return k + len(sequence) if k < 0 else k
 
 
-def _at(node: Node, sequence: list[Value], position: Value) -> list[Value]:
-    return [sequence[_place(node, sequence, position, len(sequence))]]
-
-
 def _insert(node: Node, sequence: list[Value], x: Value, position: Value = None) -> list[Any]:
     k = len(sequence) if position is None else _place(node, sequence, position, len(sequence) + 1)
     return [[*sequence[:k], x, *sequence[k:]]]
@@ -72,10 +68,6 @@ def _map(node: Node, sequence: list[Value], *others: Any) -> list[Any]:
     return [[row[k] for row in rows] for k in range(node.n_outputs)]
 
 
-def _optional(node: Node, x: Any = None) -> list[Any]:
-    return [EMPTY if x is None else x]
-
-
 def _element(node: Node, x: Any) -> list[Any]:
     if x is EMPTY:
         raise RefusedError("takes the value of an optional one that is none")
@@ -84,10 +76,10 @@ def _element(node: Node, x: Any) -> list[Any]:
 
 OPERATORS: Mapping[str, Operator] = {
     "ConcatFromSequence": _concat,
-    "Optional": _optional,
+    "Optional": lambda node, x=None: [EMPTY if x is None else x],
     "OptionalGetElement": _element,
     "OptionalHasElement": lambda node, x=None: np.array(x is not None and x is not EMPTY),
-    "SequenceAt": _at,
+    "SequenceAt": lambda node, sequence, position: [sequence[_place(node, sequence, position, len(sequence))]],
     "SequenceConstruct": lambda node, *arrays: [list(arrays)],
     "SequenceEmpty": lambda node: [[]],
     "SequenceErase": _erase,

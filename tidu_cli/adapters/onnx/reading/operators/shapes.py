@@ -59,10 +59,6 @@ def filled(node: Node, value: Value, shape: Sequence[int]) -> Value:
     return np.broadcast_to(node.sized(value, shape), tuple(shape))
 
 
-def _shape(node: Node, x: Value) -> Any:
-    return as_sizes(np.array(x.shape[slice(node["start"], node["end"])], object), np.int64)
-
-
 def _reshape(node: Node, x: Value, shape: Value) -> Value:
     sizes = node.ints(shape, "shape")
     if not node["allowzero"]:
@@ -210,7 +206,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Identity": lambda node, x: [x],
     "Range": _range,
     "Reshape": _reshape,
-    "Shape": _shape,
+    "Shape": lambda node, x: as_sizes(np.array(x.shape[slice(node["start"], node["end"])], object), np.int64),
     "Size": lambda node, x: as_sizes(np.array(math.prod(x.shape), object), np.int64),
     "SpaceToDepth": _space_to_depth,
     "Squeeze": _squeeze,

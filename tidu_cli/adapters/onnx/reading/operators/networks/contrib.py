@@ -55,20 +55,8 @@ def _plus(x: Value, *others: Value | None) -> Value:
 # Activations.
 
 
-def _gelu(node: Node, x: Value) -> Value:
-    return gelu(node, x)
-
-
-def _bias_gelu(node: Node, x: Value, bias: Value) -> Value:
-    return gelu(node, x + bias)
-
-
 def _fast_gelu(node: Node, x: Value, bias: Value | None = None) -> Value:
     return gelu(node, _plus(x, bias), "tanh")
-
-
-def _quick_gelu(node: Node, x: Value) -> Value:
-    return x * sigmoid(node, times(x, given(node, "alpha", 1.702)))
 
 
 # Products.
@@ -155,15 +143,15 @@ def _embed_layer_normalization(
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "BiasGelu": checked(_bias_gelu),
+    "BiasGelu": checked(lambda node, x, bias: gelu(node, x + bias)),
     **{name: checked(QUANTIZATION[name], whole=True) for name in ("DequantizeLinear", "QuantizeLinear")},
     "EmbedLayerNormalization": checked(_embed_layer_normalization, whole=True),
     "FastGelu": checked(_fast_gelu),
     "FusedConv": checked(_fused_conv),
     "FusedGemm": checked(_fused_gemm, whole=True),
     "FusedMatMul": checked(_fused_matmul, whole=True),
-    "Gelu": checked(_gelu),
-    "QuickGelu": checked(_quick_gelu),
+    "Gelu": checked(lambda node, x: gelu(node, x)),
+    "QuickGelu": checked(lambda node, x: x * sigmoid(node, times(x, given(node, "alpha", 1.702)))),
     "SimplifiedLayerNormalization": checked(rms_normalization),
     "SkipLayerNormalization": checked(_skip_layer_normalization),
     "SkipSimplifiedLayerNormalization": checked(_skip_simplified_layer_normalization),

@@ -7,6 +7,7 @@ computed with.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,13 +79,10 @@ def _softmax(node: Node, x: Value) -> Value:
     return softmax(node, x, (axis,) if (node["opset"] or _OPSET) >= 13 else tuple(range(axis, x.ndim)))
 
 
-def _pooled(op_type: str) -> Callable[[Node, Value], Value]:
-    def pool(node: Node, x: Value) -> Value:
-        if not node["channels_last"]:
-            return POOLING[op_type](_standard(node, op_type), x)
-        return np.moveaxis(POOLING[op_type](_standard(node, op_type), np.moveaxis(x, -1, 1)), 1, -1)
-
-    return pool
+def _pooled(op_type: str, node: Node, x: Value) -> Value:
+    if not node["channels_last"]:
+        return POOLING[op_type](_standard(node, op_type), x)
+    return np.moveaxis(POOLING[op_type](_standard(node, op_type), np.moveaxis(x, -1, 1)), 1, -1)
 
 
 def _where(
@@ -211,9 +209,9 @@ OPERATORS: Mapping[str, Operator] = {
     "MatMulNBits": checked(_matmul_n_bits),
     "QGemm": checked(_q_gemm, whole=True),
     "QLinearAdd": _of_two(np.add),
-    "QLinearAveragePool": _of_one(_pooled("AveragePool")),
+    "QLinearAveragePool": _of_one(partial(_pooled, "AveragePool")),
     "QLinearConcat": checked(_concat, whole=True),
-    "QLinearGlobalAveragePool": _of_one(_pooled("GlobalAveragePool")),
+    "QLinearGlobalAveragePool": _of_one(partial(_pooled, "GlobalAveragePool")),
     "QLinearLeakyRelu": _of_one(lambda node, x: ELEMENTWISE["LeakyRelu"](_standard(node, "LeakyRelu"), x)),
     "QLinearMul": _of_two(np.multiply),
     "QLinearSigmoid": _of_one(lambda node, x: ELEMENTWISE["Sigmoid"](_standard(node, "Sigmoid"), x)),

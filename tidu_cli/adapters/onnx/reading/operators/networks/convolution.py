@@ -49,10 +49,6 @@ def convolved(node: Node, x: Value, w: Value) -> Value:
     )
 
 
-def _conv(node: Node, x: Value, w: Value, bias: Value = None) -> Value:
-    return _plus_bias(convolved(node, x, w), bias)
-
-
 def _conv_transpose(node: Node, x: Value, w: Value, bias: Value = None) -> Value:
     rank, groups = x.ndim - 2, node["group"] or 1
     strides, dilations = spatial(node, "strides", rank, 1), spatial(node, "dilations", rank, 1)
@@ -171,7 +167,7 @@ def _col2im(node: Node, x: Value, image: Value, block: Value) -> Value:
 
 OPERATORS: Mapping[str, Operator] = {
     "Col2Im": _col2im,
-    "Conv": _conv,
+    "Conv": lambda node, x, w, bias=None: _plus_bias(convolved(node, x, w), bias),
     "ConvTranspose": _conv_transpose,
     "DeformConv": _deform_conv,
 }

@@ -192,10 +192,6 @@ def _spatial(x: Value) -> tuple[int, ...]:
     return tuple(range(2, x.ndim))
 
 
-def _global_average_pool(node: Node, x: Value) -> Value:
-    return np.mean(x, _spatial(x), keepdims=True)
-
-
 def _global_lp_pool(node: Node, x: Value) -> Value:
     p = _exponent(node)
     return _root(np.sum(_power(x, p), _spatial(x), dtype=x.dtype, keepdims=True), p)
@@ -227,7 +223,7 @@ def _max_unpool(node: Node, x: Value, places: Value, shape: Value = None) -> Val
 
 _POOLING: Mapping[str, Operator] = {
     "AveragePool": _average_pool,
-    "GlobalAveragePool": _global_average_pool,
+    "GlobalAveragePool": lambda node, x: np.mean(x, _spatial(x), keepdims=True),
     "GlobalLpPool": _global_lp_pool,
     "GlobalMaxPool": lambda node, x: np.max(x, _spatial(x), keepdims=True),
     "LpPool": _lp_pool,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -156,37 +157,31 @@ def _rnn(x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Func
     return [f(x + h @ w.first)]
 
 
-def _gru(node: Node) -> Cell:
-    def cell(x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
-        (h,), (f, g) = states, functions
-        n = h.shape[-1]
-        gates = f(x[:, : 2 * n] + h @ w.first)
-        update, reset = np.split(gates, 2, axis=1)
-        if node["linear_before_reset"]:
-            inner = reset * (h @ w.others if w.inner is None else h @ w.others + w.inner)
-        else:
-            inner = (reset * h) @ w.others
-        return [(number(h, 1) - update) * g(x[:, 2 * n :] + inner) + update * h]
-
-    return cell
+def _gru(node: Node, x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
+    (h,), (f, g) = states, functions
+    n = h.shape[-1]
+    gates = f(x[:, : 2 * n] + h @ w.first)
+    update, reset = np.split(gates, 2, axis=1)
+    if node["linear_before_reset"]:
+        inner = reset * (h @ w.others if w.inner is None else h @ w.others + w.inner)
+    else:
+        inner = (reset * h) @ w.others
+    return [(number(h, 1) - update) * g(x[:, 2 * n :] + inner) + update * h]
 
 
-def _lstm(node: Node) -> Cell:
-    def cell(x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
-        (h, c), (f, g, activated) = states, functions
-        n = h.shape[-1]
-        gates = x + h @ w.first
-        i, o, forget, new = np.split(gates, 4, axis=1)
-        if w.peepholes is not None:
-            i, forget = i + w.peepholes[:n] * c, forget + w.peepholes[2 * n :] * c
-        i = f(i)
-        forget = number(h, 1) - i if node["input_forget"] else f(forget)
-        c = forget * c + i * g(new)
-        if w.peepholes is not None:
-            o = o + w.peepholes[n : 2 * n] * c
-        return [f(o) * activated(c), c]
-
-    return cell
+def _lstm(node: Node, x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
+    (h, c), (f, g, activated) = states, functions
+    n = h.shape[-1]
+    gates = x + h @ w.first
+    i, o, forget, new = np.split(gates, 4, axis=1)
+    if w.peepholes is not None:
+        i, forget = i + w.peepholes[:n] * c, forget + w.peepholes[2 * n :] * c
+    i = f(i)
+    forget = number(h, 1) - i if node["input_forget"] else f(forget)
+    c = forget * c + i * g(new)
+    if w.peepholes is not None:
+        o = o + w.peepholes[n : 2 * n] * c
+    return [f(o) * activated(c), c]
 
 
 def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, operands: Sequence[Value]) -> list[Value]:
@@ -282,34 +277,31 @@ def _activations(node: Node, usual: Sequence[str], n: int) -> list[list[Function
         raise RefusedError(f"has {len(names)} activations, and takes {len(usual) * n}")
     by_name = {name.lower(): name for name in PARAMETERS}
     alphas, betas = iter(node["activation_alpha"] or ()), iter(node["activation_beta"] or ())
-    functions = []
+    functions = list[Function]()
     for k, given in enumerate(names):
         name = by_name.get(given.lower())
         if name is None:
             raise RefusedError(f"its activation '{given}' is none of {', '.join(PARAMETERS)}")
         parameters = [next(it, v) for it, v in zip((alphas, betas), PARAMETERS[name], strict=False)]
-        functions.append(_activation(node, name, parameters, 0 if k % len(usual) == 2 else node["clip"]))
+        functions.append(partial(_activation, node, name, parameters, 0 if k % len(usual) == 2 else node["clip"]))
     return [functions[k * len(usual) : (k + 1) * len(usual)] for k in range(n)]
 
 
-def _activation(node: Node, name: str, given: Sequence[float], clip: float | None) -> Function:
-    def run(x: Value) -> Value:
-        if clip:
-            x = computed(node, "clamp", number(x, -clip), x, number(x, clip))
-        if name == "Tanh":
-            return np.tanh(x)
-        if name == "Affine":
-            return x * number(x, given[0]) + number(x, given[1])
-        if name == "ScaledTanh":
-            return np.tanh(x * number(x, given[1])) * number(x, given[0])
-        parameters: dict[str, Any] = dict(zip(("alpha", "beta"), given, strict=False))
-        return elementwise.OPERATORS[name](replace(node, op_type=name, attributes=parameters), x)
-
-    return run
+def _activation(node: Node, name: str, given: Sequence[float], clip: float | None, x: Value) -> Value:
+    if clip:
+        x = computed(node, "clamp", number(x, -clip), x, number(x, clip))
+    if name == "Tanh":
+        return np.tanh(x)
+    if name == "Affine":
+        return x * number(x, given[0]) + number(x, given[1])
+    if name == "ScaledTanh":
+        return np.tanh(x * number(x, given[1])) * number(x, given[0])
+    parameters: dict[str, Any] = dict(zip(("alpha", "beta"), given, strict=False))
+    return elementwise.OPERATORS[name](replace(node, op_type=name, attributes=parameters), x)
 
 
 OPERATORS: Mapping[str, Operator] = {
-    "GRU": lambda node, *operands: _recurrent(node, _gru(node), ("Sigmoid", "Tanh"), 3, operands),
-    "LSTM": lambda node, *operands: _recurrent(node, _lstm(node), ("Sigmoid", "Tanh", "Tanh"), 4, operands),
+    "GRU": lambda node, *operands: _recurrent(node, partial(_gru, node), ("Sigmoid", "Tanh"), 3, operands),
+    "LSTM": lambda node, *operands: _recurrent(node, partial(_lstm, node), ("Sigmoid", "Tanh", "Tanh"), 4, operands),
     "RNN": lambda node, *operands: _recurrent(node, _rnn, ("Tanh",), 1, operands),
 }
