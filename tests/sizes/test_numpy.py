@@ -198,13 +198,18 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     "range": (ranged, "range() needs a number, and the size N is open; write tidu.scan, or tidu.fori_loop, for a loop over it"),
     "int": (lambda x: x * int(x.shape[0]), "leave int() out"),
     "==": (compared, "cannot decide whether N == 3"),
-    "<": (lambda x: x if x.shape[0] < 5 else 2 * x, "cannot decide whether N < 5"),
-    "place": (lambda x: x[5], "cannot decide whether N > 5"),
+    "<": (lambda x: x if x.shape[0] < 5 else 2 * x, "cannot decide whether N < 5; write N+4, or a number, in place of N"),
+    "place": (lambda x: x[5], "cannot decide whether N > 5; write N+5, or a number, in place of N in the types"),
     "broadcasting": (
         lambda x: x + np.ones(4)[:, None],
-        "[N,3] and [4,1] do not broadcast together; if N is a number, write it in the types",
+        "[N,3] and [4,1] do not broadcast together; write 4 in place of N in the types of the arguments",
     ),
-    "reshape": (lambda x: x.reshape(-1, 2), "f64[N,3] has 3*N elements and does not reshape to [-1,2]"),
+    "reshape": (
+        lambda x: x.reshape(-1, 2),
+        "f64[N,3] has 3*N elements and does not reshape to [-1,2]; write 2*N, or a number, in place of N",
+    ),
+    "split": (lambda x: np.split(x, 5), "cannot decide whether the size N%5 is 0; write 5*N, or a number, in place of N"),
+    "below 0": (lambda x: np.ones(x.shape[0] - 3), "N-3 may be less than 0; write N+2, or a number, in place of N in the types"),
     "quantile": (lambda x: np.quantile(x, 0.3), "the quantile of the open size 3*N cannot be traced"),
     "squeeze": (lambda x: np.squeeze(x), "drops axes that may have one element; say which, with axis="),
     "reflect": (lambda x: np.pad(x, 1, mode="reflect"), "np.pad with mode='reflect' of the open size N; write np.concatenate"),
@@ -227,7 +232,9 @@ def test_what_needs_a_number_is_refused_in_a_line_that_says_what_to_write(name: 
 
 
 def test_two_sizes_are_one_where_the_user_says_so() -> None:
-    with pytest.raises(BuildError, match=r"\[N\] and \[M\] do not broadcast together; if they are the same, .*'M': 'N'"):
+    with pytest.raises(
+        BuildError, match=r"\[N\] and \[M\] do not broadcast together; if they are the same, .* one name for N and M"
+    ):
         tidu.trace(lambda x, y: x + y, "f64[N]", "f64[M]")
     with pytest.raises(BuildError, match=r"N elements, axis 0 of f64\[M\] has M; if they are the same"):
         tidu.trace(lambda x, y: x @ y, "f64[N]", "f64[M]")

@@ -22,7 +22,7 @@ def open_names(document: Document) -> dict[str, Name]:
 
 def bounds_to_file(document: Document) -> dict[str, object]:
     """The field `sizes` of a document, if there is one: the bounds of names that have others than all names."""
-    from tidu_cli.graph.sizes.reading import name_to_file
+    from tidu_cli.graph.sizes.values import name_to_file
 
     sizes = {text: bounds for text, name in sorted(open_names(document).items()) if (bounds := name_to_file(name))}
     return {"sizes": sizes} if sizes else {}

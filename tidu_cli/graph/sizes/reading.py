@@ -9,9 +9,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
-from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, names_of, of_part, size_named
+from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, of_part, size_named
 from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.deciding import way_out, way_to_be_at_least
 from tidu_cli.graph.sizes.polynomials import MAX_TEXT
+from tidu_cli.graph.sizes.traced import say_ways_out
 
 MAX_NAMES = 64
 """As many names of sizes as a document may have."""
@@ -68,11 +70,9 @@ def parse_extent(text: str) -> Any:
 
 
 def _too_small(size: Any, least: int) -> TypeTextError:
-    name = next((name.text for name in names_of(size)), "")
-    if not name:
+    if isinstance(size, int):
         return TypeTextError(f"the size {size} is less than {least}")
-    bounds = f'"sizes": {{"{name}": {{"min": 2}}}}'
-    return TypeTextError(f"the size {size} may be less than {least}; say what {name} is at least: {bounds}")
+    return TypeTextError(f"the size {size} may be less than {least}", way_to_be_at_least(size, least))
 
 
 def parse_size(text: str) -> Any:
@@ -183,7 +183,4 @@ def check_name(name: object) -> None:
         )
 
 
-def name_to_file(name: Name) -> dict[str, int]:
-    """The bounds of a name as files have them; none that are taken anyway."""
-    bounds = {"min": name.least, "max": name.most, "multiple_of": name.multiple}
-    return {field: value for field, value in bounds.items() if value is not None and value != 1}
+say_ways_out(way_out)

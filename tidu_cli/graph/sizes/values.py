@@ -117,3 +117,9 @@ def require_known(names: Iterable[str], known: Mapping[str, int]) -> None:
     missing = sorted(set(names) - set(known))
     if missing:
         raise EvaluationError(f"no input says what the size {missing[0]} is; give it a number with ", way_to_fix(missing[0]))
+
+
+def name_to_file(name: Name) -> dict[str, int]:
+    """The bounds of a name as files have them; none that are taken anyway."""
+    bounds = {"min": name.least, "max": name.most, "multiple_of": name.multiple}
+    return {field: value for field, value in bounds.items() if value is not None and value != 1}
