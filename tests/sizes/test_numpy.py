@@ -240,6 +240,13 @@ def test_two_sizes_are_one_where_the_user_says_so() -> None:
         tidu.trace(lambda x, y: x @ y, "f64[N]", "f64[M]")
 
 
+def test_an_inverse_is_of_any_size() -> None:
+    document = tidu.trace(lambda x: np.linalg.inv(x), "f64[N,N]")
+    for n in (1, 2, 5):
+        x = np.random.default_rng(n).standard_normal((n, n)) + 2 * np.eye(n)
+        np.testing.assert_allclose(tidu.evaluate(document, {"x": x})["y"], np.linalg.inv(x), 1e-10)
+
+
 def test_sizes_are_outputs_and_decide_branches_where_bounds_do() -> None:
     document = tidu.trace(lambda x: (x.shape[0], x if x.shape[0] > 4 else 2 * x), "f64[N+4,3]")
     values = tidu.evaluate(document, {"x": np.ones((7, 3))})

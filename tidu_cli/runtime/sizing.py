@@ -69,9 +69,11 @@ def document_of_sizes(document: Document, given: Mapping[Key, Any]) -> Document:
 
 def _require_rank(declared: Input, given: Mapping[Key, Any], batch: Mapping[Key, int] | None) -> None:
     """Raises EvaluationError for an array of another number of axes than is declared, which says nothing of sizes."""
-    for due, shape in _shapes(declared.type, given[declared.key], (batch or {}).get(declared.key)) if declared.key in given else ():
+    axis = (batch or {}).get(declared.key)
+    for due, shape in _shapes(declared.type, given[declared.key], axis) if declared.key in given else ():
         if len(due) != len(shape):
-            raise EvaluationError(f"input {declared.key}: expected {declared.type}, got an array of shape {list(shape)}")
+            where = "" if axis is None else " in each row of the batch; the batch is one more axis"
+            raise EvaluationError(f"input {declared.key}: expected {declared.type}, got an array of shape {list(shape)}{where}")
 
 
 class Plans(Generic[T]):

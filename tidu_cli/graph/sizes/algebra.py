@@ -248,9 +248,10 @@ def undecided(problem: str, *sizes: Any, dues: Dues = (), same: tuple[Any, Any] 
     return UndecidedSizeError(problem, WayOut(name, dues, same), way_to_fix(name))
 
 
-def way_to_fix(name: str) -> Remedy:
-    """How a name is given a number."""
-    return Remedy("size", f"{name}=32", command="convert", python=f"specialize(document, size={{{name!r}: 32}})")
+def way_to_fix(name: str, size: Any = 32) -> Remedy:
+    """How a name is given a number, or another size."""
+    value = size if isinstance(size, int) else repr(str(size))
+    return Remedy("size", f"{name}={size}", command="convert", python=f"specialize(document, size={{{name!r}: {value}}})")
 
 
 def names_of(size: Any) -> Iterator[Name]:
@@ -297,7 +298,9 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 def divided(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder. Raises UndecidedSizeError for a divisor that may be 0 or less."""
     if not bounds(b)[0] > 0:
-        raise undecided(f"cannot divide the size {a} by {b}, which may be 0 or less", b, dues=[(b, 0, 1)])
+        raise undecided(
+            f"cannot divide the size {a} by {b}, which {'is' if isinstance(b, int) else 'may be'} 0 or less", b, dues=[(b, 0, 1)]
+        )
     if isinstance(a, int) and isinstance(b, int):
         return divmod(a, b)
     whole, rest = _exact(a, b)
