@@ -15,7 +15,6 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import Frozen, field_names, replace
-from tidu_cli.graph.open_sizes import has_open_size, told_apart
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, TIMES, RecordType, TensorType, dtype_class, real_dtype
 from tidu_cli.rules.batching import AttrShift, itself
 from tidu_cli.rules.contract import (
@@ -103,6 +102,8 @@ def require_one_type(types: Types) -> None:
             way_out = "convert_element_type first" if t.shape == types[0].shape else "broadcast_in_dim first"
             if {types[0].dtype, t.dtype} & DATETIMES and {types[0].dtype, t.dtype} & DURATIONS:
                 way_out = "retract to move a datetime by a duration"
+            from tidu_cli.graph.open_sizes import has_open_size, told_apart
+
             one, other = told_apart(types[0], t)
             if t.dtype == types[0].dtype and t.rank == types[0].rank and has_open_size(types):
                 way_out = "one name for sizes that are the same"

@@ -18,7 +18,6 @@ from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Binding, CaseTable, Detached, Document, Externals, Graph, Place, column
 from tidu_cli.graph.identity import PREFIX, digests
 from tidu_cli.graph.keys import Key, is_digest
-from tidu_cli.graph.open_sizes import told_apart, ways_to_agree
 from tidu_cli.graph.select import another_name, find_value, listed, output_hint
 from tidu_cli.graph.types import Type
 from tidu_cli.lax.vocabulary import joint_vocabulary
@@ -336,11 +335,10 @@ def _require_agreeing_inputs(graphs: Sequence[Graph]) -> None:
         for i in graph.inputs:
             type_, name = seen.setdefault(i.key, (i.type, graph.name))
             if type_ != i.type:
+                from tidu_cli.graph.open_sizes import told_apart
+
                 one, other = told_apart(type_, i.type)
-                raise TransformError(
-                    f"input '{i.key}' is {one} in graph '{name}' and {other} in graph '{graph.name}'; rename one",
-                    *ways_to_agree(type_, i.type),
-                )
+                raise TransformError(f"input '{i.key}' is {one} in graph '{name}' and {other} in graph '{graph.name}'; rename one")
 
 
 def _require_agreeing_bindings(graphs: Sequence[Graph], bindings: Sequence[Binding]) -> None:
