@@ -121,6 +121,11 @@ def _with_bounds(type_: Type) -> str:
     return f"{type_} ({', '.join(f'{name.text} {bounds_in_words(name)}' for name in names)})"
 
 
+def way_to_one_type(a: TensorType, b: TensorType) -> str:
+    """What to use for operands that differ in sizes alone, some of which are open; empty for others."""
+    return "one name for sizes that are the same" if (a.dtype, a.rank) == (b.dtype, b.rank) and has_open_size((a, b)) else ""
+
+
 def ways_to_agree(a: Type, b: Type) -> list[object]:
     """By what the first sizes that differ of two types become one, as parts of the end of a message; none of types without any."""
     if not (isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype == b.dtype and a.rank == b.rank):

@@ -102,12 +102,12 @@ def require_one_type(types: Types) -> None:
             way_out = "convert_element_type first" if t.shape == types[0].shape else "broadcast_in_dim first"
             if {types[0].dtype, t.dtype} & DATETIMES and {types[0].dtype, t.dtype} & DURATIONS:
                 way_out = "retract to move a datetime by a duration"
-            from tidu_cli.graph.open_sizes import has_open_size, told_apart
+            from tidu_cli.graph.open_sizes import told_apart, way_to_one_type
 
             one, other = told_apart(types[0], t)
-            if t.dtype == types[0].dtype and t.rank == types[0].rank and has_open_size(types):
-                way_out = "one name for sizes that are the same"
-            raise TypeRuleError(f"type mismatch: input 0 is {one}, input {k} is {other}; use {way_out}")
+            raise TypeRuleError(
+                f"type mismatch: input 0 is {one}, input {k} is {other}; use {way_to_one_type(types[0], t) or way_out}"
+            )
 
 
 def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:
