@@ -121,9 +121,12 @@ def _with_bounds(type_: Type) -> str:
     return f"{type_} ({', '.join(f'{name.text} {bounds_in_words(name)}' for name in names)})"
 
 
-def way_to_one_type(a: TensorType, b: TensorType) -> str:
-    """What to use for operands that differ in sizes alone, some of which are open; empty for others."""
-    return "one name for sizes that are the same" if (a.dtype, a.rank) == (b.dtype, b.rank) and has_open_size((a, b)) else ""
+def mismatch(first: TensorType, k: int, other: TensorType, way_out: str) -> str:
+    """What is wrong with operands 0 and k of these types, and what to use, where it is not that open sizes have two names."""
+    if (first.dtype, first.rank) == (other.dtype, other.rank) and has_open_size((first, other)):
+        way_out = "one name for sizes that are the same"
+    one, two = told_apart(first, other)
+    return f"type mismatch: input 0 is {one}, input {k} is {two}; use {way_out}"
 
 
 def ways_to_agree(a: Type, b: Type) -> list[object]:

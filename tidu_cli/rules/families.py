@@ -102,12 +102,9 @@ def require_one_type(types: Types) -> None:
             way_out = "convert_element_type first" if t.shape == types[0].shape else "broadcast_in_dim first"
             if {types[0].dtype, t.dtype} & DATETIMES and {types[0].dtype, t.dtype} & DURATIONS:
                 way_out = "retract to move a datetime by a duration"
-            from tidu_cli.graph.open_sizes import told_apart, way_to_one_type
+            from tidu_cli.graph.open_sizes import mismatch
 
-            one, other = told_apart(types[0], t)
-            raise TypeRuleError(
-                f"type mismatch: input 0 is {one}, input {k} is {other}; use {way_to_one_type(types[0], t) or way_out}"
-            )
+            raise TypeRuleError(mismatch(types[0], k, t, way_out))
 
 
 def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:
