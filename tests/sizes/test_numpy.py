@@ -247,6 +247,14 @@ def test_an_inverse_is_of_any_size() -> None:
         np.testing.assert_allclose(tidu.evaluate(document, {"x": x})["y"], np.linalg.inv(x), 1e-10)
 
 
+def test_arrays_of_places_are_simplified_at_any_size() -> None:
+    document = tidu.trace(lambda x: np.arange(x.shape[0])[::-1] / x.shape[0] * np.flip(x) + np.eye(x.shape[0]) @ x, "f64[N]")
+    simple = tidu.materialize(tidu.vjp(document), simplify=True)
+    for n in (1, 2, 7):
+        point = {"x": np.arange(1.0, n + 1), "y@-1": np.ones(n)}
+        np.testing.assert_allclose(tidu.evaluate(simple, point)["x@-1"], np.arange(n) / n + 1)
+
+
 def test_sizes_are_outputs_and_decide_branches_where_bounds_do() -> None:
     document = tidu.trace(lambda x: (x.shape[0], x if x.shape[0] > 4 else 2 * x), "f64[N+4,3]")
     values = tidu.evaluate(document, {"x": np.ones((7, 3))})
