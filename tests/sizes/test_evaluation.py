@@ -148,6 +148,13 @@ def test_what_specializing_refuses(rnn):
         tidu_cli.specialize(rnn, {"T": "T-1+0*B"} | {"B": "B"})
 
 
+def test_what_is_compiled_is_called_by_names(rnn):
+    run, values = tidu_cli.compile(rnn), inputs(2, 3)
+    assert run(**values)["loss"] == run(values)["loss"]
+    with pytest.raises(EvaluationError, match="missing inputs: w"):
+        run()
+
+
 def square(name: str, key: str, **bounds: int) -> dict:
     node = {"op": "mul", "inputs": [0, 0]}
     graph = {"name": name, "inputs": [{"key": key, "type": "f64[N]"}], "nodes": [node], "outputs": [{"key": "y", "value": 1}]}

@@ -255,6 +255,14 @@ def test_arrays_of_places_are_simplified_at_any_size() -> None:
         np.testing.assert_allclose(tidu.evaluate(simple, point)["x@-1"], np.arange(n) / n + 1)
 
 
+def test_a_loop_of_numbers_reads_sizes() -> None:
+    def halvings(x: Any) -> Any:
+        return x * tidu.while_loop(lambda c: c[0] < x.shape[0], lambda c: (2 * c[0], c[1] + 1.0), (1, 0.0))[1]
+
+    document = tidu.trace(halvings, "f64[N]")
+    assert [float(tidu.evaluate(document, {"x": np.ones(n)})["y"][0]) for n in (1, 2, 5, 8)] == [0, 1, 3, 3]
+
+
 def test_sizes_are_outputs_and_decide_branches_where_bounds_do() -> None:
     document = tidu.trace(lambda x: (x.shape[0], x if x.shape[0] > 4 else 2 * x), "f64[N+4,3]")
     values = tidu.evaluate(document, {"x": np.ones((7, 3))})

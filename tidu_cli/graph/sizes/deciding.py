@@ -165,7 +165,12 @@ def _in_place_of(name: Name, bound: Name) -> Any:
         return None
     times = bound.multiple // name.multiple
     least = -(-bound.least // bound.multiple) * bound.multiple  # in the bound
-    return size_named(name) * times + max(least - name.least * times, 0)
+    more = max(least - name.least * times, 0)
+    return size_named(name) * times + more if more <= MOST_MORE else None
+
+
+MOST_MORE = 64
+"""Sizes that are so much greater than a name are said; limits of how functions compute, such as 10,000, are not what users have."""
 
 
 def _as_file(bound: Name) -> str:

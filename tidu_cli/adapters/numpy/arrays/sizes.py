@@ -41,6 +41,8 @@ def number_of(recorder: Any, size: OpenSize, dtype: Any = None) -> Array:
         difference: Array = number_of(recorder, above, "i64").emit("sub", number_of(recorder, below, "i64"))
         return difference.convert(name)
     own = name if name in FLOATS else "i64"
+    for reader in (recorder, *recorder.around):  # as it is known when the graph runs
+        reader.reads_traced = True
     exact: Array = recorder.emit("size", expression=size, dtype=own)
     return exact.convert(name)
 
