@@ -263,6 +263,12 @@ def test_a_loop_of_numbers_reads_sizes() -> None:
     assert [float(tidu.evaluate(document, {"x": np.ones(n)})["y"][0]) for n in (1, 2, 5, 8)] == [0, 1, 3, 3]
 
 
+def test_extremes_of_sizes_are_sizes() -> None:
+    document = tidu.trace(lambda x: np.partition(x, 2)[: np.minimum(x.shape[0] - 1, 4)], "f64[N+2]")
+    assert [str(o.type) for o in document.head.outputs] == ["f64[min(N+1,4)]"]
+    assert [list(tidu.evaluate(document, {"x": np.arange(n)[::-1] * 1.0})["y"]) for n in (3, 6)] == [[0, 1], [0, 1, 2, 3]]
+
+
 def test_sizes_are_outputs_and_decide_branches_where_bounds_do() -> None:
     document = tidu.trace(lambda x: (x.shape[0], x if x.shape[0] > 4 else 2 * x), "f64[N+4,3]")
     values = tidu.evaluate(document, {"x": np.ones((7, 3))})

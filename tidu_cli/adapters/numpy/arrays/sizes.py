@@ -22,7 +22,7 @@ from tidu_cli.errors import TiduError
 from tidu_cli.graph.sizes.algebra import Size, names_of, undecided
 from tidu_cli.graph.sizes.bounds import bounds
 from tidu_cli.graph.sizes.deciding import way_in_types
-from tidu_cli.graph.sizes.open import OpenSize, larger
+from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 from tidu_cli.graph.sizes.traced import NUMBERS
 from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -89,7 +89,7 @@ class _Numbers:
 
 _EXACT = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
           "remainder": operator.mod, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
-          "greater_equal": operator.ge}  # fmt: skip
+          "greater_equal": operator.ge, "minimum": smaller, "maximum": larger}  # fmt: skip
 """Functions of NumPy that are decided of sizes, and integers."""
 
 _GENERALLY = "write it with arithmetic, + - * // %, or with arrays"
