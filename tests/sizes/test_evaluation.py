@@ -187,6 +187,12 @@ def test_sparse_derivatives_are_of_the_sizes_that_values_have(path):
     assert "missing inputs: x: f64[T,1,3]" in error("minimize", path, "--wrt", "h", *stated[:4])
 
 
+def test_pages_show_values_of_the_sizes_that_they_have(rnn):
+    assert "f64[T,B,3]" in tidu_cli.view(rnn) and "f64[2,1,3]" in tidu_cli.view(rnn, inputs(1, 2))
+    with pytest.raises(EvaluationError, match=r"input x: expected f64\[T,1,3\], got an array of shape \[2, 3\]"):
+        tidu_cli.view(rnn, inputs(1, 2) | {"x": np.ones((2, 3))})
+
+
 def error(*args) -> str:
     result = invoke(*args)
     assert result.exit_code == 1 and not result.stdout

@@ -89,7 +89,7 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             if not tell:
                 require_printable(out, chosen)
             imported, came_in = load_imported(file, options, settings, files)
-            is_sized = given.get("sparse") and evaluates  # as a pattern is of the sizes that values have
+            is_sized = spread or (given.get("sparse") and evaluates)  # as chunks and patterns are of the sizes that values have
             document = sized_by_values(imported.document, settings, files) if is_sized else imported.document
             run = pipeline(arguments.__name__, document, **arguments(**{**given, "wrt": given["wrt"] or None}))
             if not given["wrt"]:
