@@ -211,7 +211,7 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     "split": (lambda x: np.split(x, 5), "cannot decide whether the size N%5 is 0; write 5*N, or a number, in place of N"),
     "below 0": (lambda x: np.ones(x.shape[0] - 3), "N-3 may be less than 0; write N+2, or a number, in place of N in the types"),
     "quantile": (lambda x: np.quantile(x, 0.3), "the quantile of the open size 3*N cannot be traced"),
-    "squeeze": (lambda x: np.squeeze(x), "drops axes that may have one element; say which, with axis="),
+    "squeeze": (lambda x: np.squeeze(x), "drops axes that may have one element; say which, with axis=, or write N+1, or a number"),
     "reflect": (lambda x: np.pad(x, 1, mode="reflect"), "np.pad with mode='reflect' of the open size N; write np.concatenate"),
     "strided write": (lambda x: _set(x, slice(None, None, 2)), "assignment to each element number 2 of the open size N"),
 }
