@@ -21,7 +21,20 @@ def loss(x):
 
 def branch(x):
     return x if x > 0 else -x
+
+def halves(x):
+    return x[:x.shape[0] // 2] * x[x.shape[0] // 2:]
+
+def total(x):
+    return sum(x[k] for k in range(x.shape[0]))
 """
+
+OPEN = """\
+{"tidu": 1, SIZES
+ "graphs": [{"name": "f", "inputs": [{"key": "x", "type": "f64[TYPE]"}], "nodes": [{"op": "mul", "inputs": [0, 0]}],
+             "outputs": [{"key": "y", "value": 1}]}]}
+"""
+"""A square of open sizes."""
 
 
 @pytest.fixture
@@ -32,6 +45,13 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.json").write_text('{"tidu": 1, "graphs": [')
     (tmp_path / "notes.txt").write_text("hello\n")
     (tmp_path / "model.py").write_text(MODEL)
+    for name, sizes, shape in (
+        ("open", "", "N"),
+        ("within", '"sizes": {"N": {"min": 4, "max": 16, "multiple_of": 4}},', "N"),
+        ("less", "", "N-5"),
+        ("none", '"sizes": {"N": {"multiple_of": 0}},', "N"),
+    ):
+        (tmp_path / f"{name}.json").write_text(OPEN.replace("SIZES", sizes).replace("TYPE", shape))
     monkeypatch.chdir(tmp_path)
 
 

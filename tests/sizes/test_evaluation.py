@@ -144,8 +144,53 @@ def test_what_specializing_refuses(rnn):
         tidu_cli.specialize(rnn, {"N": 3})
     with pytest.raises(TransformError, match="B=0: the size B is at least 1, and 0 is less"):
         tidu_cli.specialize(rnn, {"B": 0})
-    with pytest.raises(TransformError, match="and T-1 is perhaps less"):
+    with pytest.raises(TransformError, match="and T-1 may be less"):
         tidu_cli.specialize(rnn, {"T": "T-1+0*B"} | {"B": "B"})
+
+
+def test_what_is_compiled_is_called_by_names(rnn):
+    run, values = tidu_cli.compile(rnn), inputs(2, 3)
+    assert run(**values)["loss"] == run(values)["loss"]
+    with pytest.raises(EvaluationError, match="missing inputs: w"):
+        run()
+
+
+def square(name: str, key: str, **bounds: int) -> dict:
+    node = {"op": "mul", "inputs": [0, 0]}
+    graph = {"name": name, "inputs": [{"key": key, "type": "f64[N]"}], "nodes": [node], "outputs": [{"key": "y", "value": 1}]}
+    return {"tidu": 1, **({"sizes": {"N": bounds}} if bounds else {}), "graphs": [graph]}
+
+
+def test_bounds_tell_types_apart(tmp_path):
+    free, even, empty = (tmp_path / f"{k}.json" for k in range(3))
+    free.write_text(json.dumps(square("f", "x")))
+    even.write_text(json.dumps(square("g", "y", min=2, max=8, multiple_of=2)))
+    empty.write_text(json.dumps(square("h", "x", min=0)))
+    told = error("compose", free, even)
+    assert "is f64[N] (N at least 1) and input 'y' of graph 'g' is f64[N] (N from 2 to 8 and a multiple of 2)" in told
+    assert "give the names in it the same bounds in both, or a number: tidu convert --size N=32" in told
+    assert "(N at least 1) in graph 'f' and f64[N] (N at least 0)" in error("resolve", free, empty)
+    assert "f64[N] (N at least 1) in A, f64[N] (N at least 0) in B" in invoke("diff", free, empty).stdout
+    assert succeed("eval", empty, "--set", "x=[]") == b'{"y": []}\n'
+    even.write_text(json.dumps(square("g", "y", multiple_of=0)))
+    assert "'multiple_of' is a whole number of at least 1" in error("info", even)
+
+
+def test_sparse_derivatives_are_of_the_sizes_that_values_have(path):
+    stated = ["--set", "w=[[1,0,0],[0,1,0],[0,0,1]]", "--set", "h=[[1,2,3]]", "--set", "x=[[[1,2,3]],[[1,2,3]]]"]
+    fixed = succeed("convert", path, "--size", "B=1", "--size", "T=2")
+    for command in ("jacobian", "hessian"):
+        told = succeed(command, path, "--wrt", "x", "--sparse", *stated)
+        assert told == succeed(command, "-", "--wrt", "x", "--sparse", *stated, input=fixed)
+        assert "missing inputs: x: f64[T,1,3]" in error(command, path, "--wrt", "h", "--sparse", *stated[:4])
+        assert "patterns of sparse derivatives have fixed sizes" in error(command, path, "--wrt", "x", "--sparse")
+    assert "missing inputs: x: f64[T,1,3]" in error("minimize", path, "--wrt", "h", *stated[:4])
+
+
+def test_pages_show_values_of_the_sizes_that_they_have(rnn):
+    assert "f64[T,B,3]" in tidu_cli.view(rnn) and "f64[2,1,3]" in tidu_cli.view(rnn, inputs(1, 2))
+    with pytest.raises(EvaluationError, match=r"input x: expected f64\[T,1,3\], got an array of shape \[2, 3\]"):
+        tidu_cli.view(rnn, inputs(1, 2) | {"x": np.ones((2, 3))})
 
 
 def error(*args) -> str:
@@ -190,7 +235,8 @@ def test_commands(path, tmp_path):
     assert "f64[2,1,3]" in fixed and '"B' not in fixed
     report = json.loads(invoke("minimize", path, "--wrt", "h", *stated, "--max-iterations", "3", "--json").stdout)
     assert report["cost"] <= value
-    assert "give B bounds" in error("sparsity", path, "--wrt", "x") and "--size B=32" in error("sparsity", path, "--wrt", "x")
+    told = error("sparsity", path, "--wrt", "x")
+    assert "patterns of sparse derivatives have fixed sizes, and the size B is open" in told and "--size B=32" in told
     slope = json.loads(succeed("grad", path, "--wrt", "h", *stated))["h@-1"]
     assert np.shape(slope) == (1, 3) and np.shape(json.loads(succeed("jacobian", path, "--wrt", "h", *stated))["loss/h"]) == (1, 3)
     succeed("view", path, *stated, "-o", tmp_path / "page.html")

@@ -198,15 +198,20 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     "range": (ranged, "range() needs a number, and the size N is open; write tidu.scan, or tidu.fori_loop, for a loop over it"),
     "int": (lambda x: x * int(x.shape[0]), "leave int() out"),
     "==": (compared, "cannot decide whether N == 3"),
-    "<": (lambda x: x if x.shape[0] < 5 else 2 * x, "cannot decide whether N < 5"),
-    "place": (lambda x: x[5], "cannot decide whether N > 5"),
+    "<": (lambda x: x if x.shape[0] < 5 else 2 * x, "cannot decide whether N < 5; write N+4, or a number, in place of N"),
+    "place": (lambda x: x[5], "cannot decide whether N > 5; write N+5, or a number, in place of N in the types"),
     "broadcasting": (
         lambda x: x + np.ones(4)[:, None],
-        "[N,3] and [4,1] do not broadcast together; if N is a number, write it in the types",
+        "[N,3] and [4,1] do not broadcast together; write 4 in place of N in the types of the arguments",
     ),
-    "reshape": (lambda x: x.reshape(-1, 2), "f64[N,3] has 3*N elements and does not reshape to [-1,2]"),
+    "reshape": (
+        lambda x: x.reshape(-1, 2),
+        "f64[N,3] has 3*N elements and does not reshape to [-1,2]; write 2*N, or a number, in place of N",
+    ),
+    "split": (lambda x: np.split(x, 5), "cannot decide whether the size N%5 is 0; write 5*N, or a number, in place of N"),
+    "below 0": (lambda x: np.ones(x.shape[0] - 3), "N-3 may be less than 0; write N+2, or a number, in place of N in the types"),
     "quantile": (lambda x: np.quantile(x, 0.3), "the quantile of the open size 3*N cannot be traced"),
-    "squeeze": (lambda x: np.squeeze(x), "drops axes that may have one element; say which, with axis="),
+    "squeeze": (lambda x: np.squeeze(x), "drops axes that may have one element; say which, with axis=, or write N+1, or a number"),
     "reflect": (lambda x: np.pad(x, 1, mode="reflect"), "np.pad with mode='reflect' of the open size N; write np.concatenate"),
     "strided write": (lambda x: _set(x, slice(None, None, 2)), "assignment to each element number 2 of the open size N"),
 }
@@ -227,10 +232,41 @@ def test_what_needs_a_number_is_refused_in_a_line_that_says_what_to_write(name: 
 
 
 def test_two_sizes_are_one_where_the_user_says_so() -> None:
-    with pytest.raises(BuildError, match=r"\[N\] and \[M\] do not broadcast together; if they are the same, .*'M': 'N'"):
+    with pytest.raises(
+        BuildError, match=r"\[N\] and \[M\] do not broadcast together; if they are the same, .* one name for N and M"
+    ):
         tidu.trace(lambda x, y: x + y, "f64[N]", "f64[M]")
     with pytest.raises(BuildError, match=r"N elements, axis 0 of f64\[M\] has M; if they are the same"):
         tidu.trace(lambda x, y: x @ y, "f64[N]", "f64[M]")
+
+
+def test_an_inverse_is_of_any_size() -> None:
+    document = tidu.trace(lambda x: np.linalg.inv(x), "f64[N,N]")
+    for n in (1, 2, 5):
+        x = np.random.default_rng(n).standard_normal((n, n)) + 2 * np.eye(n)
+        np.testing.assert_allclose(tidu.evaluate(document, {"x": x})["y"], np.linalg.inv(x), 1e-10)
+
+
+def test_arrays_of_places_are_simplified_at_any_size() -> None:
+    document = tidu.trace(lambda x: np.arange(x.shape[0])[::-1] / x.shape[0] * np.flip(x) + np.eye(x.shape[0]) @ x, "f64[N]")
+    simple = tidu.materialize(tidu.vjp(document), simplify=True)
+    for n in (1, 2, 7):
+        point = {"x": np.arange(1.0, n + 1), "y@-1": np.ones(n)}
+        np.testing.assert_allclose(tidu.evaluate(simple, point)["x@-1"], np.arange(n) / n + 1)
+
+
+def test_a_loop_of_numbers_reads_sizes() -> None:
+    def halvings(x: Any) -> Any:
+        return x * tidu.while_loop(lambda c: c[0] < x.shape[0], lambda c: (2 * c[0], c[1] + 1.0), (1, 0.0))[1]
+
+    document = tidu.trace(halvings, "f64[N]")
+    assert [float(tidu.evaluate(document, {"x": np.ones(n)})["y"][0]) for n in (1, 2, 5, 8)] == [0, 1, 3, 3]
+
+
+def test_extremes_of_sizes_are_sizes() -> None:
+    document = tidu.trace(lambda x: np.partition(x, 2)[: np.minimum(x.shape[0] - 1, 4)], "f64[N+2]")
+    assert [str(o.type) for o in document.head.outputs] == ["f64[min(N+1,4)]"]
+    assert [list(tidu.evaluate(document, {"x": np.arange(n)[::-1] * 1.0})["y"]) for n in (3, 6)] == [[0, 1], [0, 1, 2, 3]]
 
 
 def test_sizes_are_outputs_and_decide_branches_where_bounds_do() -> None:

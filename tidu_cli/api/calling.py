@@ -17,7 +17,7 @@ def values_given(whose: str, names: Collection[str], positions: tuple[Any, ...],
     is an input. Raises ArgumentError.
     """
     parameters = list(dict.fromkeys(name.partition(".")[0] for name in names))
-    first = positions[0]
+    first = positions[0] if positions else None
     if len(positions) == 1 and isinstance(first, Mapping):
         known = {*names, *parameters}
         if not parameters or parameters[0] in names or any(str(key) in known for key in first):

@@ -19,7 +19,7 @@ from tidu_cli.limits import format_size, limits
 from tidu_cli.options import checked
 from tidu_cli.runtime.evaluate import require_given
 from tidu_cli.runtime.inputs import value_of_input
-from tidu_cli.runtime.sizing import document_as_given
+from tidu_cli.runtime.sizing import document_of_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def minimize(
     if method == LEAST_SQUARES and strong_zeros:
         raise ArgumentError(Remedy("strong_zeros", True), " is of gradients, and least_squares takes Jacobians; leave it out")
     given = nested(dict(inputs or {}), document.inputs)
-    document = document_as_given(document, given)
+    document = document_of_sizes(document, given)
     unknowns = Unknowns(document, wrt_inputs(document, wrt, outputs))
     lower, upper = unknowns.limits(bounds or {})
     require_given([document.inputs[key] for key in unknowns.types], given)

@@ -98,10 +98,10 @@ def view(
     from tidu_cli.checking.numeric.linear import cotangent_owners
     from tidu_cli.render.picture import picture
     from tidu_cli.render.view import to_html
-    from tidu_cli.runtime.sizing import document_as_given
+    from tidu_cli.runtime.sizing import document_of_sizes
 
     given = nested(dict(inputs), document.inputs) if inputs else {}
-    document = document_as_given(document, given)
+    document = document_of_sizes(document, given) if given else document
     every = bool(expand or limit)
     if every:
         _require_drawable(document, collapse=collapse, limit=limit or MOST_DRAWN)

@@ -27,7 +27,7 @@ from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.graph.passes import kind_of
 from tidu_cli.graph.sizes.open import number_of
-from tidu_cli.graph.sizes.reading import name_to_file
+from tidu_cli.graph.sizes.values import name_to_file
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.port_data import Remarks

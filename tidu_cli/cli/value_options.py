@@ -110,6 +110,13 @@ def given_values(
     return file_values(files, types, in_parts) | nested | assigned(document, whole, types, "--set", "set", in_parts)
 
 
+def sized_by_values(document: Document, settings: tuple[str, ...], files: tuple[str, ...]) -> Document:
+    """A document of the sizes that values have. Raises as `given_values`, and EvaluationError for a size that stays open."""
+    from tidu_cli.runtime.sizing import document_of_sizes
+
+    return document_of_sizes(document, given_values(document, settings, files))
+
+
 def name_directories(settings: tuple[str, ...], files: tuple[str, ...]) -> bool:
     """Whether some value of --set or --inputs is in a directory."""
     return any(map(os.path.isdir, [*files, *(setting.rpartition("=@")[2] for setting in settings)]))

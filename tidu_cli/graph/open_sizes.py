@@ -9,7 +9,7 @@ from tidu_cli.errors import TransformError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.types import RecordType, TensorType
+from tidu_cli.graph.types import RecordType, TensorType, Type
 
 if TYPE_CHECKING:
     from tidu_cli.graph.sizes.algebra import Name
@@ -22,7 +22,7 @@ def open_names(document: Document) -> dict[str, Name]:
 
 def bounds_to_file(document: Document) -> dict[str, object]:
     """The field `sizes` of a document, if there is one: the bounds of names that have others than all names."""
-    from tidu_cli.graph.sizes.reading import name_to_file
+    from tidu_cli.graph.sizes.values import name_to_file
 
     sizes = {text: bounds for text, name in sorted(open_names(document).items()) if (bounds := name_to_file(name))}
     return {"sizes": sizes} if sizes else {}
@@ -106,3 +106,40 @@ def _names(parts: Iterable[object], place: Any) -> dict[str, Name]:
                 if names.setdefault(name.text, name) != name:
                     raise TransformError(f"{place()}: the size {name.text} has two different bounds; give one of them another name")
     return names
+
+
+def told_apart(a: Type, b: Type) -> tuple[str, str]:
+    """The texts of two types that differ; where these are the same, with the bounds of the names in them."""
+    return (str(a), str(b)) if str(a) != str(b) else (_with_bounds(a), _with_bounds(b))
+
+
+def _with_bounds(type_: Type) -> str:
+    from tidu_cli.graph.sizes.algebra import names_of
+    from tidu_cli.graph.sizes.values import bounds_in_words
+
+    names = dict.fromkeys(name for size in _sizes(type_) for name in names_of(size))
+    return f"{type_} ({', '.join(f'{name.text} {bounds_in_words(name)}' for name in names)})"
+
+
+def mismatch(first: TensorType, k: int, other: TensorType, way_out: str) -> str:
+    """What is wrong with operands 0 and k of these types, and what to use, where it is not that open sizes have two names."""
+    if (first.dtype, first.rank) == (other.dtype, other.rank) and has_open_size((first, other)):
+        way_out = "one name for sizes that are the same"
+    one, two = told_apart(first, other)
+    return f"type mismatch: input 0 is {one}, input {k} is {two}; use {way_out}"
+
+
+def ways_to_agree(a: Type, b: Type) -> list[object]:
+    """By what the first sizes that differ of two types become one, as parts of the end of a message; none of types without any."""
+    if not (isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype == b.dtype and a.rank == b.rank):
+        return []
+    first = next((pair for pair in zip(a.shape, b.shape, strict=True) if pair[0] != pair[1]), None)
+    if first is None or not has_open_size(first):
+        return []
+    from tidu_cli.graph.sizes.algebra import names_of, way_to_fix
+
+    one, other = map(str, first)
+    if one == other:
+        return ["; give the names in it the same bounds in both, or a number: ", way_to_fix(next(names_of(first[0])).text)]
+    name, size = (other, first[0]) if isinstance(first[1], OpenSize) and other.isidentifier() else (one, first[1])
+    return [" (", way_to_fix(name, size), " makes them one)"] if name.isidentifier() else []

@@ -171,7 +171,7 @@ def _hint(text: str, dtype: str) -> str:
     if word in (DATETIME, DURATION) or text.startswith((DATETIME, DURATION)):
         return f"; write a unit of time ({', '.join(UNITS)}), such as {DATETIME}[ms] or {DURATION}[h][3]"
     if text.partition("[")[0] in ITEMSIZE and text.endswith("]") and " " not in text:
-        return "; sizes are whole numbers, such as f64[3,4], and f64[] is a number"
+        return "; sizes are whole numbers, or names of letters, digits and _, such as f64[3,N], and f64[] is a number"
     hint = type_hint(text) or (did_you_mean(dtype, list(ITEMSIZE)) if dtype and "[" in text else "")
     return hint or "; write dtype[shape], such as f64[3,4] or f64[]"
 

@@ -102,7 +102,9 @@ def require_one_type(types: Types) -> None:
             way_out = "convert_element_type first" if t.shape == types[0].shape else "broadcast_in_dim first"
             if {types[0].dtype, t.dtype} & DATETIMES and {types[0].dtype, t.dtype} & DURATIONS:
                 way_out = "retract to move a datetime by a duration"
-            raise TypeRuleError(f"type mismatch: input 0 is {types[0]}, input {k} is {t}; use {way_out}")
+            from tidu_cli.graph.open_sizes import mismatch
+
+            raise TypeRuleError(mismatch(types[0], k, t, way_out))
 
 
 def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:

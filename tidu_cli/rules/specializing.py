@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from tidu_cli.errors import TiduError, TransformError, UnknownNameError, did_you_mean
+from tidu_cli.errors import TiduError, TransformError, TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
@@ -23,10 +23,19 @@ Sizes = Mapping[str, Any]
 
 def given_sizes(document: Document, sizes: Mapping[str, int | str]) -> dict[str, Any]:
     """Sizes that a user gave, numbers or text, in which names have the document's bounds. Raises TypeTextError."""
-    from tidu_cli.graph.sizes.reading import declaring, parse_extent
+    from tidu_cli.graph.sizes.reading import declaring
 
     with declaring(open_names(document)):
-        return {name: parse_extent(str(size)) for name, size in sizes.items()}
+        return {name: _parsed(name, str(size)) for name, size in sizes.items()}
+
+
+def _parsed(name: str, text: str) -> Any:
+    from tidu_cli.graph.sizes.reading import parse_extent
+
+    try:
+        return parse_extent(text)
+    except TypeTextError as error:
+        raise TypeTextError(f"{name}={text[:60]}: {error}") from None
 
 
 def specialized(document: Document, sizes: Sizes, primitives: PrimitiveSet) -> Document:

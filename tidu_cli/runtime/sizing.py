@@ -52,11 +52,28 @@ def document_as_given(document: Document, given: Mapping[Key, Any]) -> Document:
     return specialized(document, known, vocabulary(document.cases))
 
 
+def document_of_sizes(document: Document, given: Mapping[Key, Any]) -> Document:
+    """Likewise; raises EvaluationError where a size stays open, with the inputs that are missing."""
+    document = document_as_given(document, given)
+    if names := open_names(document):
+        from tidu_cli.graph.sizes.values import require_known
+        from tidu_cli.runtime.evaluate import require_given
+
+        declared = [i for i in document.inputs.values() if has_open_size(i.type)]
+        require_given(declared, given)
+        for i in declared:
+            _require_rank(i, given, None)
+        require_known(names, {})
+    return document
+
+
 def _require_rank(declared: Input, given: Mapping[Key, Any], batch: Mapping[Key, int] | None) -> None:
     """Raises EvaluationError for an array of another number of axes than is declared, which says nothing of sizes."""
-    for due, shape in _shapes(declared.type, given[declared.key], (batch or {}).get(declared.key)) if declared.key in given else ():
+    axis = (batch or {}).get(declared.key)
+    for due, shape in _shapes(declared.type, given[declared.key], axis) if declared.key in given else ():
         if len(due) != len(shape):
-            raise EvaluationError(f"input {declared.key}: expected {declared.type}, got an array of shape {list(shape)}")
+            where = "" if axis is None else " in each row of the batch; the batch is one more axis"
+            raise EvaluationError(f"input {declared.key}: expected {declared.type}, got an array of shape {list(shape)}{where}")
 
 
 class Plans(Generic[T]):

@@ -11,6 +11,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.open_sizes import require_fixed
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.sparse.propagation import Propagation, Value, elements
 from tidu_cli.sparse.rows import empty, identity
@@ -70,8 +71,9 @@ class Sparsity(Frozen, eq=False):
 def pattern(document: Document, tangents: Sequence[Key]) -> Sparsity:
     """The pattern of a document whose head is linear in the inputs `tangents`: of its outputs by their elements.
 
-    Raises LimitError for a pattern that takes more memory than is allowed, naming the op.
+    Raises LimitError for a pattern that takes more memory than is allowed, naming the op; TransformError for one of open sizes.
     """
+    require_fixed(document, "patterns of sparse derivatives")
     values, dense = propagated(document, tangents)
     columns = sum(elements(document.inputs[key].type) for key in tangents)
     ports = zip(values, document.head.outputs, strict=True)

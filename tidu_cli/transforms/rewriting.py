@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.errors import MissingRuleError, TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, backwards, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Meta
@@ -92,7 +92,7 @@ def _recorded(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, identity: 
     n_sources = trace.n_slots
     try:
         rewritten = identity.rewrite(site)
-    except MissingRuleError:  # of records, say
+    except (MissingRuleError, UndecidedSizeError):  # of records, say, or where it depends on what an open size is
         return None
     if rewritten is None:
         return None

@@ -20,6 +20,7 @@ from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.formats.write import format_document
+from tidu_cli.graph.open_sizes import bounds_to_file
 from tidu_cli.graph.types import FLOATS, TensorType
 
 
@@ -135,17 +136,24 @@ def test_fitted_models_are_for_any_batch(name: str) -> None:
         agree(by_runtime(data, point), by_runtime(onnx_bytes(api.vjp(fixed, "X", output)), point), 1e-4)
 
 
+BOUNDS = {
+    "classifier": {"x_2": {"min": 33}, "x_3": {"min": 3}},
+    "recognizer": {"x_2": {"min": 33, "max": 80}, "p2o_DynamicDimension_1": {"min": 5}},
+    "detector": {"p2o_DynamicDimension_1": {"multiple_of": 32}, "p2o_DynamicDimension_2": {"multiple_of": 32}},
+}
+
+
 @pytest.mark.check
 @pytest.mark.parametrize("name", OCR)
 def test_networks_for_text_are_for_images_of_any_size(name: str) -> None:
-    """The recognizer alone takes images of one height, to which the model does not own up."""
+    """The recognizer alone takes images of few heights, as it makes one row of features of them."""
     data = ocr(*OCR[name]).data
-    types = {"x": api_type("f32[N,3,48,W]")} if name == "recognizer" else {}
-    document = import_model(loaded(data), Choices(types=types)).document
+    document = import_model(loaded(data), Choices()).document
+    assert bounds_to_file(document)["sizes"] == BOUNDS[name]
     output = str(document.head.outputs[0].key)
     gradient = api.vjp(document, "x", output)
     written_, rng = onnx_bytes(gradient), np.random.default_rng(0)
-    for shape in [(2, 3, 48, 40)] if name == "recognizer" else [(2, 3, 64, 96)]:
+    for shape in [(2, 3, 64, 40)] if name == "recognizer" else [(2, 3, 64, 96)]:
         x = rng.standard_normal(shape).astype("f4")
         y = by_runtime(data, {"x": x})[output]
         point = {str(i.key): rng.standard_normal(y.shape).astype("f4") if i.key.path else x for i in gradient.inputs.values()}
@@ -153,10 +161,21 @@ def test_networks_for_text_are_for_images_of_any_size(name: str) -> None:
         agree(by_runtime(written_, point), by_runtime(onnx_bytes(api.vjp(fixed, "x", output)), point), 1e-3)
 
 
-def api_type(text: str) -> TensorType:
-    """A type of an array."""
-    from tidu_cli.graph.types import parse_type
+@pytest.mark.check
+def test_a_classifier_of_bytes_is_for_any_batch() -> None:
+    """Its first and second derivatives, by what its first layer makes of bytes."""
+    given = model("magika")
 
-    type_ = parse_type(text)
-    assert isinstance(type_, TensorType)
-    return type_
+    def derivatives(choices: Choices) -> Any:
+        document = import_model(loaded(given.data), choices).document
+        gradient = api.vjp(document, given.wrt, "target_label")
+        return gradient, api.jvp(gradient, given.wrt, f"{given.wrt}@-1")
+
+    files = [onnx_bytes(document) for document in derivatives(Choices(cuts=(given.wrt,)))]
+    rng = np.random.default_rng(0)
+    for n in few((1, 3, 2, 7, 32), 2):
+        fixed = derivatives(Choices(cuts=(given.wrt,), types={"bytes": TensorType("i32", (n, 2048))}))
+        for data, document in zip(files, fixed, strict=True):
+            shapes = {str(i.key): i.type.shape for i in document.inputs.values()}
+            point = {key: rng.standard_normal(shape).astype("f4") for key, shape in shapes.items()}
+            agree(by_runtime(data, point), by_runtime(onnx_bytes(document), point))

@@ -20,6 +20,7 @@ from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.errors import DocumentError, TiduError, UnknownNameError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
+from tidu_cli.graph.open_sizes import bounds_to_file
 
 
 def read(proto: Any, **choices: Any) -> Any:
@@ -298,7 +299,7 @@ def test_names_have_the_bounds_that_nodes_need(name: str) -> None:
 REFUSED: dict[str, tuple[Any, str]] = {
     "broadcasting": (
         lambda f: f("Add", "x", f.weight(5, 1)),
-        r"node 0 \(Add\): .*sizes N and 5 are the same.*: load_onnx\(MODEL, dims=\{'N': 8\}\)",
+        r"node 0 \(Add\): .*sizes N and 5 are the same.*: load_onnx\(MODEL, dims=\{'N': 5\}\)",
     ),
     "reshape": (lambda f: f("Reshape", "x", f.ints(6, 4)), r"node 0 \(Reshape\): .*N, M.* dims=\{'N': 8, 'M': 8\}"),
     "cubic": (
@@ -314,6 +315,54 @@ def test_what_cannot_be_decided_names_sizes_and_the_way_out(name: str) -> None:
     with pytest.raises(DocumentError, match=REFUSED[name][1]) as caught:
         read(shaped(REFUSED[name][0]))
     assert "\n" not in str(caught.value)
+
+
+def pooled(rows: int) -> Any:
+    """Maxima of so many rows, of images of which the height is open."""
+    return lambda f: f("MaxPool", "x", kernel_shape=[rows, 1], strides=[rows, 1])
+
+
+RANGES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "squeeze": (lambda f: f("Squeeze", pooled(16)(f), f.ints(2)), ["b", 2, "h", "w"], {"h": {"min": 16, "max": 31}}),
+    "matrices": (
+        lambda f: f("MatMul", f("Flatten", pooled(4)(f)), f.weight(480, 3)),
+        ["b", 2, "h", 20],
+        {"h": {"min": 48, "max": 51}},
+    ),
+    "layer": (lambda f: f("Gemm", f("Flatten", pooled(4)(f)), f.weight(480, 3)), ["b", 2, "h", 20], {"h": {"min": 48, "max": 51}}),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_a_size_has_the_range_in_which_nodes_fit(name: str) -> None:
+    build, shape, bounds = RANGES[name]
+    proto = shaped(build, shape)
+    document = read(proto)
+    assert bounds_to_file(document) == {"sizes": bounds}
+    low, high = bounds["h"].values()
+    for h in (low, high):
+        x = np.random.default_rng(h).standard_normal((3, 2, h, 20)).astype("f4")
+        (y,) = by_runtime(proto.SerializeToString(), {"x": x}).values()
+        np.testing.assert_allclose(api.evaluate(document, {"x": x})["y"], y, 1e-4, 1e-4)
+        np.testing.assert_allclose(by_runtime(onnx_bytes(document), {"x": x})["y"], y, 1e-4, 1e-4)
+    with pytest.raises(TiduError, match=f"got {high + 1} for h, but the size h is at most {high}"):
+        api.evaluate(document, {"x": np.zeros((3, 2, high + 1, 20), "f4")})
+
+
+NUMBERS: dict[str, tuple[Any, Any, str]] = {
+    "matrices": (
+        lambda f: f("MatMul", f("Flatten", "x"), f.weight(480, 3)), ["b", 2, None, 5], r"input_types=\{'x': 'f32\[b,2,48,5\]'\}",
+    ),
+    "reshape": (lambda f: f("Reshape", "x", f.ints(0, 480)), ["b", 2, "h", 5], r"the size: load_onnx\(MODEL, dims=\{'h': 48\}\)"),
+    "two": (lambda f: f("Reshape", "x", f.ints(0, 480)), ["b", 2, "h", "w"], r"the sizes: .*'h': 8, 'w': 8\}\)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_number_that_a_model_needs_is_said(name: str) -> None:
+    build, shape, words = NUMBERS[name]
+    with pytest.raises(DocumentError, match=words):
+        read(shaped(build, shape))
 
 
 def test_sizes_without_a_name_are_chosen_by_types() -> None:

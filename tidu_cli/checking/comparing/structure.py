@@ -10,6 +10,8 @@ from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs, named_graphs
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Input, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.open_sizes import has_open_size
+from tidu_cli.graph.open_sizes import told_apart as with_bounds
 from tidu_cli.graph.types import Type, leaves, spelled_out
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -160,8 +162,8 @@ def _but_for_graphs(attrs: object) -> dict[str, object]:
 
 def told_apart(a: Type, b: Type) -> str:
     """The types of something in A and in B; of records of one name the first of their arrays that differ."""
-    if str(a) != str(b):
-        return f"{a} in A, {b} in B"
+    if str(a) != str(b) or has_open_size((a, b)):
+        return "{} in A, {} in B".format(*with_bounds(a, b))
     ours, theirs = dict(leaves(a)), dict(leaves(b))
     path = next((path for path in (*ours, *theirs) if ours.get(path) != theirs.get(path)), None)
     if path is None:

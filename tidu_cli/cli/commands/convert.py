@@ -94,6 +94,8 @@ def command(
     if size:
         from tidu_cli.api.files import specialize
 
+        if len(dict(size)) < len(size):
+            raise click.UsageError("--size gives one name two sizes")
         document = specialize(document, dict(size))
     if bound_loops is not None:
         from tidu_cli.api import files

@@ -38,7 +38,7 @@ from tidu_cli.cli.options import (
     require_stdin_once,
 )
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.cli.value_options import batch_option, given_axes, given_values, inputs_option, set_option
+from tidu_cli.cli.value_options import batch_option, given_axes, given_values, inputs_option, set_option, sized_by_values
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import is_foreign
 
@@ -89,7 +89,9 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             if not tell:
                 require_printable(out, chosen)
             imported, came_in = load_imported(file, options, settings, files)
-            run = pipeline(arguments.__name__, imported.document, **arguments(**{**given, "wrt": given["wrt"] or None}))
+            is_sized = spread or (given.get("sparse") and evaluates)  # as chunks and patterns are of the sizes that values have
+            document = sized_by_values(imported.document, settings, files) if is_sized else imported.document
+            run = pipeline(arguments.__name__, document, **arguments(**{**given, "wrt": given["wrt"] or None}))
             if not given["wrt"]:
                 detail(f"by {', '.join(map(str, run.wrt))}")
             if tell:

@@ -36,7 +36,7 @@ from tidu_cli.graph.sizes.polynomials import (
     scaled,
     text_of,
 )
-from tidu_cli.graph.sizes.traced import NUMBERS
+from tidu_cli.graph.sizes.traced import NUMBERS, Dues, WayOut
 
 NAME = "[A-Za-z_][A-Za-z0-9_]*"
 EXTREMES = ("max", "min")
@@ -141,7 +141,7 @@ class Size(OpenSize):
         low, high = bounds(self)
         if low > 0 or high < 0:
             return True
-        raise undecided(f"cannot decide whether the size {self} is 0", self)
+        raise undecided(f"cannot decide whether the size {self} is 0", self, dues=[(self, 0, 1), (0, self, 1)], same=(self, 0))
 
     def __index__(self) -> int:
         if (numbers := NUMBERS.get()) is not None:
@@ -187,7 +187,7 @@ class Size(OpenSize):
         self.require_text()
         low, _ = bounds(self)
         if low < 0:
-            raise undecided(f"the size {self} may be less than 0", self)
+            raise undecided(f"the size {self} may be less than 0", self, dues=[(self, 0, 0)])
         return int(low)
 
     def larger(self, other: Any) -> Any:  # noqa: D102
@@ -238,18 +238,20 @@ class Size(OpenSize):
         return divided(other, self) if is_size(other) else divmod(other, self._number())
 
 
-def undecided(problem: str, *sizes: Any) -> UndecidedSizeError:
-    """The error of what cannot be said of sizes, with the ways out."""
+def undecided(problem: str, *sizes: Any, dues: Dues = (), same: tuple[Any, Any] | None = None) -> UndecidedSizeError:
+    """The error of what cannot be said of sizes, with the ways out, as `WayOut` takes them."""
     name = next((name.text for size in sizes for name in names_of(size)), "")
     if not name:
         return UndecidedSizeError(problem)
-    bounds = f'"sizes": {{"{name}": {{"min": 2}}}}'
-    return UndecidedSizeError(f"{problem}; give {name} bounds, {bounds}, or a number: ", way_to_fix(name))
+    if NUMBERS.get() is not None:
+        return UndecidedSizeError(problem, WayOut(name, dues, same, in_types=True))
+    return UndecidedSizeError(problem, WayOut(name, dues, same), way_to_fix(name))
 
 
-def way_to_fix(name: str) -> Remedy:
-    """How a name is given a number."""
-    return Remedy("size", f"{name}=32", command="convert", python=f"specialize(document, size={{{name!r}: 32}})")
+def way_to_fix(name: str, size: Any = 32) -> Remedy:
+    """How a name is given a number, or another size."""
+    value = size if isinstance(size, int) else repr(str(size))
+    return Remedy("size", f"{name}={size}", command="convert", python=f"specialize(document, size={{{name!r}: {value}}})")
 
 
 def names_of(size: Any) -> Iterator[Name]:
@@ -296,7 +298,9 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 def divided(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder. Raises UndecidedSizeError for a divisor that may be 0 or less."""
     if not bounds(b)[0] > 0:
-        raise undecided(f"cannot divide the size {a} by {b}, which may be 0 or less", b)
+        raise undecided(
+            f"cannot divide the size {a} by {b}, which {'is' if isinstance(b, int) else 'may be'} 0 or less", b, dues=[(b, 0, 1)]
+        )
     if isinstance(a, int) and isinstance(b, int):
         return divmod(a, b)
     whole, rest = _exact(a, b)
@@ -385,7 +389,8 @@ def _compared(a: Size, b: Any, relation: str) -> Any:
         (low, high), (other_low, other_high) = bounds(greater), bounds(other)
         low, high = low - other_high, high - other_low
     if low < 0 <= high:
-        raise undecided(f"cannot decide whether {a} {relation} {b}", a, b)
+        dues = [(greater, other, 0), (other, greater, 1)] if is_size(b) else []
+        raise undecided(f"cannot decide whether {a} {relation} {b}", a, b, dues=dues)
     return (low >= 0) == (relation in ("<=", ">="))
 
 

@@ -9,12 +9,18 @@ from contextvars import ContextVar
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError, TypeTextError
-from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, names_of, of_part, size_named
+from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, of_part, size_named
 from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.deciding import way_out, way_to_be_at_least
 from tidu_cli.graph.sizes.polynomials import MAX_TEXT
+from tidu_cli.graph.sizes.traced import say_ways_out
+from tidu_cli.graph.sizes.values import bounds_in_words
 
 MAX_NAMES = 64
 """As many names of sizes as a document may have."""
+
+MOST = 2**62
+"""Bounds of names, and numbers in sizes, are below it."""
 
 MAX_BRACKETS = 20
 """How deep brackets may nest in the text of a size."""
@@ -68,11 +74,9 @@ def parse_extent(text: str) -> Any:
 
 
 def _too_small(size: Any, least: int) -> TypeTextError:
-    name = next((name.text for name in names_of(size)), "")
-    if not name:
+    if isinstance(size, int):
         return TypeTextError(f"the size {size} is less than {least}")
-    bounds = f'"sizes": {{"{name}": {{"min": 2}}}}'
-    return TypeTextError(f"the size {size} may be less than {least}; say what {name} is at least: {bounds}")
+    return TypeTextError(f"the size {size} may be less than {least}", way_to_be_at_least(size, least))
 
 
 def parse_size(text: str) -> Any:
@@ -137,7 +141,9 @@ class _Parser:
             self.due(")")
             return size
         token = self.tokens.pop() if self.tokens else ""
-        if token[:1].isdecimal() and len(token) < 20:
+        if token[:1].isdecimal():
+            if len(token) > 19 or int(token) >= MOST:
+                raise TypeTextError(f"the size {self.text[:60]!r} has a number of 2**62 or more")
             return int(token)
         if not _NAME.fullmatch(token):
             raise _malformed(self.text)
@@ -165,12 +171,13 @@ def name_from_file(name: str, given: object) -> Name:
         known = ", ".join(_FIELDS)
         raise TypeTextError(f'{place}: its bounds are an object of some of {known}, such as {{"min": 2, "multiple_of": 8}}')
     for field, value in given.items():
-        if type(value) is not int or not (field == "min") - 1 <= value - 1 < 2**62 - 1:
-            raise TypeTextError(f"{place}: '{field}' is a whole number of at least {0 if field == 'min' else 1}")
+        least = 0 if field == "min" else 1
+        if type(value) is not int or not least <= value < MOST:
+            raise TypeTextError(f"{place}: '{field}' is a whole number of at least {least} and below 2**62")
     read = Name(name, given.get("min", 1), given.get("max"), given.get("multiple_of", 1))
     low, high = read.bounds
     if low > high:
-        raise TypeTextError(f"{place}: no size is within these bounds")
+        raise TypeTextError(f"{place}: no size is {bounds_in_words(read)}")
     return read
 
 
@@ -183,7 +190,4 @@ def check_name(name: object) -> None:
         )
 
 
-def name_to_file(name: Name) -> dict[str, int]:
-    """The bounds of a name as files have them; none that are taken anyway."""
-    bounds = {"min": name.least, "max": name.most, "multiple_of": name.multiple}
-    return {field: value for field, value in bounds.items() if value is not None and value != 1}
+say_ways_out(way_out)

@@ -1,9 +1,10 @@
-"""What sizes are while a function is traced, where more than arithmetic of integers is asked of them."""
+"""What sizes are while a function is traced, where more than arithmetic of integers is asked; and questions that are open."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from tidu_cli.graph.sizes.open import OpenSize
 
@@ -26,3 +27,30 @@ class Numbers(Protocol):
 
 NUMBERS: ContextVar[Numbers | None] = ContextVar("numbers of sizes", default=None)
 """Set while a function is traced."""
+
+
+Dues = Sequence[tuple[Any, Any, int]]
+
+
+class WayOut(NamedTuple):
+    """The way out of a question about sizes, worked out when it is read: most are asked by who goes on where they are open.
+
+    It is bounds of names by which one of `dues`, (a, b, n), has a at least n more than b, or the two in `same` are the same: as a
+    document has them; or, where a function is traced, sizes `in_types` of its arguments, as nothing else is written there.
+    """
+
+    name: str
+    dues: Dues
+    same: tuple[Any, Any] | None
+    in_types: bool = False
+
+    def __str__(self) -> str:
+        return _WORDS[0](self) if _WORDS else "; give it a number: "
+
+
+_WORDS: list[Callable[[WayOut], str]] = []
+
+
+def say_ways_out(words: Callable[[WayOut], str]) -> None:
+    """Set what puts ways out in words, which is above all that asks."""
+    _WORDS[:] = [words]

@@ -36,15 +36,17 @@ def require_admitted(name: Name, size: Any) -> None:
     """Raises TypeRuleError for a size that the bounds of a name do not admit, or may not."""
     low, high = bounds(size)
     if low < name.least:
-        raise TypeRuleError(f"the size {name.text} is at least {name.least}, and {size} is{_maybe(size)} less")
+        raise TypeRuleError(f"the size {name.text} is at least {name.least}, and {size} {_is(size)} less")
     if name.most is not None and high > name.most:
-        raise TypeRuleError(f"the size {name.text} is at most {name.most}, and {size} is{_maybe(size)} more")
+        raise TypeRuleError(f"the size {name.text} is at most {name.most}, and {size} {_is(size)} more")
     if name.multiple > 1 and divided(size, name.multiple)[1] != 0:
-        raise TypeRuleError(f"the size {name.text} is a multiple of {name.multiple}, and {size} is{_maybe(size)} none")
+        raise TypeRuleError(
+            f"the size {name.text} is a multiple of {name.multiple}, and {size} {_is(size, 'is not', 'may not be')}"
+        )
 
 
-def _maybe(size: Any) -> str:
-    return "" if isinstance(size, int) else " perhaps"
+def _is(size: Any, known: str = "is", else_: str = "may be") -> str:
+    return known if isinstance(size, int) else else_
 
 
 def solved(size: Any, number: int, known: Mapping[str, int]) -> tuple[str, int] | None:
@@ -61,6 +63,11 @@ def solved(size: Any, number: int, known: Mapping[str, int]) -> tuple[str, int] 
     if len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(monomial[0][0], Name):
         return None
     units, remainder = divmod(number - constant, coefficient)
+    low, high = bounds(size)
+    if not low <= number <= high:
+        raise TypeRuleError(f"the size {size} is {f'at least {low:.0f}' if number < low else f'at most {high:.0f}'}")
+    if remainder and isinstance(size, Size) and size == rest and (name := monomial[0][0]).text == str(size):
+        raise TypeRuleError(f"the size {size} is a multiple of {name.multiple}")
     if remainder:
         raise TypeRuleError(f"the size {size} is never {number}")
     return monomial[0][0].text, units * monomial[0][0].multiple
@@ -117,3 +124,15 @@ def require_known(names: Iterable[str], known: Mapping[str, int]) -> None:
     missing = sorted(set(names) - set(known))
     if missing:
         raise EvaluationError(f"no input says what the size {missing[0]} is; give it a number with ", way_to_fix(missing[0]))
+
+
+def name_to_file(name: Name) -> dict[str, int]:
+    """The bounds of a name as files have them; none that are taken anyway."""
+    bounds = {"min": name.least, "max": name.most, "multiple_of": name.multiple}
+    return {field: value for field, value in bounds.items() if value is not None and value != 1}
+
+
+def bounds_in_words(name: Name) -> str:
+    """The bounds of a name: `at least 1`, or `from 8 to 64 and a multiple of 8`."""
+    words = f"at least {name.least}" if name.most is None else f"from {name.least} to {name.most}"
+    return words if name.multiple == 1 else f"{words} and a multiple of {name.multiple}"

@@ -14,6 +14,7 @@ from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, Input, Output, Place
 from tidu_cli.graph.identity import digest_text, digests
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.open_sizes import told_apart, ways_to_agree
 from tidu_cli.graph.passes import with_used_passes
 from tidu_cli.graph.select import another_name, listed
 from tidu_cli.transforms.linking.passes import joint_passes
@@ -113,9 +114,11 @@ def _paired(whole: Document, document: Document, by: str | None) -> tuple[str, P
         )
     for i, o in pairs:
         if i.type != o.type:
+            output, input_ = told_apart(o.type, i.type)
             raise TransformError(
-                f"output '{o.key}' of graph '{whole.head.name}' is {o.type} and input '{i.key}' of graph '{document.head.name}' is "
-                f"{i.type} (paired by {way}); types must agree"
+                f"output '{o.key}' of graph '{whole.head.name}' is {output} and input '{i.key}' of graph '{document.head.name}' is "
+                f"{input_} (paired by {way}); types must agree",
+                *ways_to_agree(o.type, i.type),
             )
     return way, pairs
 

@@ -335,9 +335,10 @@ def _require_agreeing_inputs(graphs: Sequence[Graph]) -> None:
         for i in graph.inputs:
             type_, name = seen.setdefault(i.key, (i.type, graph.name))
             if type_ != i.type:
-                raise TransformError(
-                    f"input '{i.key}' is {type_} in graph '{name}' and {i.type} in graph '{graph.name}'; rename one"
-                )
+                from tidu_cli.graph.open_sizes import told_apart
+
+                one, other = told_apart(type_, i.type)
+                raise TransformError(f"input '{i.key}' is {one} in graph '{name}' and {other} in graph '{graph.name}'; rename one")
 
 
 def _require_agreeing_bindings(graphs: Sequence[Graph], bindings: Sequence[Binding]) -> None:

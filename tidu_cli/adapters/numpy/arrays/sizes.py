@@ -18,10 +18,11 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, known
 from tidu_cli.adapters.numpy.calls import name_of_call
 from tidu_cli.adapters.numpy.errors import UntraceableError, written_by_users
-from tidu_cli.errors import Remedy
+from tidu_cli.errors import TiduError
 from tidu_cli.graph.sizes.algebra import Size, names_of, undecided
 from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.open import OpenSize, larger
+from tidu_cli.graph.sizes.deciding import way_in_types
+from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 from tidu_cli.graph.sizes.traced import NUMBERS
 from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -40,6 +41,8 @@ def number_of(recorder: Any, size: OpenSize, dtype: Any = None) -> Array:
         difference: Array = number_of(recorder, above, "i64").emit("sub", number_of(recorder, below, "i64"))
         return difference.convert(name)
     own = name if name in FLOATS else "i64"
+    for reader in (recorder, *recorder.around):  # as it is known when the graph runs
+        reader.reads_traced = True
     exact: Array = recorder.emit("size", expression=size, dtype=own)
     return exact.convert(name)
 
@@ -81,12 +84,12 @@ class _Numbers:
         if _users(frame.f_code.co_filename):  # asked first: to compare sizes may take comparing others
             low, high = bounds(a - b)
             if low <= 0 <= high:
-                raise undecided(f"cannot decide whether {a} == {b}", a, b)
+                raise undecided(f"cannot decide whether {a} == {b}", a, b, dues=[(a, b, 1), (b, a, 1)], same=(a, b))
 
 
 _EXACT = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
           "remainder": operator.mod, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
-          "greater_equal": operator.ge}  # fmt: skip
+          "greater_equal": operator.ge, "minimum": smaller, "maximum": larger}  # fmt: skip
 """Functions of NumPy that are decided of sizes, and integers."""
 
 _GENERALLY = "write it with arithmetic, + - * // %, or with arrays"
@@ -116,29 +119,12 @@ def sizes_as_numbers(recorder: Any) -> Iterator[None]:
 # Shapes.
 
 
-class DifferentSizesError(ValueError):
+class DifferentSizesError(TiduError, ValueError):
     """Two sizes that are to be the same, and are not, whatever names are, or are for some of them."""
 
-    def __init__(self, text: str, a: Any, b: Any) -> None:
-        super().__init__(text)
+    def __init__(self, told: str, a: Any, b: Any) -> None:
+        super().__init__(f"{told}{way_in_types(a, b)}")
         self.same = a, b
-
-
-def one_size_for_both(*sizes: Any) -> str:
-    """How sizes are made one, as the end of a message."""
-    names = list(dict.fromkeys(name.text for size in sizes for name in names_of(size)))
-    if not names:
-        return ""
-    if len(names) == 1:
-        number = next((n for n in sizes if isinstance(n, int) and n > 1), 32)
-        way = Remedy("size", f"{names[0]}={number}", command="convert", python=_specialize(names[0], number))
-        return f"; if {names[0]} is a number, write it in the types, as by {way}"
-    way = Remedy("size", f"{names[1]}={names[0]}", command="convert", python=_specialize(names[1], repr(names[0])))
-    return f"; if they are the same, give them one name in the types, as by {way}"
-
-
-def _specialize(name: str, size: Any) -> str:
-    return f"specialize(document, size={{{name!r}: {size}}})"
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -149,9 +135,7 @@ def broadcast(*shapes: Shape) -> Shape:
         different = list(dict.fromkeys(n for n in sizes if n != 1)) or [1]
         if len(different) > 1:
             told = " and ".join(f"[{','.join(map(str, s))}]" for s in shapes)
-            raise DifferentSizesError(
-                f"shapes {told} do not broadcast together{one_size_for_both(*different)}", different[0], different[1]
-            )
+            raise DifferentSizesError(f"shapes {told} do not broadcast together", different[0], different[1])
         common.append(different[0])
     return tuple(common)
 
@@ -163,7 +147,7 @@ def reshaped(type_: TensorType, sizes: Sequence[Any]) -> Shape:
     quotient, left = divmod(type_.size, others) if len(rest) == 1 else (1, type_.size - others)
     if len(rest) > 1 or not (isinstance(left, int) and left == 0):
         told = f"{type_} has {type_.size} elements and does not reshape to [{','.join(map(str, sizes))}]"
-        raise DifferentSizesError(told + one_size_for_both(left), left, 0)
+        raise DifferentSizesError(told, left, 0)
     return tuple(quotient if k in rest else n for k, n in enumerate(sizes))
 
 

@@ -191,7 +191,7 @@ def _length(rows: Sequence[Rows], length: int | None) -> int:
         first, n = next(iter(sizes.items()), (row.path, shape[0]))
         if shape[0] != n:
             told = f"'{row.path}' has {shape[0]} slices, but {first} is {n}; all that scan takes has one slice a step"
-            raise BuildError(told + unlike(shape[0], n))
+            raise BuildError(str(unlike(told, shape[0], n)))
         sizes.setdefault(f"the length of '{row.path}'", n)
     if not sizes:
         raise BuildError("scan needs xs or length; give length=n for n steps")

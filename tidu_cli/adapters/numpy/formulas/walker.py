@@ -132,7 +132,8 @@ class Walker(ast.NodeVisitor):
             message = " ".join(str(error).split()) or type(error).__name__
             if isinstance(error, TypeError) and not isinstance(error, TiduError):
                 message = message.replace("<lambda>()", f"{what}()")
-            self.refuse(node, message if isinstance(error, TiduError | IndexError) else f"{what}: {message}")
+            ours = isinstance(error, TiduError | IndexError) and not isinstance(error, ValueError)
+            self.refuse(node, message if ours else f"{what}: {message}")
 
     # One method per kind of node.
 

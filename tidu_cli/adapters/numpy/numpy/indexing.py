@@ -81,13 +81,13 @@ def common_shape(*shapes: Shape) -> Shape:
         raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} do not broadcast together") from None
 
 
-def unlike(*sizes: Any) -> str:
-    """What to do about sizes that ought to be one, as the end of a message."""
-    if not any(isinstance(n, OpenSize) for n in sizes):
-        return ""
-    from tidu_cli.adapters.numpy.arrays.sizes import one_size_for_both
+def unlike(told: str, a: Any, b: Any) -> ValueError:
+    """The error of two sizes that ought to be one, with the way out where they are open."""
+    if not isinstance(a, OpenSize) and not isinstance(b, OpenSize):
+        return ValueError(told)
+    from tidu_cli.adapters.numpy.arrays.sizes import DifferentSizesError
 
-    return one_size_for_both(*sizes)
+    return DifferentSizesError(told, a, b)
 
 
 def is_given(option: Any) -> bool:
@@ -139,7 +139,7 @@ def product(x: Array, y: Array, contract: tuple[Axes, Axes], batch: tuple[Axes, 
     for a, b in (*zip(*contract, strict=True), *zip(*batch, strict=True)):
         if x.shape[a] != y.shape[b]:
             told = f"axis {a} of {x.type} has {x.shape[a]} elements, axis {b} of {y.type} has {y.shape[b]}"
-            raise ValueError(told + unlike(x.shape[a], y.shape[b]))
+            raise unlike(told, x.shape[a], y.shape[b])
     if x.type.dtype == "bool":
         return product(x.convert("i32"), y.convert("i32"), contract, batch) != 0
     numbers = tuple((tuple(a), tuple(b)) for a, b in (contract, batch))

@@ -71,7 +71,7 @@ def _partitioned(x: Array, kth: Any, axis: int | None) -> Array:
     if arrays_in([kth]):
         raise UntraceableError("np.partition takes places that are not traced; write np.sort")
     n = along(x, axis)[0].shape[along(x, axis)[1]]
-    if any(not -n <= k < n for k in np.ravel(kth)):
+    if any(not -n <= k < n for k in np.ravel(kth).tolist()):
         raise ValueError(f"kth={kth} is out of range for {n} elements")
     return x
 

@@ -197,11 +197,11 @@ _RAW = re.compile(
 def in_words(error: BaseException, importing: Importing, proto: Any, scope: Scope) -> str:
     """What an error says of a node; where no reader raised it, with what the node was given, and perhaps the way out."""
     sizes = open_sizes_of(importing, [scope.get(name) for name in proto.input if name])
-    if isinstance(error, TiduError):
+    if isinstance(error, TiduError) and not isinstance(error, ValueError):
         told = str(error) or type(error).__name__
         if isinstance(error, UndecidedSizeError):  # whose way out is another one here
-            told = told.partition("; give ")[0].partition("; say what ")[0]
-        return f"{told}{_way_to_choose(importing, sizes, told)}" if sizes and not isinstance(error, UnreadError) else told
+            told = re.split("; (?:give|say|write) ", told)[0]
+        return f"{told}{_way_to_choose(importing, sizes, told, error)}" if sizes and not isinstance(error, UnreadError) else told
     told = (
         str(error) if not hasattr(error, "same") else "cannot decide whether the sizes {} and {} are the same".format(*error.same)
     )
@@ -209,7 +209,7 @@ def in_words(error: BaseException, importing: Importing, proto: Any, scope: Scop
         told = "its inputs do not broadcast together" if "broadcast" in told else "does not fit what it is given"
     given = [f"'{name}' {_described(importing, scope.get(name))}" for name in proto.input if name]
     if sizes:
-        told += _way_to_choose(importing, sizes, told)
+        told += _way_to_choose(importing, sizes, told, error)
     elif importing.is_sized:
         told += f"; perhaps the model takes other sizes than are chosen by {Remedy(flag='--dim', python='dims')}"
         told += f" and {Remedy(flag='--input-type', python='input_types')}"
@@ -231,12 +231,11 @@ def open_sizes_of(importing: Importing, operands: Sequence[Value]) -> list[str]:
     return list(dict.fromkeys(name.text for n in held for name in names_of(n)))
 
 
-def _way_to_choose(importing: Importing, names: Sequence[str], told: str) -> str:
+def _way_to_choose(importing: Importing, names: Sequence[str], told: str, error: BaseException) -> str:
     """How the open sizes that a message names are chosen, or all those of a node; empty if it has another way out."""
-    if "--" in told or "load_onnx(" in told:
-        return ""
     named = [name for name in names if re.search(rf"\b{name}\b", told)]
-    return f"; choose the size{'s' if len(named or names) > 1 else ''}: {importing.dimensions.way(named or names)}"
+    words: str = importing.dimensions.choosing(named or names, getattr(error, "same", None))
+    return "" if "--" in told or "load_onnx(" in told else words
 
 
 def _described(importing: Importing, x: Value) -> str:
@@ -374,7 +373,7 @@ def function_called(node: Any) -> tuple[str, str, str]:
 def raised(error: BaseException, message: str) -> BaseException:
     """An error with a message in its stead, and what else it says: inputs, or a bound that a size needs."""
     if isinstance(error, UnboundedError) or hasattr(error, "same"):
-        from tidu_cli.adapters.onnx.reading.dimensions import bounds_by_which
+        from tidu_cli.graph.sizes.deciding import bounds_by_which
 
         if (bound := bounds_by_which(getattr(error, "due", None), getattr(error, "same", None))) is not None:
             return NeedsBoundError(message, bound)

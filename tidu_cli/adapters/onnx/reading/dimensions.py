@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import lcm
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.errors import Remedy, TypeTextError
-from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, names_of, size_named, terms_of
+from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, names_of, size_named
 from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.deciding import first_by, names_in
 from tidu_cli.graph.sizes.reading import declaring, parse_size
 from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import TensorType
@@ -79,76 +79,25 @@ class Dimensions:
     def _bounded_size(self, size: Any) -> Any:
         return substituted(size, {name.text: size_named(self.bounded.get(name.text, name)) for name in names_of(size)})
 
-    def way(self, names: Iterable[str]) -> Remedy:
-        """How sizes of these names are chosen."""
-        named = dict.fromkeys(self.origin[name] for name in names if self.origin.get(name))
+    def choosing(self, names: Sequence[str], same: tuple[Any, Any] | None = None) -> str:
+        """How sizes of these names are chosen, as the end of a message: as a number by which those in `same` are, or any."""
+        due = {name.text: n for name in names_in(same or ()) if (n := first_by(name, same)) is not None}
+        names = list(due) or names
+        told = f"; choose the size{'s' if len(names) > 1 else ''}: "
+        named = {self.origin[name]: due.get(name, 8) for name in names if self.origin.get(name)}
         types = dict(self._types[name] for name in names if not self.origin.get(name) and name in self._types)
-        numbers = {
-            key: str(type_.with_shape(tuple(8 if isinstance(n, Size) else n for n in type_.shape))) for key, type_ in types.items()
-        }
-        flags = [f"--dim {text if ' ' not in text else repr(text)}=8" for text in named]
+        numbers = {key: str(type_.with_shape(tuple(_chosen(n, due) for n in type_.shape))) for key, type_ in types.items()}
+        flags = [f"--dim {text if ' ' not in text else repr(text)}={n}" for text, n in named.items()]
         flags += [f"--input-type {key}={type_}" for key, type_ in numbers.items()]
-        given = [f"dims={dict.fromkeys(named, 8)}"] * bool(named) + [f"input_types={numbers}"] * bool(numbers)
-        return Remedy(command="convert MODEL", flag=" ".join(flags), python=f"load_onnx(MODEL, {', '.join(given)})")
+        given = [f"dims={named}"] * bool(named) + [f"input_types={numbers}"] * bool(numbers)
+        return told + str(Remedy(command="convert MODEL", flag=" ".join(flags), python=f"load_onnx(MODEL, {', '.join(given)})"))
 
 
-MOST_BOUND = 2**20
-"""Bounds of names are looked for up to this."""
-
-
-def bounds_by_which(due: Any, same: tuple[Any, Any] | None) -> Name | None:
-    """A name with the widest bounds by which a size is at least 0, or two are the same; None where those of one name do not do."""
-    found = None if due is None else _bound_by(due)
-    if found is None and same is not None:
-        found = _multiple_by(*same) or _extreme_by(*same)
-    return found
-
-
-def _extreme_by(a: Any, b: Any) -> Name | None:
-    """Of sizes that differ by a maximum or minimum of their names, as min(N,16) and N do: where one of these is all there is."""
-    if not any(atom.text.startswith(EXTREMES) for monomial, _ in terms_of(a - b) for atom, _ in monomial):
-        return None
-    low, high = bounds(a - b)
-    return _bound_by(b - a) if low >= 0 else _bound_by(a - b) if high <= 0 else None
-
-
-MULTIPLES = tuple(2**k for k in range(1, 9))
-"""What sizes are multiples of where networks halve them several times, and double them again."""
-
-
-def _multiple_by(a: Any, b: Any) -> Name | None:
-    names = dict.fromkeys([*names_of(a), *names_of(b)])
-    for multiple in MULTIPLES:
-        for name in names:
-            bounded = Name(name.text, name.least, name.most, lcm(name.multiple, multiple))
-            given = {name.text: size_named(bounded)}
-            if bounded.multiple != name.multiple and substituted(a, given) == substituted(b, given):
-                return bounded
-    return None
-
-
-def _bound_by(due: Any) -> Name | None:
-    for name in dict.fromkeys(names_of(due)):
-
-        def fits(least: int, most: int | None, name: Name = name) -> bool:
-            bounded = Name(name.text, max(name.least, least), most, name.multiple)
-            return bounds(substituted(due, {name.text: size_named(bounded)}))[0] >= 0
-
-        if fits(MOST_BOUND, None):
-            return Name(name.text, _least(lambda n: fits(n, name.most)), name.most, name.multiple)  # noqa: B023 - called here
-        if fits(name.least, name.least):
-            most = MOST_BOUND - _least(lambda n: fits(name.least, MOST_BOUND - n))  # noqa: B023 - likewise
-            return Name(name.text, name.least, most, name.multiple)
-    return None
-
-
-def _least(holds: Callable[[int], bool]) -> int:
-    """The least number of which something holds that holds of all greater ones up to the limit, too."""
-    low, high = 0, MOST_BOUND
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+def _chosen(size: Any, numbers: Mapping[str, int]) -> Any:
+    """A size where some names have numbers; 8 where none of these is in it and it has to be chosen."""
+    if not isinstance(size, Size):
+        return size
+    return substituted(size, numbers) if numbers else 8
 
 
 def _made_good(text: str) -> str:

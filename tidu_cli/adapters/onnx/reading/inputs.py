@@ -56,13 +56,17 @@ MOST_BOUNDS = 256
 def with_bounds(read: Callable[[Bounded], T]) -> T:
     """What is read with the bounds that nodes need of open sizes. Raises what reading does."""
     bounded: dict[str, Name] = {}
+    tries = 0
     while True:
+        tries += 1
         try:
             return read(bounded)
         except NeedsBoundError as error:
             low, high = error.bound.bounds
-            if len(bounded) > MOST_BOUNDS or bounded.get(error.bound.text) == error.bound or low > high:
+            if tries > MOST_BOUNDS or bounded.get(error.bound.text) == error.bound or low > high:
                 raise
+            if error.bound.most is not None:  # a range decides more than multiples of others, which are taken again if need be
+                bounded = {name: bound for name, bound in bounded.items() if bound.most is not None}
             bounded[error.bound.text] = error.bound
 
 
@@ -70,7 +74,7 @@ def bounds_in_words(bounded: Bounded) -> list[str]:
     """What is said of sizes that have bounds because nodes need them."""
     if not bounded:
         return []
-    from tidu_cli.graph.sizes.reading import name_to_file
+    from tidu_cli.graph.sizes.values import name_to_file
 
     said = {"min": "at least", "max": "at most", "multiple_of": "a multiple of"}
     each = [(name.text, [f"{said[field]} {n}" for field, n in name_to_file(name).items()]) for name in bounded.values()]

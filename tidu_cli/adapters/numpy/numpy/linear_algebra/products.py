@@ -191,7 +191,7 @@ def einsum(subscripts: Operand, *operands: Operand, optimize: Any = False, out: 
     for term, x in zip(terms, arrays, strict=True):
         for label, n in zip(term, x.shape, strict=True):
             if sizes.get(label, 1) != 1 and n not in (1, sizes[label]):
-                raise ValueError(f"einsum: {label!r} has {sizes[label]} and {n} elements{unlike(n, sizes[label])}")
+                raise unlike(f"einsum: {label!r} has {sizes[label]} and {n} elements", n, sizes[label])
             sizes[label] = sizes.get(label, 1) if n == 1 else n
     current, labels = _single(arrays[0], terms[0], set(result).union(*terms[1:]), sizes)
     for k in range(1, len(arrays)):

@@ -18,6 +18,7 @@ from tidu_cli.adapters.numpy.numpy.reductions.reducing import min as min_
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import prod
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import sum as sum_
 from tidu_cli.adapters.numpy.numpy.shaping import moveaxis
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.arrays.windows import taking
 
 
@@ -114,7 +115,12 @@ def _solved(lu: Array, order: Array, b: Array) -> Array:
 
 def inv(a: Array) -> Array:
     a = square(a, "inv")
-    return solve(a, a.constant(np.eye(a.shape[-1]), a.dtype))
+    n = a.shape[-1]
+    if isinstance(n, OpenSize):
+        from tidu_cli.adapters.numpy.arrays.sizes import diagonals
+
+        return solve(a, diagonals(a.recorder, n, None, 0, a.dtype))
+    return solve(a, a.constant(np.eye(n), a.dtype))
 
 
 def slogdet(a: Array) -> SlogdetResult:

@@ -12,9 +12,10 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis, resized
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.adapters.onnx.reading.open_shapes import not_same
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.indexing import gathered, wrapped
-from tidu_cli.graph.sizes.open import surely
+from tidu_cli.graph.sizes.open import OpenSize, surely
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, taking
 
 Axes = tuple[int, ...]
@@ -168,8 +169,10 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Value:
     if a.dtype != b.dtype:
         raise RefusedError(f"multiplies arrays of {a.dtype} and {b.dtype}")
     axes = (0 if node["transA"] else 1, 1 if node["transB"] else 0)
-    if a.shape[axes[0]] != b.shape[axes[1]]:
-        raise RefusedError(f"axis {axes[0]} of A has {a.shape[axes[0]]} elements, axis {axes[1]} of B {b.shape[axes[1]]}")
+    n, m = a.shape[axes[0]], b.shape[axes[1]]
+    if n != m:
+        told = f"axis {axes[0]} of A has {n} elements, axis {axes[1]} of B {m}"
+        raise not_same(n, m, told) if isinstance(n, OpenSize) or isinstance(m, OpenSize) else RefusedError(told)
     alpha, beta = (1.0 if node[name] is None else node[name] for name in ("alpha", "beta"))
     product = times(converted(node, np.tensordot(a, b, axes), a.dtype), alpha)
     if c is None or not beta:

@@ -11,8 +11,8 @@ import numpy as np
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape, normal_axes
 from tidu_cli.adapters.onnx.loading import HELD, array_of, dense
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, as_sizes, counted, integer, number
-from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape, reshaped
-from tidu_cli.graph.sizes.open import larger
+from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape, not_same, reshaped
+from tidu_cli.graph.sizes.open import OpenSize, larger
 
 
 def axes_of(node: Node, given: Value | None, rank: int) -> list[int] | None:
@@ -89,7 +89,8 @@ def _squeeze(node: Node, x: Value, axes: Value | None = None) -> Value:
     gone = [k for k, n in enumerate(x.shape) if n == 1] if given is None else given
     for k in gone:
         if x.shape[k] != 1:
-            raise RefusedError(f"axis {k} of an array of shape {list(x.shape)} has more than one element")
+            told = f"axis {k} of an array of shape {list(x.shape)} has more than one element"
+            raise RefusedError(told) if not isinstance(x.shape[k], OpenSize) else not_same(x.shape[k], 1, told)
     return np.reshape(x, [n for k, n in enumerate(x.shape) if k not in gone])
 
 
