@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tidu_cli.adapters.c.module import Module
 from tidu_cli.formats.write import write_document
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import TensorType
@@ -84,12 +85,15 @@ def program(folder: Path, calls, *command: str, **options) -> Path:
     """A program that calls functions of documents of one graph with values, in memory of their sizes, and looks at all results."""
     lines, includes, sources = [], [], []
     for number, (document, values) in enumerate(calls):
+        dtype = Module(document, options.get("real")).dtype
         path, name = folder / f"p{number}.c", f"function_{number}"
         write_document(replace(document, graphs=(replace(document.head, name=name),)), str(path), "c", **options)
-        arrays = [np.ascontiguousarray(x, numpy_dtype(np, i.type.dtype)) for x, i in zip(values, document.head.inputs, strict=True)]
-        sizes = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(o.type.nbytes, "NULL") for o in document.head.outputs]
+        ports = document.head.inputs, document.head.outputs
+        inputs, outputs = ([TensorType(dtype(p.type), p.type.shape) for p in one] for one in ports)
+        arrays = [np.ascontiguousarray(x, numpy_dtype(np, t.dtype)) for x, t in zip(values, inputs, strict=True)]
+        sizes = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(t.nbytes, "NULL") for t in outputs]
         data = [f"static const unsigned char x{k}[] = {{{','.join(map(str, a.tobytes())) or '0'}}};" for k, a in enumerate(arrays)]
-        places = [f"copied({n}, {source})" for n, source in sizes] + [f"copied({name}_WORK * sizeof(double), NULL)"]
+        places = [f"copied({n}, {source})" for n, source in sizes] + [f"copied({name}_WORK_BYTES, NULL)"]
         lines += ["{", *data, f"void *a[] = {{{', '.join(places)}}};"]
         lines += [f"failed |= {name}({', '.join([f'a[{k}]' for k in range(len(places))])});"]
         lines += [f"seen(a[{k}], {n});" for k, (n, source) in enumerate(sizes) if source == "NULL"]

@@ -41,14 +41,20 @@ def dot(k: Kernel) -> Lines:
     convert = k.unit.module.convert(y.dtype, dtype)
 
     def columns_from(begin: str, many: int) -> Lines:
-        def every(line: str) -> Lines:
-            return loops([("q", many)], [line])
+        def every(*lines: str) -> Lines:
+            return loops([("q", many)], lines)
 
         column = "q" if begin == "0" else f"{begin} + q"
         one = convert.format(k.unit.at(wide, [*batch, *contracted, column]))
-        step = loops(over_c, [f"const {ctype} x = {left};", *every(f"a[q] = {add('a[q]', mul('x', one))};")])
-        put = every(k.unit.put(result, [*batch, *rows, column], "a[q]"))
-        return loops(over_m, [f"{ctype} a[{many}];", *every(f"a[q] = {nothing};"), *step, *put])
+        if dtype not in PARTS:
+            declared, begun, total = f"{ctype} a[{many}];", f"a[q] = {nothing};", "a[q]"
+            sums = [f"a[q] = {add('a[q]', mul('x', one))};"]
+        else:  # apart, as compilers vectorize sums of parts, and not of pairs
+            declared, begun = f"{CTYPES[PARTS[dtype]]} a[{many}], b[{many}];", "a[q] = b[q] = 0;"
+            sums = [f"const {ctype} y = {one};", "a[q] += x.re * y.re - x.im * y.im;", "b[q] += x.re * y.im + x.im * y.re;"]
+            total = k.called("complex", dtype)("a[q]", "b[q]")
+        step = loops(over_c, [f"const {ctype} x = {left};", *every(*sums)])
+        return loops(over_m, [declared, *every(begun), *step, *every(k.unit.put(result, [*batch, *rows, column], total))])
 
     whole = n // _COLUMNS * _COLUMNS
     lines = [f"for (long c = 0; c < {whole}; c += {_COLUMNS}) {{", *(f"    {line}" for line in columns_from("c", _COLUMNS)), "}"]
@@ -228,7 +234,8 @@ def _qr(k: Kernel) -> Lines:
     a, tau = (k.row(v) for v in k.scratch)
     real, (sub, mul, div, conj), add = PARTS.get(dtype, dtype), _signs(k, dtype), k.fold("add", dtype)
     one, nothing = literal(dtype, 1) if dtype in PARTS else "1", zero(dtype)
-    below = f"a[i * {n} + j]"
+    below, nan = f"a[i * {n} + j]", literal(dtype, math.nan)
+    odd = " + ".join(f"{below}{part} - {below}{part}" for part in ((".re", ".im") if dtype in PARTS else ("",)))
 
     def lines(at: Callable[..., str]) -> Lines:
         def reflect(element: Callable[[str], str], first: str, end: int, factor: str) -> Lines:
@@ -250,7 +257,9 @@ def _qr(k: Kernel) -> Lines:
         beta = k.unit.module.convert(real, dtype).format("beta")
         return [
             f"{ctype} *const a = {a}, *const tau = {tau};",
+            f"{CTYPES[real]} odd = 0; /* NaN where a number is not finite, and so are all results */",
             f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) {below} = {at('x0', 'i', 'j')};",
+            f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) odd += {odd};",
             f"for (long j = 0; j < {min(m, n)}; ++j) {{",
             f"    const {ctype} alpha = a[j * {n} + j];",
             f"    {CTYPES[real]} below = 0, beta = alpha{part};",
@@ -271,6 +280,8 @@ def _qr(k: Kernel) -> Lines:
             "}",
             f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j)",
             f"    {at('r1', 'i', 'j')} = i <= j ? {below} : {nothing};",
+            f"if (odd != 0) for (long i = 0; i < {m}; ++i) for (long j = 0; j < {columns}; ++j) {at('r0', 'i', 'j')} = {nan};",
+            f"if (odd != 0) for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j) {at('r1', 'i', 'j')} = {nan};",
         ]
 
     return each(k, lines)
