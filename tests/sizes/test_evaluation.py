@@ -228,7 +228,8 @@ def test_commands(path, tmp_path):
     assert "open sizes: B, T" in told and "peak memory open" in told
     assert json.loads(succeed("info", path, "--json"))["sizes"] == {"B": {}, "T": {}}
     told = succeed("check", path, "--numeric").decode()
-    assert "adjoint at B=1, T=1" in told and "adjoint at B=3, T=4" in told
+    lines = [line for line in told.splitlines() if "adjoint" in line]
+    assert [line.partition(": jvp")[0] for line in lines] == ["  numeric: at B=1, T=1", "  numeric: at B=3, T=4"]
     assert "no node is at a kink" in invoke("eval", path, *stated, "--kinks").stderr
     assert "size[expression=B*T, dtype=f64]" in succeed("show", path).decode()
     fixed = succeed("convert", path, "--size", "B=1", "--size", "T=2").decode()
@@ -239,6 +240,9 @@ def test_commands(path, tmp_path):
     assert "patterns of sparse derivatives have fixed sizes, and the size B is open" in told and "--size B=32" in told
     slope = json.loads(succeed("grad", path, "--wrt", "h", *stated))["h@-1"]
     assert np.shape(slope) == (1, 3) and np.shape(json.loads(succeed("jacobian", path, "--wrt", "h", *stated))["loss/h"]) == (1, 3)
+    by_rows = succeed("jacobian", path, "--wrt", "x", *stated)
+    assert succeed("jacobian", path, "--wrt", "x", "--scheduler", "local", "--chunk", "2", *stated) == by_rows
+    assert "missing inputs: h" in error("jacobian", path, "--wrt", "x", "--chunk", "2", *stated[:2])
     succeed("view", path, *stated, "-o", tmp_path / "page.html")
     assert "f64[2,1,3]" in (tmp_path / "page.html").read_text()
     gradient = tmp_path / "g.json"

@@ -13,7 +13,7 @@ from tests.tiers import few
 from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import EvaluationError, MissingRuleError, TransformError, UndecidedSizeError
 from tidu_cli.graph.select import movable_inputs
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.types import TensorType, parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.specializing import specialized
 
@@ -24,15 +24,18 @@ WITHOUT = {
 }
 """Whose examples have no size that may be open alone; loops and branches are tested by themselves."""
 REFUSED = {
-    **dict.fromkeys(("cumprod", "cummax", "cummin", "cumlogsumexp"), "steps that double need a number of them"),
-    **dict.fromkeys(("qr", "svd", "eigh", "eig", "sqrtm", "cofactors"), "matrices of an open size; they take batches of it"),
-    "reduce_prod": "a second derivative has that of cumprod",
+    "svd": "its vectors depend on whether there are as many rows as columns",
+    "lu": "it depends on whether there are as many rows as columns",
+    "qr": "it depends on whether there are as many rows as columns",
+    "cofactors": "there are none where there are as many directions as rows",
     "det": "a second derivative has that of cofactors",
     "select_and_gather_add": "windows of an open size",
 }
 """What has no derivative at some open sizes, and why."""
 UNSTEADY = {"logm", "logm_frechet"}
 """SciPy's results differ by a rounding from call to call."""
+IN_STEPS = {"cumprod", "cummax", "cummin", "cumlogsumexp", "reduce_prod"}
+"""Whose derivatives along an open axis go element by element, and along others by steps that double: roundings differ."""
 
 
 def derived(document, order):
@@ -59,6 +62,8 @@ def agree(name, found, due):
         parts = (value, found[key]) if isinstance(value, np.ndarray) else (np.zeros(0), np.zeros(0))
         if name in UNSTEADY:
             np.testing.assert_allclose(*parts, rtol=1e-13, atol=1e-13)
+        elif name in IN_STEPS:  # of 64 elements at most: some 64 roundings each, of sums that may cancel
+            np.testing.assert_allclose(*parts, rtol=1e-13, atol=1e-13 * np.abs(value).max(initial=0))
         else:
             np.testing.assert_array_equal(*parts)
 
@@ -124,3 +129,28 @@ def test_what_needs_a_number_is_refused_by_name(name):
         except (MissingRuleError, UndecidedSizeError) as error:
             refused.append(str(error))
     assert any("specialize(document, size={'N': 32})" in error for error in refused)
+
+
+@pytest.mark.parametrize("name", ["qr", "svd", "lu"])
+def test_factors_of_matrices_of_two_open_sizes(name):
+    """min(M,N) columns in thin ones; derivatives of vectors depend on which is less, and those of singular values do not."""
+    attrs = {"lu": {}}.get(name, {"full_matrices": False})
+    document = documented([BUILTIN.case(name, BUILTIN.parse_attrs(name, attrs), None, [parse_type("f64[M,N]")])])
+    assert f"[{'M,min(M,N)' if name == 'qr' else 'min(M,N)'}]" in " ".join(str(o.type) for o in document.head.outputs)
+    for shape in ((3, 2), (2, 3), (1, 1)):
+        x = np.random.default_rng(0).normal(size=shape)
+        fixed = specialized(document, dict(zip("MN", shape, strict=True)), BUILTIN)
+        for found, due in zip(*[tidu_cli.evaluate(d, {"x0": x}).values() for d in (document, fixed)], strict=True):
+            np.testing.assert_array_equal(found, due)
+    with pytest.raises(MissingRuleError, match=r"node 0 .* cannot decide whether .*(M .* N|N .* M); .*size=\{'.': 32\}"):
+        derived(document, 1)
+
+
+def test_singular_values_of_matrices_of_two_open_sizes_have_derivatives():
+    document = documented([BUILTIN.case("svd", BUILTIN.parse_attrs("svd", {"compute_uv": False}), None, [parse_type("f64[M,N]")])])
+    gradient = tidu_cli.materialize(tidu_cli.vjp(document, "x0"))
+    for shape in ((3, 2), (2, 3)):
+        x = np.random.default_rng(0).normal(size=shape)
+        (found,) = tidu_cli.evaluate(gradient, {"x0": x, "y1@-1": np.ones(2)}).values()
+        u, _, vh = np.linalg.svd(x, full_matrices=False)
+        np.testing.assert_allclose(found, u @ vh, 1e-12, 1e-12)

@@ -9,6 +9,7 @@ from tidu_cli.cluster.collecting import blocks_of, spread, write
 from tidu_cli.cluster.items import Plan, from_files
 from tidu_cli.cluster.run import batch_of
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.graph.types import Type
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ def matrix_by_chunks(
 ) -> Results:
     """The blocks of the matrix that a pipeline derives, and their types, by chunks of its columns or rows.
 
-    `engine` chooses what evaluates a graph; else as `values_by_chunks`.
+    `engine` chooses what evaluates a graph; else as `values_by_chunks`. Open sizes are those that the inputs have.
     """
     assert run.linear is not None
-    head = run.linear.head
-    graph = run.stages[-1].transform(run.linear, **run.stages[-1].options).head
-    blocks = blocks_of(graph, run.document.head, head.inputs, head.outputs)
+    linear, matrix = run.linear, run.document.head
+    if are_there_open_sizes():
+        from tidu_cli.runtime.sizing import as_given, document_as_given
+
+        matrix, linear = as_given(matrix, inputs), document_as_given(linear, inputs)
+    graph = run.stages[-1].transform(linear, **run.stages[-1].options).head
+    blocks = blocks_of(graph, matrix, linear.head.inputs, linear.head.outputs)
     if not blocks.units:
         values = blocks.collected((), Plan(0, 1))
         write(values, blocks.types, to["format_"], to["out"])

@@ -80,7 +80,7 @@ class Report:
                 yield f"closure: every rule is there for the {self.closure.reached} kinds of nodes that derivatives reach"
             yield from (f"closure: note: {op} has {text}" for op, text in self.inert.items())
         if self.numeric is not None:
-            yield f"numeric: {_said(self.numeric)}"
+            yield from (f"numeric: {text}" for text in _said_by_sizes(self.numeric))
             yield from (f"numeric: note: {text}" for text in dict.fromkeys(text for v in self.numeric for text in v.why))
         for op, verdicts in (self.own or {}).items():
             yield f"numeric: op {op}: {_said(verdicts)}"
@@ -231,6 +231,16 @@ def _values(x: NDArray[Any]) -> str:
     some = x.ravel()[:_SHOWN]
     numbers = list(map(str, some)) if x.dtype.kind == "M" else [f"{z:.4g}" for z in some.tolist()]
     return f"[{', '.join(numbers)}{', ...' if x.size > _SHOWN else ''}]" if x.ndim else numbers[0]
+
+
+def _said_by_sizes(verdicts: list[Verdict]) -> Iterator[str]:
+    """A line, or one for each choice of open sizes, which is what laws are said to be tried at."""
+    places: dict[str, list[Verdict]] = {}
+    for v in verdicts:
+        law, _, place = v.law.partition(" at ")
+        places.setdefault(place, []).append(replace(v, law=law) if place else v)
+    for place, tried in (places or {"": []}).items():
+        yield f"at {place}: {_said(tried)}" if place else _said(tried)
 
 
 def _said(verdicts: list[Verdict]) -> str:

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tidu_cli as api
 from tests.onnx.models import model
-from tests.onnx.operators.evaluators import by_runtime
+from tests.onnx.operators.evaluators import by_runtime, difference
 from tests.onnx.sizes.open_models import Nodes
 from tidu_cli.adapters.onnx.choices import Choices
 from tidu_cli.adapters.onnx.loading import loaded
@@ -371,8 +371,23 @@ def test_sizes_without_a_name_are_chosen_by_types() -> None:
 
 
 def test_what_has_no_form_at_run_time_is_refused_by_name() -> None:
-    node = {"op": "cumprod", "inputs": [0], "attrs": {"axis": 0}}
-    graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[N]"}], "nodes": [node], "outputs": [{"key": "y", "value": 1}]}
+    node = {"op": "lu", "inputs": [0]}
+    graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[N,N]"}], "nodes": [node], "outputs": [{"key": "y", "value": 1}]}
     document, _ = parse_document(json.dumps({"tidu": 1, "graphs": [graph]}).encode(), "f.json")
-    with pytest.raises(TiduError, match=r"graph 'f', node 0 \(cumprod\): .*N.*specialize\(document, size=\{'N': 32\}\)"):
+    with pytest.raises(TiduError, match=r"graph 'f', node 0 \(lu\): .*N.*specialize\(document, size=\{'N': 32\}\)"):
         onnx_bytes(document)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("op", ["cumprod", "cummax", "cummin", "cumlogsumexp"])
+def test_what_is_cumulative_runs_at_each_length(op: str, reverse: bool) -> None:
+    """Values and gradients along an axis of open size: steps that double would need a number of them."""
+    node = {"op": op, "inputs": [0], "attrs": {"axis": 1, "reverse": reverse}}
+    graph = {"name": "f", "inputs": [{"key": "x", "type": "f64[2,N]"}], "nodes": [node], "outputs": [{"key": "y", "value": 1}]}
+    document, _ = parse_document(json.dumps({"tidu": 1, "graphs": [graph]}).encode(), "f.json")
+    gradient = api.vjp(document, "x", value=True)
+    data = onnx_bytes(gradient)
+    for n in (1, 2, 7):
+        rng = np.random.default_rng(n)
+        given = {"x": rng.integers(-3, 4, (2, n)).astype(float), "y@-1": rng.standard_normal((2, n))}
+        assert difference(gradient, by_runtime(data, given), given) == ""

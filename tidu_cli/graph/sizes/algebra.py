@@ -29,6 +29,7 @@ from tidu_cli.graph.sizes.polynomials import (
     Terms,
     added,
     floor,
+    in_remainders,
     multiplied,
     ordered,
     quotient,
@@ -108,7 +109,7 @@ class Size(OpenSize):
     def __init__(self, terms: Terms) -> None:
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "_hash", hash(terms))
-        object.__setattr__(self, "_text", text_of(terms))
+        object.__setattr__(self, "_text", text_of(in_remainders(terms)))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("sizes are frozen")
@@ -309,11 +310,12 @@ def divided(a: Any, b: Any) -> tuple[Any, Any]:
         return whole, rest
     if isinstance(b, int) and abs(low) != inf and high != inf and low // b == high // b:
         return whole + int(low // b), rest - int(low // b) * b
-    inner = _inner_quotient(rest)
-    if inner is None or not isinstance(b, int):
+    if not isinstance(b, int):
         return whole + _of_atom(Part("//", rest, b)), _of_atom(Part("%", rest, b))
-    part, shift = inner
-    return whole + divided(part.a + part.b * shift, part.b * b)[0], _of_atom(Part("%", rest, b))
+    inner = _inner_quotient(rest)
+    part, shift = inner or (None, 0)
+    part_of_rest = _of_atom(Part("//", rest, b)) if part is None else divided(part.a + part.b * shift, part.b * b)[0]
+    return whole + part_of_rest, rest - b * part_of_rest
 
 
 def _inner_quotient(size: Any) -> tuple[Part, int] | None:
@@ -349,33 +351,12 @@ def _of_atom(atom: Name | Part, times: int = 1) -> Any:
 
 def _made(terms: Mapping[Monomial, int]) -> Any:
     """The size of these terms: an int if it is a number. Raises TypeRuleError for one beyond the limits."""
-    kept = ordered(_without_multiples_of_quotients(terms))
+    kept = ordered(terms)
     if not kept or (len(kept) == 1 and not kept[0][0]):
         return kept[0][1] if kept else 0
     size = Size(kept)
     require_short(kept, str(size), MAX_COMPUTED, MAX_COMPUTED_PARTS)
     return size
-
-
-def _without_multiples_of_quotients(terms: Mapping[Monomial, int]) -> Mapping[Monomial, int]:
-    """The same with a - a % k in the place of k * (a // k), so that parts of an axis add up to it."""
-    for _ in range(MAX_TERMS):
-        changed = next((t for m, c in terms.items() if c and (t := _whole(terms, m, c)) is not None), None)
-        if changed is None:
-            return terms
-        terms = changed
-    return terms
-
-
-def _whole(terms: Mapping[Monomial, int], monomial: Monomial, coefficient: int) -> dict[Monomial, int] | None:
-    for atom, _ in monomial:
-        if isinstance(atom, Part) and atom.op == "//" and isinstance(atom.b, int) and abs(coefficient) >= atom.b:
-            times = coefficient // atom.b if coefficient > 0 else -(-coefficient // atom.b)
-            others = tuple((a, p - (a == atom)) for a, p in monomial if p > (a == atom))
-            whole = added(terms_of(atom.a), scaled([(((Part("%", atom.a, atom.b), 1),), 1)], -1))
-            rest = {**terms, monomial: coefficient - times * atom.b}
-            return added(rest.items(), multiplied(whole.items(), ((others, times),)).items())
-    return None
 
 
 def _compared(a: Size, b: Any, relation: str) -> Any:

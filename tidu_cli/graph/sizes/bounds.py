@@ -10,7 +10,7 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.sizes.polynomials import Monomial, added, floor, multiplied, ordered, quotient, times
+from tidu_cli.graph.sizes.polynomials import Monomial, Terms, added, in_remainders, multiplied, ordered, quotient, times
 
 MOST_PARTS = 2
 """The most parts of a sum whose bounds are looked for one by one: each doubles the work."""
@@ -23,8 +23,24 @@ def bounds(size: Any) -> tuple[float, float]:
 
 @lru_cache(maxsize=4096)
 def _bounds(size: Any) -> tuple[float, float]:
+    low, high = _of_terms(size.terms)
+    if (remainders := in_remainders(size.terms)) != size.terms:
+        below, above = _of_terms(remainders)
+        low, high = max(low, below), min(high, above)
+    parts = [(m, c) for m, c in size.terms if len(m) == 1 and m[0][1] == 1 and hasattr(m[0][0], "op")]
+    for monomial, coefficient in parts if len(parts) <= MOST_PARTS and len(size.terms) > 1 else ():
+        below, above = _between(size, monomial, coefficient)
+        low, high = max(low, below), min(high, above)
+    if low == -inf or high == inf:
+        below, above = _of_factor(size)
+        low, high = max(low, below), min(high, above)
+    return low, high
+
+
+def _of_terms(terms: Terms) -> tuple[float, float]:
+    """Bounds by those of each term, and by how far atoms are from their least values."""
     low = high = 0.0
-    for monomial, coefficient in size.terms:
+    for monomial, coefficient in terms:
         a = b = float(1)
         for atom, power in monomial:
             for _ in range(power):
@@ -34,17 +50,10 @@ def _bounds(size: Any) -> tuple[float, float]:
         low, high = low + ends[0], high + ends[1]
     # Terms of one name may undo one another, as in N*N-N: counted from its least value all have one sign.
     with suppress(TypeRuleError):  # of too many terms to tell
-        moved = _from_least(size)
+        moved = _from_least(terms)
         constant = next((c for m, c in moved if not m), 0)
         low = max(low, constant) if all(c >= 0 for m, c in moved if m) else low
         high = min(high, constant) if all(c <= 0 for m, c in moved if m) else high
-    parts = [(m, c) for m, c in size.terms if len(m) == 1 and m[0][1] == 1 and hasattr(m[0][0], "op")]
-    for monomial, coefficient in parts if len(parts) <= MOST_PARTS and len(size.terms) > 1 else ():
-        below, above = _between(size, monomial, coefficient)
-        low, high = max(low, below), min(high, above)
-    if low == -inf or high == inf:
-        below, above = _of_factor(size)
-        low, high = max(low, below), min(high, above)
     return low, high
 
 
@@ -69,9 +78,6 @@ def _between(size: Any, monomial: Monomial, count: int) -> tuple[float, float]:
         low, high = bounds(part.b * rest + count * part.a)
         lost = count * (part.b - 1)  # a // b is (a - r) / b, of a remainder r
         return -((max(lost, 0) - low) // part.b), (high - min(lost, 0)) // part.b
-    if part.op == "%" and count < 0 and isinstance(part.b, int):  # a - a % b is b (a // b)
-        (low, high), (least, most) = bounds(rest + count * part.a), bounds(part.a)
-        return low - count * part.b * floor(least, part.b), high - count * part.b * floor(most, part.b)
     ends = (0, part.b - 1) if part.op == "%" else (part.a, part.b)
     (low, high), (other_low, other_high) = (bounds(rest + count * end) for end in ends)
     if part.op == "%":
@@ -81,10 +87,10 @@ def _between(size: Any, monomial: Monomial, count: int) -> tuple[float, float]:
     return min(low, other_low), min(high, other_high)
 
 
-def _from_least(size: Any) -> Iterable[tuple[Monomial, int]]:
-    """The terms of a size as a polynomial of how far its atoms are above their least values."""
+def _from_least(terms: Terms) -> Iterable[tuple[Monomial, int]]:
+    """The terms as a polynomial of how far their atoms are above their least values."""
     total: dict[Monomial, int] = {}
-    for monomial, coefficient in size.terms:
+    for monomial, coefficient in terms:
         product: Iterable[tuple[Monomial, int]] = (((), coefficient),)
         for atom, power in monomial:
             least = atom.bounds[0]

@@ -103,6 +103,32 @@ def quotient(term: tuple[Monomial, int], by: tuple[Monomial, int]) -> tuple[Mono
     return tuple((atom, power) for atom, power in powers.items() if power), coefficient // factor
 
 
+def in_remainders(terms: Terms) -> Terms:
+    """The same polynomial with a % b in the place of a - b * (a // b), where that is there: shorter, and easier to bound."""
+    total = dict(terms)
+    while True:
+        changed = next((found for m, c in total.items() if (found := _in_remainder(total, m, c)) is not None), None)
+        if changed is None:
+            return ordered(total) if total != dict(terms) else terms
+        total = changed
+
+
+def _in_remainder(total: Mapping[Monomial, int], monomial: Monomial, coefficient: int) -> dict[Monomial, int] | None:
+    """The same with one quotient less, that of this term, where b divides the term, and a times it is there but for constants."""
+    for atom, _ in monomial:
+        b = atom.b if getattr(atom, "op", "") == "//" else None
+        if not isinstance(b, int) or coefficient % b:
+            continue
+        others = quotient((monomial, -coefficient // b), (((atom, 1),), 1))
+        assert others is not None
+        part = multiplied(atom.a.terms, [others])
+        if all(total.get(m, 0) // c > 0 for m, c in part.items() if m):
+            rest = added({**total, monomial: 0}.items(), scaled(part.items(), -1))
+            remainder = multiplied([(((type(atom)("%", atom.a, b), 1),), 1)], [others])
+            return {m: c for m, c in added(rest.items(), remainder.items()).items() if c}
+    return None
+
+
 def text_of(terms: Terms) -> str:
     """The text of a polynomial, by which it is read: 2*M*N-N+1."""
     text = ""

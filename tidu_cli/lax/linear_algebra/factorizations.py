@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import smaller
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.arrays.windows import taken
@@ -193,7 +194,7 @@ def _solve_caption(case: Case, operands: Sequence[str]) -> Caption:
 def _lu_types(attrs: Any, operands: Types) -> Types:
     x = require_matrices(operands)
     *batch, m, n = x.shape
-    return x, TensorType("i32", (*batch, min(m, n))), TensorType("i32", (*batch, m))
+    return x, TensorType("i32", (*batch, smaller(m, n))), TensorType("i32", (*batch, m))
 
 
 def lu_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tidu_cli.graph.sizes.open import smaller
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
@@ -46,7 +47,7 @@ class QRAttrs(Attrs):
 def _types(attrs: QRAttrs, operands: Types) -> Types:
     x = require_matrices(operands)
     *batch, m, n = x.shape
-    k = m if attrs.full_matrices else min(m, n)
+    k = m if attrs.full_matrices else smaller(m, n)
     factors = x.with_shape((*batch, m, k)), x.with_shape((*batch, k, n))
     return (*factors, TensorType("i32", (*batch, n))) if attrs.pivoting else factors
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tidu_cli.graph.sizes.open import OpenSize, larger
 from tidu_cli.graph.types import TensorType, real_dtype
 from tidu_cli.lax.linear_algebra.matrices import abs_, broadcast_in_dim, gt, select_n
 from tidu_cli.rules.contract import SingularRule
@@ -23,13 +24,20 @@ ROUNDINGS = 16
 def rounding(w: Term, n: int, scale: Term | None = None) -> Term:
     """Up to which magnitude numbers are taken for 0: of each vector w of n values, or of `scale`, in the shape of w."""
     greatest = op("reduce_max")(abs_(w if scale is None else scale), axes=tuple(range(w.type.rank - 1, (scale or w).type.rank)))
-    bound = greatest * (ROUNDINGS * n * _EPSILON[greatest.type.dtype])
+    bound = greatest * _relative(greatest, n)
     return broadcast_in_dim(bound, shape=w.type.shape, broadcast_dimensions=tuple(range(w.type.rank - 1)))
 
 
 def resolution(like: Term, n: int) -> Term:
     """1 over the rounding of computations with n × n matrices, in an array of this type."""
-    return like.trace.full(1 / (ROUNDINGS * max(n, 1) * _EPSILON[like.type.dtype]), like.type)
+    relative = 1 / _relative(like, larger(n, 1))
+    return relative if isinstance(relative, Term) else like.trace.full(relative, like.type)
+
+
+def _relative(like: Term, n: int) -> Term | float:
+    """The rounding of n numbers, relative to them: in an array of this type where n is open."""
+    roundings, epsilon = ROUNDINGS * n, _EPSILON[like.type.dtype]
+    return like.trace.full(roundings, like.type) * epsilon if isinstance(n, OpenSize) else roundings * epsilon
 
 
 def apart(w: Term, bound: Term, like: Term) -> Term:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from tidu_cli.graph.sizes.open import larger, smaller
 from tidu_cli.graph.types import TensorType, real_dtype
 from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, phases, turned_by, turning
 from tidu_cli.lax.linear_algebra.matrices import (
@@ -51,7 +52,7 @@ class SVDAttrs(Attrs):
 def _types(attrs: SVDAttrs, operands: Types) -> Types:
     x = require_matrices(operands)
     *batch, m, n = x.shape
-    k = min(m, n)
+    k = smaller(m, n)
     values = TensorType(real_dtype(x.dtype), (*batch, k))
     if not attrs.compute_uv:
         return (values,)
@@ -90,7 +91,7 @@ def _jvp(node: JVP) -> Sequence[Term | None]:
     # X_ii - Y_ii = i Im(P_ii) / s_i. Where U has fewer columns than rows, (1 - U Uᴴ) A' V / s comes to U', and likewise for V.
     t, x = node.tangent, node.operands[0]
     m, n = t.type.shape[-2:]
-    k = min(m, n)
+    k = smaller(m, n)
     if not node.attrs.compute_uv:
         _, u, vh = x.trace.emit_all("svd", x, full_matrices=False, compute_uv=True)
         return [real(diagonal(product(adjoint(u), product(t, adjoint(vh)))))]
@@ -99,7 +100,7 @@ def _jvp(node: JVP) -> Sequence[Term | None]:
     p = product(adjoint(u), product(t, v))
     ds = real(diagonal(p))
     along, down = by_columns(s, p), by_rows(s, p)
-    bound = rounding(s, max(m, n))
+    bound = rounding(s, larger(m, n))
     regular, gaps, nonzero = apart(s, bound, p), (along + down) * (along - down), gt(s, bound)
     dx = quotient(with_diagonal(p * along + adjoint(p) * down, 0), gaps, regular)
     dy = quotient(with_diagonal(p * down + adjoint(p) * along, 0), gaps, regular)

@@ -9,12 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import CaseTable, Input
-from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType
-from tidu_cli.rules.recording.trace import Trace, as_output, recorded
+from tidu_cli.lax.reductions.loops import loop
 from tidu_cli.rules.terms import Term
 
 Operand = Any
@@ -214,15 +211,8 @@ def taken(numbers: Any, index: Array) -> Array:
 
 def repeated(n: int, step: Callable[..., Sequence[Array]], state: Sequence[Array], shared: Sequence[Array]) -> list[Array]:
     """The state after n steps, each from (the arrays that are shared, and the state before it)."""
-    outer: Any = state[0].term.trace
-    trace = Trace(outer.primitives, CaseTable(outer.cases.vocabulary))
-    operands = [*shared, *state]
-    inputs = [Input(Key(f"x{k}"), x.term.type) for k, x in enumerate(operands)]
-    next_state = step(*[Array(trace.source(i.type, linear=False)) for i in inputs])
-    graph = recorded(trace, "step", inputs, [as_output(f"y{k}", y.term) for k, y in enumerate(next_state)])
-    scan = outer.primitives["scan"]
-    attrs = scan.domain.attrs(length=n, num_consts=len(shared), num_carry=len(state), body=ClosedGraph.of(graph))
-    return [Array(term) for term in outer.apply("scan", attrs, [x.term for x in operands])]
+    terms = loop(n, lambda *xs: [y.term for y in step(*map(Array, xs))], [x.term for x in shared], [x.term for x in state])
+    return list(map(Array, terms))
 
 
 # Functions of one number by piecewise polynomials: SciPy's are interpolated once, and graphs hold the coefficients.

@@ -3,7 +3,7 @@
 But for cumsum, which is linear, their derivatives obey a recurrence d[i] = g[i] d[i-1] + b[i] along the axis. The rules emit its
 solution in log₂ n steps, each of which doubles the reach of the sums (W. D. Hillis, G. L. Steele, "Data parallel algorithms",
 Communications of the ACM 29 (1986) 1170-1183): no quotient and no difference of sums, so zeros, infinities and NaN stay where
-they belong.
+they belong. Along an axis of open length they emit a loop, which computes the recurrence element by element.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, real_dtype
 from tidu_cli.lax.arrays.dtypes import in_order, ordered_dtype
 from tidu_cli.lax.reductions.reduction import shifted
@@ -91,10 +92,23 @@ def _reaches(x: Term, attrs: CumulativeAttrs) -> list[int]:
     return [2**k for k in range(max(x.type.shape[attrs.axis] - 1, 0).bit_length())]
 
 
+def _is_open(node: JVP) -> bool:
+    """Whether the axis has an open length, so that it is open how often a step doubles: the rules emit the recurrence itself."""
+    return isinstance(node.operands[0].type.shape[node.attrs.axis], OpenSize)
+
+
+def _recurrence(step: Callable[..., Term], xs: Sequence[Term], attrs: CumulativeAttrs) -> Term:
+    from tidu_cli.lax.reductions.loops import recurrence  # only where sizes are open
+
+    return recurrence(step, xs, attrs.axis, reverse=attrs.reverse)
+
+
 def _cumprod_jvp(node: JVP) -> Sequence[Term | None]:
     # d[i] = x[i] d[i-1] + y[i-1] t[i]; d[i - reach] is carried on by the product of the `reach` elements up to x[i].
     (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     window, d = x, _shifted(y, 1, attrs, 1) * t
+    if _is_open(node):
+        return [_recurrence(lambda d, x, own: own + x * d, [x, d], attrs)]
     for reach in _reaches(x, attrs):
         if reach > 1:
             window = window * _shifted(window, reach // 2, attrs, 1)
@@ -107,6 +121,12 @@ def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), (y,), t, attrs = node.operands, node.results, node.tangent, node.attrs
     taken = eq(x, y)
     total, ties = select_n(taken, 0, t), convert(taken, new_dtype=t.type.dtype)
+    if _is_open(node):
+        same_run = eq(_shifted(y, 1, attrs, 0), y)
+        total, ties = (
+            _recurrence(lambda before, same, own: own + select_n(same, 0, before), [same_run, own], attrs) for own in (total, ties)
+        )
+        return [total / ties]
     for reach in _reaches(x, attrs):
         same_run = eq(_shifted(y, reach, attrs, 0), y)
         total = total + select_n(same_run, 0, _shifted(total, reach, attrs, 0))
@@ -120,6 +140,9 @@ def _logsumexp_jvp(node: JVP) -> Sequence[Term | None]:
     x, y = _without_infinities(x), _without_infinities(y)
     lowest = -_GREATEST[real_dtype(x.type.dtype)]
     d = exp(x - y) * t
+    if _is_open(node):
+        factor = exp(_shifted(y, 1, attrs, lowest) - y)
+        return [_recurrence(lambda d, factor, own: own + factor * d, [factor, d], attrs)]
     for reach in _reaches(x, attrs):
         d = d + exp(_shifted(y, reach, attrs, lowest) - y) * _shifted(d, reach, attrs, 0)
     return [d]

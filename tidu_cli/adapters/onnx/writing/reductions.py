@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from tidu_cli.adapters.onnx.writing.bits import log1p, reduced_bits
-from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
-from tidu_cli.graph.types import FLOATS, SIGNED
+from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Body, Lowering, Rule, widened
+from tidu_cli.frozen import replace
+from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.types import FLOATS, SIGNED, Type
 
 
 def _require_narrow(low: Lowering) -> None:
@@ -85,6 +87,8 @@ Step = Callable[[Lowering, str, str], str]
 def _cumulative(step: Step, first: Callable[[str], object], low: Lowering, x: str) -> str:
     """Each element with that before it, then each with that two before, four, and so on."""
     rank, axis, n, reach = low.operand.rank, low.attrs.axis, low.operand.shape[low.attrs.axis], 1
+    if isinstance(n, OpenSize):
+        return _one_by_one(low, x, step, first(low.operand.dtype))
     nothing, side = low.number(first(low.operand.dtype)), axis + rank if low.attrs.reverse else axis
     while reach < n:
         start, end = (reach, n) if low.attrs.reverse else (0, n - reach)
@@ -92,6 +96,29 @@ def _cumulative(step: Step, first: Callable[[str], object], low: Lowering, x: st
         moved = low.emit("Pad", moved, low.ints([reach if k == side else 0 for k in range(2 * rank)]), nothing)
         x, reach = step(low, x, moved), 2 * reach
     return low.emit("Identity", x) if n < 2 else x
+
+
+def _one_by_one(low: Lowering, x: str, step: Step, first: object) -> str:
+    """Each element with what came before it, by a Scan: of an axis of open size it is open how often a reach doubles."""
+    axis, back = low.attrs.axis, [1] if low.attrs.reverse else None
+    row = low.operand.with_shape(tuple(n for k, n in enumerate(low.operand.shape) if k != axis))
+    case = replace(low.case, operands=(row,), results=(row,))
+
+    def write(body: Body, before: str, element: str) -> list[tuple[str, Type]]:
+        return [(step(replace(low, body=body, case=case), before, element), row)] * 2
+
+    _, along = low.emit_all(
+        "Scan",
+        [low.filled(first, row), x],
+        2,
+        body=low.body.subgraph([row, row], write, in_steps=True),
+        num_scan_inputs=1,
+        scan_input_axes=[axis],
+        scan_output_axes=[axis],
+        scan_input_directions=back,
+        scan_output_directions=back,
+    )
+    return along
 
 
 def _by(op_type: str) -> Step:
