@@ -40,16 +40,33 @@ def called(library: Path, path: Path):
     describe.restype = ctypes.c_char_p
     described = json.loads(describe())
 
-    def call(*values):
+    function = described["function"]
+
+    def shapes(sizes):
+        """The shapes of outputs, and the elements of the workspace."""
+        outputs = [o["shape"] for o in described["outputs"]]
+        if not sizes:
+            return outputs, described["work_bytes"] // 8 + 1
+        work = getattr(functions, f"{function}_work")
+        work.restype = ctypes.c_size_t
+        ranks = [len(p["shape"]) for p in (*described["inputs"], *described["outputs"])]
+        axes = (ctypes.c_size_t * (sum(ranks) + 1))()
+        assert getattr(functions, f"{function}_shapes")(*sizes, axes) == 0
+        ends = list(itertools.accumulate(ranks))[len(described["inputs"]) :]
+        return [axes[end - len(o) : end] for end, o in zip(ends, outputs, strict=True)], work(*sizes)
+
+    def call(*values, sizes=()):
+        sizes = [ctypes.c_size_t(n) for n in sizes]
         given = [np.ascontiguousarray(x, numpy_dtype(np, i["dtype"])) for x, i in zip(values, described["inputs"], strict=True)]
-        made = [np.full(o["shape"], 7, numpy_dtype(np, o["dtype"])) for o in described["outputs"]]
-        work = np.full(described["work_bytes"] // 8 + 1, np.nan)
+        of_outputs, room = shapes(sizes)
+        made = [np.full(shape, 7, numpy_dtype(np, o["dtype"])) for shape, o in zip(of_outputs, described["outputs"], strict=True)]
+        work = np.full(room, np.nan)
         arrays = [a.ctypes.data_as(ctypes.c_void_p) for a in (*given, *made, work)]
-        status = getattr(functions, described["function"])(*arrays)
+        status = getattr(functions, function)(*sizes, *arrays)
         assert status == 0, f"status {status}"
         return made
 
-    call.source, call.described = path, described
+    call.source, call.described, call.functions = path, described, functions
     return call
 
 
@@ -105,8 +122,8 @@ def program(folder: Path, calls, *command: str, **options) -> Path:
     return folder / "main"
 
 
-def alike(actual, expected, type_: TensorType, told="", rounding=64):
-    """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings."""
+def alike(actual, expected, type_: TensorType, told="", rounding=64, least=0.0):
+    """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings, of numbers of that size at least."""
     expected = np.asarray(expected)
     assert actual.dtype == expected.dtype and actual.shape == expected.shape, told
     if actual.dtype.kind in "biu":
@@ -118,5 +135,5 @@ def alike(actual, expected, type_: TensorType, told="", rounding=64):
         few = rounding * np.finfo(actual.dtype).eps
     if actual.dtype.kind == "c":
         actual, expected = (np.stack([x.real, x.imag]) for x in (actual, expected))
-    scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    scale = np.abs(expected[np.isfinite(expected)]).max(initial=least)
     np.testing.assert_allclose(actual, expected, few, few * float(scale), err_msg=str(told))

@@ -15,11 +15,13 @@ from tidu_cli.adapters.c.kernel import Kernel
 from tidu_cli.adapters.c.kernels import WHOLE
 from tidu_cli.adapters.c.moves import zeros
 from tidu_cli.adapters.c.places import Item
-from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function
+from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function, of_node
 from tidu_cli.adapters.c.views import CTYPES, View, row_major
 from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.runtime.plans.steps import needed_steps
 
@@ -63,7 +65,7 @@ class Unit(Function):
         for view in reads:
             if view.root >= 0 and (maker := self.makers[view.root]) >= earliest:
                 item = self.items[maker] if maker >= 0 else None
-                alike = item is not None and item.shape == key and item.kernel is None and not view.offset
+                alike = item is not None and item.shape == key and item.kernel is None and view.offset == 0
                 earliest = maker if alike and (not key or view.is_dense) else maker + 1
         at = self._latest.get(key, -1)
         if at < earliest or len(self.items[at].statements) >= MOST_STATEMENTS:
@@ -116,7 +118,7 @@ class Unit(Function):
 
     def dense(self, view: View) -> View:
         """The elements in a row, copied if they are not."""
-        return view if view.is_dense or not view.size else self.element("{0}", [view], view.shape, view.dtype)
+        return view if view.is_dense or 0 in view.shape else self.element("{0}", [view], view.shape, view.dtype)
 
     def kernel(self, case: Case, reads: list[View]) -> list[View]:
         """The results of a kernel."""
@@ -131,7 +133,7 @@ class Unit(Function):
         pools: dict[str, int] = {}
         for child in children:
             for dtype, pool in child.pools.items():
-                pools[dtype] = max(pools.get(dtype, 0), pool.size)
+                pools[dtype] = larger(pools.get(dtype, 0), pool.size)
         own = {dtype: self.root(dtype, (n,), at) for dtype, n in pools.items()}
         self.has_while |= case.op == "while" or any(child.has_while for child in children)
         item = Item(kernel=Kernel(self, case, reads, results, scratch, children, own))
@@ -167,9 +169,8 @@ class Unit(Function):
                 case = graph.cases[number]
                 try:
                     how = known[number] = module.how(case)
-                except UnwrittenError as error:
-                    node = steps.node[step]
-                    raise UnwrittenError(f"node {node} ({case.op}): {error}") from None
+                except (UnwrittenError, TypeRuleError) as error:
+                    raise of_node(steps.node[step], case, error) from None
             reads = [values[v] for v in args[start[step] : start[step + 1]]]
             if isinstance(how, tuple):
                 template, shape, dtype, ignored = how
@@ -184,7 +185,11 @@ class Unit(Function):
                     other = module.how(graph.cases[code[partners[step]]])[0]
                     early[partners[step]] = self.element(other, reads, shape, dtype)
             else:
-                values += how(self, graph.cases[number], reads)
+                self.node = steps.node[step]
+                try:
+                    values += how(self, graph.cases[number], reads)
+                except TypeRuleError as error:
+                    raise of_node(self.node, graph.cases[number], error) from None
         self._end([None if v is None else values[v] for v in steps.outputs])
 
     def _end(self, results: list[View | None]) -> None:
@@ -195,11 +200,11 @@ class Unit(Function):
             dtype = self.module.dtype(type_)
             if view is None:
                 view = zeros(dtype, type_.shape)
-            if not view.size:
+            if 0 in view.shape:
                 continue
             root = view.root
             own = root >= 0 and self.makers[root] >= 0 and root not in taken
-            if not (own and view.is_dense and not view.offset and view.size == self.sizes[root]):
+            if not (own and view.is_dense and view.offset == 0 and view.size == self.sizes[root]):
                 root = self.element("{0}", [view], type_.shape, dtype).root
             taken.add(root)
             self.kept[root] = True

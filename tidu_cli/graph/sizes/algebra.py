@@ -20,7 +20,7 @@ from typing import Any
 from tidu_cli.errors import Remedy, UndecidedSizeError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.open import SPELLING, OpenSize
 from tidu_cli.graph.sizes.polynomials import (
     MAX_COMPUTED,
     MAX_COMPUTED_PARTS,
@@ -77,7 +77,7 @@ class Part(Frozen):
     @property
     def text(self) -> str:
         """The text, of operators in need of brackets."""
-        return f"{self.op}({self.a},{self.b})" if self.op in EXTREMES else f"{_grouped(self.a)}{self.op}{_grouped(self.b)}"
+        return f"{self.op}({self.a!s},{self.b!s})" if self.op in EXTREMES else f"{_grouped(self.a)}{self.op}{_grouped(self.b)}"
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -135,18 +135,19 @@ class Size(OpenSize):
     __repr__ = __str__
 
     def __format__(self, form: str) -> str:
-        return str(self)
+        spelling = SPELLING.get()
+        return self._text if spelling is None else spelling(self)
 
     def __bool__(self) -> bool:
         low, high = bounds(self)
         if low > 0 or high < 0:
             return True
-        raise undecided(f"cannot decide whether the size {self} is 0", self)
+        raise undecided(f"cannot decide whether the size {self!s} is 0", self)
 
     def __index__(self) -> int:
         if (numbers := NUMBERS.get()) is not None:
             numbers.require_number(self, sys._getframe(1))
-        raise undecided(f"needs a number, and the size {self} is open", self)
+        raise undecided(f"needs a number, and the size {self!s} is open", self)
 
     __int__ = __float__ = bit_length = __index__
 
@@ -187,7 +188,7 @@ class Size(OpenSize):
         self.require_text()
         low, _ = bounds(self)
         if low < 0:
-            raise undecided(f"the size {self} may be less than 0", self)
+            raise undecided(f"the size {self!s} may be less than 0", self)
         return int(low)
 
     def larger(self, other: Any) -> Any:  # noqa: D102
@@ -296,7 +297,7 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 def divided(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder. Raises UndecidedSizeError for a divisor that may be 0 or less."""
     if not bounds(b)[0] > 0:
-        raise undecided(f"cannot divide the size {a} by {b}, which may be 0 or less", b)
+        raise undecided(f"cannot divide the size {a!s} by {b!s}, which may be 0 or less", b)
     if isinstance(a, int) and isinstance(b, int):
         return divmod(a, b)
     whole, rest = _exact(a, b)
@@ -385,7 +386,7 @@ def _compared(a: Size, b: Any, relation: str) -> Any:
         (low, high), (other_low, other_high) = bounds(greater), bounds(other)
         low, high = low - other_high, high - other_low
     if low < 0 <= high:
-        raise undecided(f"cannot decide whether {a} {relation} {b}", a, b)
+        raise undecided(f"cannot decide whether {a!s} {relation} {b!s}", a, b)
     return (low >= 0) == (relation in ("<=", ">="))
 
 
