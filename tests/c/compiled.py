@@ -14,6 +14,8 @@ from tidu_cli.formats.write import write_document
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.rules.specializing import specialized
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 
@@ -98,18 +100,24 @@ CALLS
 
 
 def program(folder: Path, calls, *command: str, **options) -> Path:
-    """A program that calls functions of documents of one graph with values, in memory of their sizes, and looks at all results."""
+    """A program that calls functions of documents of one graph with values, in memory of their sizes, and looks at all results.
+
+    A call is a document and values, and where it has open sizes, a number for each, in the order of arguments.
+    """
     lines, includes, sources = [], [], []
-    for number, (document, values) in enumerate(calls):
+    for number, (document, values, *sizes) in enumerate(calls):
         path, name = folder / f"p{number}.c", f"function_{number}"
         write_document(replace(document, graphs=(replace(document.head, name=name),)), str(path), "c", **options)
         arrays = [np.ascontiguousarray(x, numpy_dtype(np, i.type.dtype)) for x, i in zip(values, document.head.inputs, strict=True)]
-        sizes = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(o.type.nbytes, "NULL") for o in document.head.outputs]
+        fixed = specialized(document, sizes[0], vocabulary(document.cases)) if sizes else document
+        numbers = [f"{n}" for n in sizes[0].values()] if sizes else []
+        room = f"{name}_work({', '.join(numbers)})" if sizes else f"{name}_WORK"
+        lengths = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(o.type.nbytes, "NULL") for o in fixed.head.outputs]
         data = [f"static const unsigned char x{k}[] = {{{','.join(map(str, a.tobytes())) or '0'}}};" for k, a in enumerate(arrays)]
-        places = [f"copied({n}, {source})" for n, source in sizes] + [f"copied({name}_WORK * sizeof(double), NULL)"]
+        places = [f"copied({n}, {source})" for n, source in lengths] + [f"copied({room} * sizeof(double), NULL)"]
         lines += ["{", *data, f"void *a[] = {{{', '.join(places)}}};"]
-        lines += [f"failed |= {name}({', '.join([f'a[{k}]' for k in range(len(places))])});"]
-        lines += [f"seen(a[{k}], {n});" for k, (n, source) in enumerate(sizes) if source == "NULL"]
+        lines += [f"failed |= {name}({', '.join([*numbers, *(f'a[{k}]' for k in range(len(places)))])});"]
+        lines += [f"seen(a[{k}], {n});" for k, (n, source) in enumerate(lengths) if source == "NULL"]
         lines += [f"for (int k = 0; k < {len(places)}; ++k) free(a[k]);", "}"]
         includes.append(f'#include "p{number}.h"')
         sources.append(str(path))
@@ -123,7 +131,7 @@ def program(folder: Path, calls, *command: str, **options) -> Path:
 
 
 def alike(actual, expected, type_: TensorType, told="", rounding=64, least=0.0):
-    """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings, of numbers of that size at least."""
+    """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings of the largest, or of `least`."""
     expected = np.asarray(expected)
     assert actual.dtype == expected.dtype and actual.shape == expected.shape, told
     if actual.dtype.kind in "biu":

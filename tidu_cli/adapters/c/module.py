@@ -21,7 +21,7 @@ from tidu_cli.adapters.c.text import STEPS, block, unused
 from tidu_cli.adapters.c.views import HALVES, PASSED, STORED, bits
 from tidu_cli.adapters.written_only import UnwrittenError, alone
 from tidu_cli.checking.numeric.sampling import one_node_document
-from tidu_cli.errors import MissingRuleError, Remedy
+from tidu_cli.errors import MissingRuleError, Remedy, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.open_sizes import names_in
@@ -71,13 +71,13 @@ class Module:
                 self.name = f"tidu_{self.name}"
             names = unique("in_", [str(i.key) for i in self.graph.inputs]), unique("out_", [str(o.key) for o in self.graph.outputs])
             self.unit = Unit(self, self.graph, f"{self.name}_part", *names)
-        except UnwrittenError as error:
+        except (UnwrittenError, TypeRuleError) as error:
             raise self._refused(error) from None
         wide = not {"i64", "u64", "f64", "c128"}.isdisjoint(self.unit.pools)
         self.room = "float" if real == "float" and not wide else "double"
         """The type of the workspace's elements, as which all that is in it is aligned."""
 
-    def _refused(self, error: UnwrittenError) -> UnwrittenError:
+    def _refused(self, error: object) -> UnwrittenError:
         return UnwrittenError(f"graph '{self.graph.name}': {error}; or write it with ", Remedy("format", "msgpack"))
 
     # What units ask for.

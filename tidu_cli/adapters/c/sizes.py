@@ -16,7 +16,8 @@ from tidu_cli.adapters.c.text import block, unused
 from tidu_cli.adapters.c.views import PASSED
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.sizes.algebra import Name, names_of, terms_of
-from tidu_cli.graph.sizes.open import SPELLING, OpenSize
+from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.polynomials import SPELLING
 from tidu_cli.graph.sizes.reading import name_to_file
 
 UNFIT = 2
@@ -43,6 +44,8 @@ class Sizes:
         order = dict.fromkeys([*(name.text for n in sizes for name in names_of(n)), *sorted(names)])
         self.names = dict(zip([names[text] for text in order], unique("n_", list(order)), strict=True))
         """Each by its name in C."""
+        self.narrow: dict[Any, None] = {}
+        """Those that libraries are given as integers of 32 bits."""
         self._spelled: dict[Any, str] = {}
         self._texts: dict[str, str] = {}
 
@@ -155,6 +158,7 @@ class Sizes:
             tests += [f"{own} <= {name.most}"] if name.most is not None else []
             tests += [f"{own} % {name.multiple} == 0"] if name.multiple > 1 else []
         doubles = ", ".join(f"{called} = (double)k_{called}" for called in self.names.values())
+        tests += [f"{self._most(self.narrow)} <= 2147483647"] if self.narrow else []
         tests += ["most <= (double)((unsigned long)-1 / 8)", "most <= (double)((size_t)-1 / 2)"]
         return "\n".join([
             f"static int k_admitted({self.arguments('k_')})",

@@ -20,11 +20,12 @@ from typing import Any
 from tidu_cli.errors import Remedy, UndecidedSizeError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.open import SPELLING, OpenSize
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.sizes.polynomials import (
     MAX_COMPUTED,
     MAX_COMPUTED_PARTS,
     MAX_TERMS,
+    SPELLING,
     Monomial,
     Terms,
     added,

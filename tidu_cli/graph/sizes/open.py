@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from tidu_cli.errors import UndecidedSizeError
@@ -16,10 +15,6 @@ class OpenSize:
     least: Callable[[], int]
     larger: Callable[[Any], Any]
     smaller: Callable[[Any], Any]
-
-
-SPELLING: ContextVar[Callable[[Any], str] | None] = ContextVar("how sizes are written", default=None)
-"""What f-strings write of a size: its text, or what this gives while another language is written."""
 
 
 def are_there_open_sizes() -> bool:

@@ -165,7 +165,7 @@ def name_from_file(name: str, given: object) -> Name:
         known = ", ".join(_FIELDS)
         raise TypeTextError(f'{place}: its bounds are an object of some of {known}, such as {{"min": 2, "multiple_of": 8}}')
     for field, value in given.items():
-        if type(value) is not int or not (field == "min") - 1 <= value - 1 < 2**62 - 1:
+        if type(value) is not int or not (field != "min") <= value < 2**62:
             raise TypeTextError(f"{place}: '{field}' is a whole number of at least {0 if field == 'min' else 1}")
     read = Name(name, given.get("min", 1), given.get("max"), given.get("multiple_of", 1))
     low, high = read.bounds
