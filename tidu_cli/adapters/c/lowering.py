@@ -23,7 +23,7 @@ from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.runtime.plans.steps import needed_steps
+from tidu_cli.runtime.plans.steps import Steps, needed_steps
 
 
 class Unit(Function):
@@ -42,31 +42,32 @@ class Unit(Function):
         root = len(self.dtypes)
         view = View(dtype, root, 0, shape, row_major(shape) if shape else ())
         self.dtypes.append(dtype)
-        self.sizes.append(prod(shape))
+        self.sizes[root] = prod(shape)
         self.makers.append(maker)
         self.readers.append(-1)
-        self.kept.append(maker < 0)
+        self.local.append(False)
         return view
 
     def _read(self, root: int, item: int) -> None:
         if self.readers[root] < item:
             self.readers[root] = item
-        if self.makers[root] != item:
-            self.kept[root] = True
+        if self.makers[root] == item:
+            self.local[root] = True
 
     def element(self, template: str, reads: list[View], shape: tuple[int, ...], dtype: str) -> View:
         """What a template makes for each element of operands of one shape."""
-        if not shape:
-            return self._number(template, reads, dtype)
         if 0 in shape:
             return zeros(dtype, shape)
         key = tuple([n for n in shape if n != 1])
+        if not key:
+            number = self._number(template, [self._value(v._replace(shape=(), strides=())) for v in reads], dtype)
+            return View(dtype, number, 0, shape, row_major(shape))
         earliest = 0
         for view in reads:
             if view.root >= 0 and (maker := self.makers[view.root]) >= earliest:
                 item = self.items[maker] if maker >= 0 else None
                 alike = item is not None and item.shape == key and item.kernel is None and view.offset == 0
-                earliest = maker if alike and (not key or view.is_dense) else maker + 1
+                earliest = maker if alike and view.is_dense else maker + 1
         at = self._latest.get(key, -1)
         if at < earliest or len(self.items[at].statements) >= MOST_STATEMENTS:
             at = self._latest[key] = len(self.items)
@@ -75,40 +76,44 @@ class Unit(Function):
         for read in reads:
             if read.root >= 0:
                 self._read(read.root, at)
-        item = self.items[at]
-        item.statements.append((view.root, template, reads))
-        item.made.append(view.root)
-        self.n_statements += 1
+        self.items[at].statements.append((view.root, template, reads))
         return view
 
-    def _number(self, template: str, reads: list[View], dtype: str) -> View:
-        """What `element` gives of operands without axes, written for speed, as a file may hold millions of them."""
-        makers, readers, root = self.makers, self.readers, len(self.makers)
-        earliest = 0
-        for view in reads:
-            if view[1] >= 0 and (maker := makers[view[1]]) >= earliest:
-                item = self.items[maker]
-                earliest = maker + (item.kernel is not None or item.shape != () or view[2] != 0)
+    def _number(self, template: str, reads: Sequence[int], dtype: str) -> int:
+        """What `element` gives of operands without axes, from values to a value: written for speed, as a file may hold millions."""
+        makers, readers, views, number = self.makers, self.readers, self.views, len(self.makers)
         at = self._latest.get((), -1)
-        if at < earliest or len(self.items[at].statements) >= MOST_STATEMENTS:
+        for read in reads:
+            if read < 0 and (root := views[~read].root) >= 0 and makers[root] >= at:
+                at = -1
+        if at < 0 or len(self.items[at].statements) >= MOST_STATEMENTS:
             at = self._latest[()] = len(self.items)
             self.items.append(Item())
-        for view in reads:
-            if (read := view[1]) >= 0:
-                if readers[read] < at:
-                    readers[read] = at
-                if makers[read] != at:
-                    self.kept[read] = True
-        item = self.items[at]
-        item.statements.append((root, template, reads))
-        item.made.append(root)
+        for read in reads:
+            root = read if read >= 0 else views[~read].root
+            if root >= 0:
+                if readers[root] < at:
+                    readers[root] = at
+                if makers[root] == at:
+                    self.local[root] = True
+        self.items[at].statements.append((number, template, reads))
         self.dtypes.append(dtype)
-        self.sizes.append(1)
         makers.append(at)
         readers.append(-1)
-        self.kept.append(False)
-        self.n_statements += 1
-        return tuple.__new__(View, (dtype, root, 0, (), (), ""))
+        self.local.append(False)
+        return number
+
+    def _value(self, view: View) -> int:
+        """A view as a value: a root that is a number made by `_number`, or -1 - k for `views[k]`."""
+        root = view.root
+        if root >= 0 and not view.shape and (maker := self.makers[root]) >= 0 and self.items[maker].is_of_numbers:
+            return root
+        self.views.append(view)
+        return -len(self.views)
+
+    def view(self, value: int) -> View:
+        """The view of a value."""
+        return View(self.dtypes[value], value, 0, (), ()) if value >= 0 else self.views[~value]
 
     def _keep_together(self) -> None:
         """Make the next two statements of numbers ones of one item, as compilers look at one function at a time."""
@@ -139,12 +144,10 @@ class Unit(Function):
         item = Item(kernel=Kernel(self, case, reads, results, scratch, children, own))
         self.items.append(item)
         for view in (*results, *scratch, *own.values()):
-            self.kept[view.root] = True
-            item.made.append(view.root)
+            self.kept.add(view.root)
         for view in reads:
             if view.root >= 0:
                 self._read(view.root, at)
-        self.n_statements += 20
         return results
 
     # The steps of the graph.
@@ -155,42 +158,51 @@ class Unit(Function):
         given = [self.root(module.dtype(i.type), i.type.shape, -1) for i in graph.inputs]  # type: ignore[union-attr]
         for view, name in zip(given, self.inputs, strict=True):
             self.places[view.root] = name, 0
-        values: list[View] = [given[k] for k in steps.inputs]
+        values = [given[k].root if not given[k].shape else self._value(given[k]) for k in steps.inputs]
         code, start, args = steps.code.tolist(), steps.start.tolist(), steps.args.tolist()
         known: dict[int, Any] = {}
         partners = _sines_and_cosines(graph, code, start, args)
-        early: dict[int, View] = {}
+        early: dict[int, int] = {}
         for step, number in enumerate(code):
             if step in early:
                 values.append(early.pop(step))
                 continue
-            how = known.get(number)
-            if how is None:
-                case = graph.cases[number]
-                try:
-                    how = known[number] = module.how(case)
-                except (UnwrittenError, TypeRuleError) as error:
-                    raise of_node(steps.node[step], case, error) from None
+            how = known.get(number) or self._how(known, steps, step)
             reads = [values[v] for v in args[start[step] : start[step + 1]]]
-            if isinstance(how, tuple):
-                template, shape, dtype, ignored = how
-                for n in ignored:
-                    reads[n] = zeros(reads[n].dtype, reads[n].shape)
-                if len(reads) > 1:
-                    reads = [v if v[3] == shape else v.broadcast(shape, ()) for v in reads]
-                if step in partners and not shape:
-                    self._keep_together()
-                values.append(self.element(template, reads, shape, dtype))
-                if step in partners:
-                    other = module.how(graph.cases[code[partners[step]]])[0]
-                    early[partners[step]] = self.element(other, reads, shape, dtype)
-            else:
+            if not isinstance(how, tuple):
                 self.node = steps.node[step]
                 try:
-                    values += how(self, graph.cases[number], reads)
+                    values += [self._value(v) for v in how(self, graph.cases[number], [self.view(v) for v in reads])]
                 except TypeRuleError as error:
                     raise of_node(self.node, graph.cases[number], error) from None
-        self._end([None if v is None else values[v] for v in steps.outputs])
+                continue
+            if step in partners and not how[1]:
+                self._keep_together()
+            values.append(self._computed(how, reads))
+            if step in partners:
+                other = partners[step]
+                early[other] = self._computed(known.get(code[other]) or self._how(known, steps, other), reads)
+        self._end([None if v is None else self.view(values[v]) for v in steps.outputs])
+
+    def _how(self, known: dict[int, Any], steps: Steps, step: int) -> Any:
+        """How a step is written, as of then on known of its case."""
+        number = int(steps.code[step])
+        case = self.graph.cases[number]
+        try:
+            return known.setdefault(number, self.module.how(case))
+        except (UnwrittenError, TypeRuleError) as error:
+            raise of_node(steps.node[step], case, error) from None
+
+    def _computed(self, how: tuple[str, tuple[int, ...], str, list[int]], reads: list[int]) -> int:
+        """What a template makes of operands that are broadcast."""
+        template, shape, dtype, ignored = how
+        if not shape and not ignored:
+            return self._number(template, reads, dtype)
+        views = [self.view(v) for v in reads]
+        for n in ignored:
+            views[n] = zeros(views[n].dtype, views[n].shape)
+        views = [v if v.shape == shape else v.broadcast(shape, ()) for v in views] if len(views) > 1 else views
+        return self._value(self.element(template, views, shape, dtype))
 
     def _end(self, results: list[View | None]) -> None:
         """Have outputs where callers want them: made there, or copied."""
@@ -204,10 +216,10 @@ class Unit(Function):
                 continue
             root = view.root
             own = root >= 0 and self.makers[root] >= 0 and root not in taken
-            if not (own and view.is_dense and view.offset == 0 and view.size == self.sizes[root]):
+            if not (own and view.is_dense and view.offset == 0 and view.size == self.sizes.get(root, 1)):
                 root = self.element("{0}", [view], type_.shape, dtype).root
             taken.add(root)
-            self.kept[root] = True
+            self.kept.add(root)
             self.places[root] = name, 0
 
 

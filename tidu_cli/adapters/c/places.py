@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tidu_cli.adapters.c.kernel import Kernel
-from tidu_cli.adapters.c.views import View
 from tidu_cli.graph.sizes.open import OpenSize
 
 
@@ -34,15 +35,21 @@ class Pool:
 
 
 class Item:
-    """A loop, of statements for each element; or a kernel. `made` are the roots whose places it needs."""
+    """A loop, of statements for each element; or a kernel. A statement is a root, a template and operands."""
 
     def __init__(self, shape: tuple[int, ...] = (), kernel: Kernel | None = None) -> None:
         self.shape, self.kernel = shape, kernel
-        self.statements: list[tuple[int, str, list[View]]] = []
-        self.made: list[int] = []
+        self.statements: list[tuple[int, str, Any]] = []
+        """Their operands are views; where the loop is of numbers, roots of such, or -1 - k for the function's `views[k]`."""
+        self.is_of_numbers = not shape and kernel is None
         self.placed: list[int] = []
         """Those that get places in the workspace."""
         self.last: list[int] = []
         """The roots in the workspace that nothing reads after it."""
         self.used: dict[str, None] = {}
         """The parameters that it names."""
+
+    @property
+    def n_statements(self) -> int:
+        """How long it is."""
+        return len(self.statements) or 20

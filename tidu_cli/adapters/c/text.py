@@ -29,13 +29,14 @@ class Function:
         self.inputs, self.outputs = inputs, outputs
         self.items: list[Item] = []
         self.dtypes: list[str] = []  # of roots, as all that follows
-        self.sizes: list[int] = []
+        self.sizes: dict[int, int] = {}  # of arrays
         self.makers: list[int] = []  # the item that makes each, -1 of inputs and constants
         self.readers: list[int] = []  # the last item that reads it
-        self.kept: list[bool] = []  # whether it is in memory
+        self.kept: set[int] = set()  # those in memory that no later item reads
+        self.local: list[bool] = []  # whether the item that makes it reads it
+        self.views: list[View] = []
         self.places: dict[int, tuple[str, int]] = {}
         self.pools: dict[str, Pool] = {}
-        self.n_statements = 0
         self.node = 0
         """The node that is lowered."""
         self.names: list[str] = []
@@ -43,22 +44,33 @@ class Function:
         self.has_while = False
         """Whether it has a loop that may run for ever, and so counts its steps."""
 
+    @property
+    def n_statements(self) -> int:
+        """How long it is."""
+        return sum(item.n_statements for item in self.items)
+
+    def _is_kept(self, root: int) -> bool:
+        """Whether it is in memory."""
+        return self.readers[root] > self.makers[root] or root in self.kept
+
     # Places in the workspace.
 
     def lay_out(self) -> None:
         """Give each root that is read elsewhere a place, from the item that makes it to the last that reads it."""
-        for root, (maker, reader, kept) in enumerate(zip(self.makers, self.readers, self.kept, strict=True)):
-            if kept and maker >= 0 and root not in self.places:
-                item = self.items[maker]
-                item.placed.append(root)
+        dtypes, sizes, places, pools = self.dtypes, self.sizes, self.places, self.pools
+        for root, (maker, reader) in enumerate(zip(self.makers, self.readers, strict=True)):
+            if (reader > maker or root in self.kept) and maker >= 0 and root not in places:
+                self.items[maker].placed.append(root)
                 self.items[reader if reader > maker else maker].last.append(root)
+        names = {dtype: f"w_{dtype}" for dtype in set(dtypes)}
         for item in self.items:
             for root in item.placed:
-                dtype = self.dtypes[root]
-                begin = self.pools.setdefault(dtype, Pool()).take(_room(self.sizes[root]))
-                self.places[root] = f"w_{dtype}", begin
+                dtype = dtypes[root]
+                if dtype not in pools:
+                    pools[dtype] = Pool()
+                places[root] = names[dtype], pools[dtype].take(_room(sizes[root]) if root in sizes else 1)
             for root in item.last:
-                self.pools[self.dtypes[root]].give(self.places[root][1], _room(self.sizes[root]))
+                pools[dtypes[root]].give(places[root][1], _room(sizes[root]) if root in sizes else 1)
 
     # Text.
 
@@ -100,7 +112,7 @@ class Function:
         used: dict[str, None] = {}
         count = 0
         for item in self.items:
-            n = len(item.statements) or 20
+            n = item.n_statements
             if count and count + n > MOST_STATEMENTS:
                 yield lines, list(used)
                 lines, used, count = [], {}, 0
@@ -116,6 +128,8 @@ class Function:
 
     def _text(self, item: Item) -> list[str]:
         self._item = item
+        if item.is_of_numbers:  # as most are where statements are many
+            return ["{", *self._numbers(item), "}"]
         try:
             lines = written(item.kernel) if item.kernel else self._loop(item)
         except TypeRuleError as error:
@@ -161,9 +175,7 @@ class Function:
         return f"({name} + {begin})" if begin != 0 else name
 
     def _loop(self, item: Item) -> list[str]:
-        own = set(item.made)
-        if not item.shape:  # numbers, as most are where statements are many
-            return self._numbers(item, own)
+        own = {root for root, _, _ in item.statements}
         dense = row_major(item.shape)
         seen = {v: v.steps for _, _, reads in item.statements for v in reads if v.root not in own and v.root != CONSTANT}
         sizes, (_, *strides) = merged(item.shape, [dense, *seen.values()])
@@ -174,54 +186,51 @@ class Function:
     def _statements(
         self, item: Item, own: set[int], ix: Sequence[str], refs: dict[View, View], dense: tuple[int, ...]
     ) -> Iterator[str]:
-        inner = {v.root for _, _, reads in item.statements for v in reads}
         for root, template, reads in item.statements:
             operands = [f"v{v.root}" if v.root in own else v.text if v.root == CONSTANT else self.at(refs[v], ix) for v in reads]
             ctype = CTYPES[self.dtypes[root]]
             value = template.format(*operands)
-            if self.readers[root] == self.makers[root] or not self.kept[root]:
+            if self.local[root] or not self._is_kept(root):
                 yield f"const {ctype} v{root} = {value};"
                 value = f"v{root}"
-                if self.readers[root] < 0 and not self.kept[root]:
+                if not self.local[root]:
                     yield f"(void)v{root};"
-            elif root in inner:
-                yield f"const {ctype} v{root} = {value};"
-                value = f"v{root}"
-            if self.kept[root]:
+            if self._is_kept(root):
                 name, offset = self.base(root)
                 yield f"{name}[{place(offset, dense, ix)}] = {self._saved(root, value)};"
 
     def _saved(self, root: int, value: str) -> str:
         return self.module.saved(self.dtypes[root], value) if self.dtypes[root] in HALVES else value
 
-    def _numbers(self, item: Item, own: set[int]) -> list[str]:
-        """The statements of a loop without axes."""
+    def _numbers(self, item: Item) -> list[str]:
+        """The statements of a loop without axes, indented."""
         lines: list[str] = []
-        inner = {v[1] for _, _, reads in item.statements for v in reads}
-        kept, places, dtypes, used = self.kept, self.places, self.dtypes, item.used
+        makers, readers, local, places, dtypes, used = self.makers, self.readers, self.local, self.places, self.dtypes, item.used
+        at = makers[item.statements[0][0]]
         for root, template, reads in item.statements:
             operands = []
-            for view in reads:
-                if (read := view[1]) in own:
+            for read in reads:
+                if read < 0:
+                    view = self.views[~read]
+                    operands.append(self.at(view, ["0"] * len(view.shape)))
+                elif makers[read] == at:
                     operands.append(f"v{read}")
-                elif read >= 0:
-                    name, offset = places[read]
-                    if name[:2] != "c_":
-                        used[name] = None
-                    element = f"{name}[{offset + view[2]}]"
-                    operands.append(self.module.loaded(view[0], element) if view[0] in HALVES else element)
                 else:
-                    operands.append(self.at(view, ["0"] * len(view[3])))
+                    name, offset = places[read]
+                    used[name] = None
+                    element = f"{name}[{offset}]"
+                    operands.append(self.module.loaded(dtypes[read], element) if dtypes[read] in HALVES else element)
             value = template.format(*operands)
-            if root in inner or not kept[root]:
-                lines.append(f"const {CTYPES[dtypes[root]]} v{root} = {value};")
+            kept = readers[root] > at or root in self.kept
+            if local[root] or not kept:
+                lines.append(f"    const {CTYPES[dtypes[root]]} v{root} = {value};")
                 value = f"v{root}"
-                if root not in inner:
-                    lines.append(f"(void)v{root};")
-            if kept[root]:
+                if not local[root]:
+                    lines.append(f"    (void)v{root};")
+            if kept:
                 name, offset = places[root]
                 used[name] = None
-                lines.append(f"{name}[{offset}] = {self._saved(root, value)};")
+                lines.append(f"    {name}[{offset}] = {self._saved(root, value) if dtypes[root] in HALVES else value};")
         return lines
 
 
