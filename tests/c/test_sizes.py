@@ -267,7 +267,8 @@ def test_sizes_that_are_not_admitted_give_a_status(tmp_path):
     hostile = [(1, 0), (1, 4), (1, 12), (1, 72), (2**64 - 8, 8), (2**61, 8), (2**63, 8), (1, 2**64 - 8), (1, 2**62)]
     for m, n in hostile:
         sizes = ctypes.c_size_t(m), ctypes.c_size_t(n)
-        assert (work(*sizes), shapes(*sizes, axes), function(*sizes, *void)) == (0, 2, 2), (m, n)
+        assert (work(*sizes), shapes(*sizes, axes)) == (0, 2), (m, n)
+        assert function(*sizes, *void) == 2
     assert work(ctypes.c_size_t(0), ctypes.c_size_t(8)) > 0
 
 
