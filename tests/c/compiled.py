@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tidu_cli.adapters.c.module import Module
 from tidu_cli.formats.write import write_document
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import TensorType
@@ -106,15 +107,18 @@ def program(folder: Path, calls, *command: str, **options) -> Path:
     """
     lines, includes, sources = [], [], []
     for number, (document, values, *sizes) in enumerate(calls):
+        module = Module(document, options.get("real"))
         path, name = folder / f"p{number}.c", f"function_{number}"
         write_document(replace(document, graphs=(replace(document.head, name=name),)), str(path), "c", **options)
-        arrays = [np.ascontiguousarray(x, numpy_dtype(np, i.type.dtype)) for x, i in zip(values, document.head.inputs, strict=True)]
         fixed = specialized(document, sizes[0], vocabulary(document.cases)) if sizes else document
         numbers = [f"{n}" for n in sizes[0].values()] if sizes else []
-        room = f"{name}_work({', '.join(numbers)})" if sizes else f"{name}_WORK"
-        lengths = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(o.type.nbytes, "NULL") for o in fixed.head.outputs]
+        room = f"{name}_work({', '.join(numbers)}) * sizeof({module.room})" if sizes else f"{name}_WORK_BYTES"
+        ports = fixed.head.inputs, fixed.head.outputs
+        inputs, outputs = ([TensorType(module.dtype(p.type), p.type.shape) for p in one] for one in ports)
+        arrays = [np.ascontiguousarray(x, numpy_dtype(np, t.dtype)) for x, t in zip(values, inputs, strict=True)]
+        lengths = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(t.nbytes, "NULL") for t in outputs]
         data = [f"static const unsigned char x{k}[] = {{{','.join(map(str, a.tobytes())) or '0'}}};" for k, a in enumerate(arrays)]
-        places = [f"copied({n}, {source})" for n, source in lengths] + [f"copied({room} * sizeof(double), NULL)"]
+        places = [f"copied({n}, {source})" for n, source in lengths] + [f"copied({room}, NULL)"]
         lines += ["{", *data, f"void *a[] = {{{', '.join(places)}}};"]
         lines += [f"failed |= {name}({', '.join([*numbers, *(f'a[{k}]' for k in range(len(places)))])});"]
         lines += [f"seen(a[{k}], {n});" for k, (n, source) in enumerate(lengths) if source == "NULL"]

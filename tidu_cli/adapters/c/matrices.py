@@ -42,15 +42,21 @@ def dot(k: Kernel) -> Lines:
     convert = k.unit.module.convert(y.dtype, dtype)
 
     def columns_from(begin: str, many: int) -> Lines:
-        def every(line: str) -> Lines:
-            return loops([("q", many)], [line])
+        def every(*lines: str) -> Lines:
+            return loops([("q", many)], lines)
 
         column = "q" if begin == "0" else f"{begin} + q"
         one = convert.format(k.unit.at(wide, [*batch, *contracted, column]))
-        step = loops(over_c, [f"const {ctype} x = {left};", *every(f"a[q] = {add('a[q]', mul('x', one))};")])
-        put = every(k.unit.put(result, [*batch, *rows, column], "a[q]"))
         room = _COLUMNS if isinstance(many, OpenSize) else many
-        return loops(over_m, [f"{ctype} a[{room}];", *every(f"a[q] = {nothing};"), *step, *put])
+        if dtype not in PARTS:
+            declared, begun, total = f"{ctype} a[{room}];", f"a[q] = {nothing};", "a[q]"
+            sums = [f"a[q] = {add('a[q]', mul('x', one))};"]
+        else:  # apart, as compilers vectorize sums of parts, and not of pairs
+            declared, begun = f"{CTYPES[PARTS[dtype]]} a[{room}], b[{room}];", "a[q] = b[q] = 0;"
+            sums = [f"const {ctype} y = {one};", "a[q] += x.re * y.re - x.im * y.im;", "b[q] += x.re * y.im + x.im * y.re;"]
+            total = k.called("complex", dtype)("a[q]", "b[q]")
+        step = loops(over_c, [f"const {ctype} x = {left};", *every(*sums)])
+        return loops(over_m, [declared, *every(begun), *step, *every(k.unit.put(result, [*batch, *rows, column], total))])
 
     rest = n % _COLUMNS
     whole = n - rest
