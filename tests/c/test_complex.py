@@ -102,6 +102,41 @@ def test_products_quotients_and_powers_are_numpys(dtype, tmp_path):
 
 
 @CC
+@pytest.mark.parametrize("dtype", sorted(SIZES))
+def test_powers_of_zeros_and_infinities_and_by_large_integers_are_numpys(dtype, tmp_path):
+    """Infinities are not multiplied by 1 on the way, and integers are no `float`s, which would lose their last digits."""
+    parts = [0.0, -0.0, 1.5, -2.0, np.inf, np.nan]
+    numbers = np.array([complex(a, b) for a in parts for b in parts], numpy_dtype(np, dtype))
+    zeros, exponents = (np.ravel(v) for v in np.meshgrid(numbers[np.abs(numbers) == 0], numbers))
+    units = np.exp(1j * np.linspace(0, 6, 50)).astype(numpy_dtype(np, dtype))
+    many = np.full(50, 2**31 - 1, np.int32)
+    own, counts = TensorType(dtype, numbers.shape), TensorType("i32", numbers.shape)
+    runs = [(make_case("integer_pow", {"y": y}, [own]), [numbers]) for y in (1, 2, 3)]
+    runs += [(make_case("pow", {}, [own, counts]), [numbers, np.full(numbers.shape, y, np.int32)]) for y in (1, 2, 3)]
+    runs += [(make_case("pow", {}, [TensorType(dtype, zeros.shape)] * 2), [zeros, exponents])]
+    runs += [(make_case("pow", {}, [TensorType(dtype, (50,)), TensorType("i32", (50,))]), [units, many])]
+    runs += [(make_case("integer_pow", {"y": 2**31 - 1}, [TensorType(dtype, (50,))]), [units])]
+    made = compiled(documented([case for case, _ in runs]), tmp_path, "-O0")(*[x for _, xs in runs for x in xs])
+    for value, (case, operands) in zip(made, runs, strict=True):
+        (expected,) = apply(case, operands)
+        tolerance = 1e-5 if len(value) == 50 else 0  # a unit in an angle is 2³¹ in its multiple
+        np.testing.assert_allclose(value, expected, tolerance, tolerance, err_msg=str(case))
+
+
+@CC
+def test_angles_at_branch_cuts_are_numpys(tmp_path):
+    """-0 by a real number is 0 in NumPy's quotients."""
+    parts = [0.0, -0.0, 0.5, -3.0]
+    numbers = np.array([complex(a, b) for a in parts for b in parts])
+    y, x = (np.ravel(v) for v in np.meshgrid(numbers, numbers))
+    case = make_case("atan2", {}, [TensorType("c128", x.shape)] * 2)
+    (value,), (expected,) = compiled(documented([case]), tmp_path, "-O0")(y, x), apply(case, [y, x])
+    taken = np.isfinite(expected) & (np.abs(x * x + y * y) > 0)
+    assert taken.sum() > 100
+    np.testing.assert_allclose(value[taken], expected[taken], 1e-13, 1e-13)
+
+
+@CC
 @pytest.mark.parametrize("dtype", HALVES)
 def test_halves_are_rounded_as_numpy_rounds_them(dtype, tmp_path):
     """Every half there is, and doubles and floats that lie halfway between two, or next to that."""

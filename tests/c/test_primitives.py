@@ -16,6 +16,7 @@ from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
 
 REFUSED = {
@@ -78,6 +79,16 @@ def test_examples(name, tmp_path):
         every = [(case, xs) for case, xs in every if case.operands[0].dtype not in ("f16", "bf16")] + few(halves, 2)
     cases, operands = zip(*every, strict=True)
     check(cases, operands, tmp_path, "-O0")
+
+
+@needs("cc")
+def test_factors_of_matrices_that_are_not_finite_are_nan(tmp_path):
+    """All of them, and of no other matrix: reflections alone would give some that look right."""
+    x = np.random.default_rng(0).normal(size=(3, 4, 2))
+    x[0, 1, 1], x[2, 3, 0] = np.inf, np.nan
+    shapes = [("f64", x), ("c128", x * (1 + 2j)), ("f64", np.swapaxes(x, 1, 2)), ("f32", x.astype(np.float32))]
+    cases = [BUILTIN.case("qr", BUILTIN.parse_attrs("qr", {}), None, [TensorType(dtype, y.shape)]) for dtype, y in shapes]
+    check(cases, [[y] for _, y in shapes], tmp_path, "-O3")
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))

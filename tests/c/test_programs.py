@@ -226,7 +226,7 @@ def test_names_never_become_code(tmp_path):
     type_ = TensorType("f64")
     builder = GraphBuilder(table, [Input(Key(name), type_) for name in HOSTILE])
     outputs = [Output(Key(name), k, type_) for k, name in enumerate(HOSTILE)]
-    for graph_name in ("int", "main", "*/ evil(); /*", "sin", "", "x" * 10_000, "1", "NAN", "in_x", "w", "describe"):
+    for graph_name in ("int", "main", "*/ evil(); /*", "sin", "", "x" * 10_000, "1", "NAN", "in_x", "w", "describe", "printf"):
         document = Document((builder.build(graph_name, outputs),), table)
         run = compiled(document, tmp_path)
         values = [np.array(float(k)) for k in range(len(HOSTILE))]
@@ -239,8 +239,9 @@ def test_names_never_become_code(tmp_path):
 
 
 def test_identifiers_mean_nothing_else():
-    assert [identifier(n) for n in ("f", "f@-1", "loss", "int", "sinf", "strange", "X", "v1")] == [
-        "f", "f_1", "loss", "tidu_int", "tidu_sinf", "tidu_strange", "tidu_X", "tidu_v1",
+    assert [identifier(n) for n in ("f", "f@-1", "loss", "int", "sinf", "strange", "X", "v1", "stdin", "conjf", "snprintf")] == [
+        "f", "f_1", "loss", "tidu_int", "tidu_sinf", "tidu_strange", "tidu_X", "tidu_v1", "tidu_stdin", "tidu_conjf",
+        "tidu_snprintf",
     ]  # fmt: skip
     assert unique("in_", ["a", "a", "a_2", "b.c", "b c"]) == ["in_a", "in_a_2", "in_a_2_2", "in_b_c", "in_b_c_2"]
 

@@ -144,16 +144,21 @@ def _of_complex(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Us
     if op == "ne":
         return "({0}.re != {1}.re || {0}.im != {1}.im)"
     if op == "pow":
-        exponent = "{1}" if dtypes[1] == one else f"{use('complex', one)}(({CTYPES[PARTS[one]]}){{1}}, 0)"
-        return f"{use('pow', one)}({{0}}, {exponent})"
+        return f"{use('pow', one)}({{0}}, {{1}})" if dtypes[1] == one else _complex_power(one, "(double){1}", use)
     if op == "integer_pow":
         if abs(attrs.y) >= 100:
-            return f"{use('pow', one)}({{0}}, {use('complex', one)}({literal(PARTS[one], attrs.y)}, 0))"
+            return _complex_power(one, literal("f64", attrs.y), use)
         return "{0}" if attrs.y == 1 else f"{use('power', one)}({{0}}, {attrs.y}L)"
     if op in ("strong_mul", "strong_div"):
         zero, computed = ("{1}", "mul") if op == "strong_mul" else ("{0}", "div")
         return f"{use('strong', one)}({zero}, {use(computed, one)}({{0}}, {{1}}))"
     return None
+
+
+def _complex_power(dtype: str, exponent: str, use: Use) -> str:
+    """A power by an integer, of doubles: `float`s would lose the exponent's last digits."""
+    text = f"{use('pow', 'c128')}({_converted(dtype, 'c128', use)}, {use('complex', 'c128')}({exponent}, 0))"
+    return text if dtype == "c128" else f"{use('narrow', dtype)}({text})"
 
 
 _EXACT = frozenset({"max", "min", "clamp", "neg", "abs", "sign", "floor", "ceil", "round", "rem", "is_finite", *_COMPARED})

@@ -240,7 +240,8 @@ def _qr(k: Kernel) -> Lines:
     a, tau = (k.row(v) for v in k.scratch)
     real, (sub, mul, div, conj), add = PARTS.get(dtype, dtype), _signs(k, dtype), k.fold("add", dtype)
     one, nothing = literal(dtype, 1) if dtype in PARTS else "1", zero(dtype)
-    below = f"a[i * {n} + j]"
+    below, nan = f"a[i * {n} + j]", literal(dtype, math.nan)
+    odd = " + ".join(f"{below}{part} - {below}{part}" for part in ((".re", ".im") if dtype in PARTS else ("",)))
 
     def lines(at: Callable[..., str]) -> Lines:
         def reflect(element: Callable[[str], str], first: str, end: int, factor: str) -> Lines:
@@ -262,7 +263,9 @@ def _qr(k: Kernel) -> Lines:
         beta = k.unit.module.convert(real, dtype).format("beta")
         return [
             f"{ctype} *const a = {a}, *const tau = {tau};",
+            f"{CTYPES[real]} odd = 0; /* NaN where a number is not finite, and so are all results */",
             f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) {below} = {at('x0', 'i', 'j')};",
+            f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) odd += {odd};",
             f"for (long j = 0; j < {smaller(m, n)}; ++j) {{",
             f"    const {ctype} alpha = a[j * {n} + j];",
             f"    {CTYPES[real]} below = 0, beta = alpha{part};",
@@ -283,6 +286,8 @@ def _qr(k: Kernel) -> Lines:
             "}",
             f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j)",
             f"    {at('r1', 'i', 'j')} = i <= j ? {below} : {nothing};",
+            f"if (odd != 0) for (long i = 0; i < {m}; ++i) for (long j = 0; j < {columns}; ++j) {at('r0', 'i', 'j')} = {nan};",
+            f"if (odd != 0) for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j) {at('r1', 'i', 'j')} = {nan};",
         ]
 
     return each(k, lines)

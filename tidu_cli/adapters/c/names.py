@@ -20,9 +20,18 @@ scalb scalbn scalbln cbrt fabs hypot pow pow10 exp10 sqrt erf erfc lgamma tgamma
 round lround llround trunc fmod remainder remquo drem copysign nan nextafter nexttoward nextup nextdown fdim fmax fmin fma
 finite significand sincos fpclassify signbit j0 j1 jn y0 y1 yn float_t double_t signgam index rindex bcmp bcopy bzero ffs
 size_t work text abs div labs atan2 abort exit free malloc calloc realloc system read write open close time
-clock rand"""
+clock rand srand random assert offsetof complex cabs carg conj cproj creal cimag cexp clog cpow csqrt csin ccos ctan
+casin cacos catan csinh ccosh ctanh casinh cacosh catanh atexit atof atoi atol atoll bsearch qsort getenv ldiv llabs
+lldiv mblen mbtowc wctomb imaxabs imaxdiv clearerr fclose feof ferror fflush fgetc fgetpos fgets fopen fputc fputs
+fread freopen fseek fsetpos ftell fwrite getc getchar gets perror putc putchar puts remove rename rewind setbuf
+setvbuf stderr stdin stdout tmpfile tmpnam ungetc asctime ctime difftime gmtime localtime mktime tm signal raise
+setjmp longjmp setlocale localeconv access alarm dup fork kill link nice pause pipe pread pwrite select sleep sync
+unlink usleep wait"""
 _RESERVED = frozenset(_WORDS.split())
-_OTHERS = re.compile(r"(str|mem|is|to|u?int\d|in_|out_|w_|k_|c_|g_)\w*|[vi]\d+|\w*_t|(\w+?)[fl]")
+_OTHERS = re.compile(
+    r"(str|mem|wcs|wmem|is|to|u?int\d|in_|out_|w_|k_|c_|g_|fe(clear|get|hold|raise|set|test|update))\w*"
+    r"|v?[fs]?n?w?(printf|scanf)|[vi]\d+|\w*_t|(?P<other>\w+?)[fl]"
+)
 """Names that C keeps for itself, those of functions of floats, and those within the file."""
 
 
@@ -34,7 +43,7 @@ def identifier(name: str) -> str:
     """The name of a function for a graph: its own, where that is an identifier that means nothing else."""
     plain = _plain(name) or "graph"
     taken = plain in _RESERVED or (plain[-1:] in "fl" and plain[:-1] in _RESERVED)
-    special = (match := _OTHERS.fullmatch(plain)) is not None and not match[2]
+    special = (match := _OTHERS.fullmatch(plain)) is not None and not match["other"]
     return f"tidu_{plain}" if taken or special or not plain[0].isalpha() or plain.upper() == plain else plain
 
 

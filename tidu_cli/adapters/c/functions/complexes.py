@@ -77,12 +77,15 @@ COMPLEXES = {
         return k_complex_$D(q / d, -1 / d);
     }
 }""",
+    "narrow": "static $T $N(k_c128 z) { return k_complex_$D(($R)z.re, ($R)z.im); }",
     "strong": "static $T $N($T zero, $T a) "
     "{ return zero.re == 0 && zero.im == 0 && (a.re != a.re || a.im != a.im) ? k_complex_$D(0, 0) : a; }",
     "square": _ONE + "{ return k_complex_$D((z.re - z.im) * (z.re + z.im), 2 * (z.re * z.im)); }",
     "power": """static $T $N($T z, long n) {
     $T r = k_complex_$D(1, 0), s = z;
     unsigned long m = n < 0 ? 0UL - (unsigned long)n : (unsigned long)n;
+    if (n == 1) return z;
+    if (n == 2 || n == 3) return n == 2 ? k_mul_$D(z, z) : k_mul_$D(z, k_mul_$D(z, z)); /* 1 times an infinity is NaN */
     for (;;) {
         if (m % 2) r = k_mul_$D(r, s);
         if ((m /= 2) == 0) break;
@@ -93,7 +96,7 @@ COMPLEXES = {
     "pow": _TWO
     + """{
     if (b.re == 0 && b.im == 0) return k_complex_$D(1, 0);
-    if (a.re == 0 && a.im == 0) return b.re > 0 && b.im == 0 ? k_complex_$D(0, 0) : k_complex_$D(NAN, NAN);
+    if (a.re == 0 && a.im == 0) return b.re > 0 ? k_complex_$D(0, 0) : k_complex_$D(NAN, NAN);
     if (b.im == 0 && fabs$S(b.re) < 100 && b.re == floor$S(b.re)) return k_power_$D(a, (long)b.re);
     return k_exp_$D(k_mul_$D(b, k_log_$D(a)));
 }""",
@@ -274,11 +277,11 @@ COMPLEXES = {
     "atan2": """static $T $N($T y, $T x) {
     const $R a = hypot$S(x.re, x.im), b = hypot$S(y.re, y.im), size = a > b ? a : b;
     $T r;
-    x = k_complex_$D(x.re / size, x.im / size);
-    y = k_complex_$D(y.re / size, y.im / size);
+    x = k_div_$D(x, k_complex_$D(size, 0)); /* zeros have NumPy's signs, which choose at branch cuts */
+    y = k_div_$D(y, k_complex_$D(size, 0));
     r = k_sqrt_$D(k_add_$D(k_square_$D(x), k_square_$D(y)));
     if (k_div_$D(x, r).re > 0) return k_scaled_$D(2, k_atan_$D(k_div_$D(y, k_add_$D(r, x))));
-    x = k_log_$D(k_div_$D(k_complex_$D(x.re - y.im, x.im + y.re), r));
+    x = k_log_$D(k_div_$D(k_add_$D(x, k_mul_$D(k_complex_$D(0, 1), y)), r));
     return k_complex_$D(x.im, -x.re);
 }""",
     "less": "static int $N($T a, $T b) { return k_less_$P(a.re, b.re) || (!k_less_$P(b.re, a.re) && k_less_$P(a.im, b.im)); }",
