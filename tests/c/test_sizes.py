@@ -298,7 +298,7 @@ def test_names_of_sizes_and_graphs_mean_nothing_else(tmp_path):
         return np.sum(y) + sum(np.sum(y) for y in x) + np.arange(x[0].shape[0] * 2)
 
     document = tidu.materialize(trace(f, *(f"f64[{','.join(names[k : k + 4])}]" for k in range(0, len(names), 4))))
-    for name in ("n_N", "s_0", "k_admitted"):
+    for name in ("n_N", "k_admitted"):
         named = replace(document, graphs=(replace(document.head, name=name),))
         run = compiled(named, tmp_path, "-O0")
         assert [s["key"] for s in run.described["sizes"]] == names
