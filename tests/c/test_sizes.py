@@ -223,7 +223,7 @@ def flat(values):
 BOUNDED = {"N": {"min": 8, "max": 64, "multiple_of": 8}, "M": {"min": 0}}
 EXPRESSIONS = [
     "(M-N)//(M+1)+64", "(M-N)%(M+1)", "min(M-9,N-40)//3+20", "min(M-9,N-40)%3", "max(M-N,N-M,0)", "min(N//8,M)", "7*N-3",
-    "3*(N//8)", "max(N-20,0)//3*2", "(3*N+M*N)%5",
+    "3*(N//8)", "N*N+M", "7*N*N*M+2*(N//8)*N", "max(N-20,0)//3*2", "(3*N+M*N)%5",
 ]  # fmt: skip
 
 

@@ -75,9 +75,9 @@ class Sizes:
         text = ""
         for monomial, coefficient in terms_of(size):
             factors, count = [], abs(coefficient)
-            for atom, power in monomial:
+            for atom in (atom for atom, power in monomial for _ in range(power)):
                 factor, count = self._factor(atom, count)
-                factors += [factor] * power
+                factors.append(factor)
             body = " * ".join([*([str(count)] if count != 1 or not factors else []), *factors])
             text += ("-" if coefficient < 0 else "") + body if not text else f" {'-' if coefficient < 0 else '+'} {body}"
         return text
