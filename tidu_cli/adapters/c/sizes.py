@@ -192,7 +192,8 @@ class Sizes:
 
     def _reach(self, atom: Any) -> str:
         if isinstance(atom, Name):
-            return f"({self.names[atom]} + 1)"
+            unit = f" / {atom.multiple}" if atom.multiple > 1 else ""
+            return f"({self.names[atom]}{unit} + 1)"
         return f"({self._most([atom.a])} + {self._most([atom.b])} + 1)"
 
     def _told(self) -> str:
