@@ -15,6 +15,8 @@ from tidu_cli.formats.write import write_document
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.rules.specializing import specialized
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 
@@ -41,16 +43,33 @@ def called(library: Path, path: Path):
     describe.restype = ctypes.c_char_p
     described = json.loads(describe())
 
-    def call(*values):
+    function = described["function"]
+
+    def shapes(sizes):
+        """The shapes of outputs, and the elements of the workspace."""
+        outputs = [o["shape"] for o in described["outputs"]]
+        if not sizes:
+            return outputs, described["work_bytes"] // 8 + 1
+        work = getattr(functions, f"{function}_work")
+        work.restype = ctypes.c_size_t
+        ranks = [len(p["shape"]) for p in (*described["inputs"], *described["outputs"])]
+        axes = (ctypes.c_size_t * (sum(ranks) + 1))()
+        assert getattr(functions, f"{function}_shapes")(*sizes, axes) == 0
+        ends = list(itertools.accumulate(ranks))[len(described["inputs"]) :]
+        return [axes[end - len(o) : end] for end, o in zip(ends, outputs, strict=True)], work(*sizes)
+
+    def call(*values, sizes=()):
+        sizes = [ctypes.c_size_t(n) for n in sizes]
         given = [np.ascontiguousarray(x, numpy_dtype(np, i["dtype"])) for x, i in zip(values, described["inputs"], strict=True)]
-        made = [np.full(o["shape"], 7, numpy_dtype(np, o["dtype"])) for o in described["outputs"]]
-        work = np.full(described["work_bytes"] // 8 + 1, np.nan)
+        of_outputs, room = shapes(sizes)
+        made = [np.full(shape, 7, numpy_dtype(np, o["dtype"])) for shape, o in zip(of_outputs, described["outputs"], strict=True)]
+        work = np.full(room, np.nan)
         arrays = [a.ctypes.data_as(ctypes.c_void_p) for a in (*given, *made, work)]
-        status = getattr(functions, described["function"])(*arrays)
+        status = getattr(functions, function)(*sizes, *arrays)
         assert status == 0, f"status {status}"
         return made
 
-    call.source, call.described = path, described
+    call.source, call.described, call.functions = path, described, functions
     return call
 
 
@@ -82,21 +101,27 @@ CALLS
 
 
 def program(folder: Path, calls, *command: str, **options) -> Path:
-    """A program that calls functions of documents of one graph with values, in memory of their sizes, and looks at all results."""
+    """A program that calls functions of documents of one graph with values, in memory of their sizes, and looks at all results.
+
+    A call is a document and values, and where it has open sizes, a number for each, in the order of arguments.
+    """
     lines, includes, sources = [], [], []
-    for number, (document, values) in enumerate(calls):
-        dtype = Module(document, options.get("real")).dtype
+    for number, (document, values, *sizes) in enumerate(calls):
+        module = Module(document, options.get("real"))
         path, name = folder / f"p{number}.c", f"function_{number}"
         write_document(replace(document, graphs=(replace(document.head, name=name),)), str(path), "c", **options)
-        ports = document.head.inputs, document.head.outputs
-        inputs, outputs = ([TensorType(dtype(p.type), p.type.shape) for p in one] for one in ports)
+        fixed = specialized(document, sizes[0], vocabulary(document.cases)) if sizes else document
+        numbers = [f"{n}" for n in sizes[0].values()] if sizes else []
+        room = f"{name}_work({', '.join(numbers)}) * sizeof({module.room})" if sizes else f"{name}_WORK_BYTES"
+        ports = fixed.head.inputs, fixed.head.outputs
+        inputs, outputs = ([TensorType(module.dtype(p.type), p.type.shape) for p in one] for one in ports)
         arrays = [np.ascontiguousarray(x, numpy_dtype(np, t.dtype)) for x, t in zip(values, inputs, strict=True)]
-        sizes = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(t.nbytes, "NULL") for t in outputs]
+        lengths = [(a.nbytes, f"x{k}") for k, a in enumerate(arrays)] + [(t.nbytes, "NULL") for t in outputs]
         data = [f"static const unsigned char x{k}[] = {{{','.join(map(str, a.tobytes())) or '0'}}};" for k, a in enumerate(arrays)]
-        places = [f"copied({n}, {source})" for n, source in sizes] + [f"copied({name}_WORK_BYTES, NULL)"]
+        places = [f"copied({n}, {source})" for n, source in lengths] + [f"copied({room}, NULL)"]
         lines += ["{", *data, f"void *a[] = {{{', '.join(places)}}};"]
-        lines += [f"failed |= {name}({', '.join([f'a[{k}]' for k in range(len(places))])});"]
-        lines += [f"seen(a[{k}], {n});" for k, (n, source) in enumerate(sizes) if source == "NULL"]
+        lines += [f"failed |= {name}({', '.join([*numbers, *(f'a[{k}]' for k in range(len(places)))])});"]
+        lines += [f"seen(a[{k}], {n});" for k, (n, source) in enumerate(lengths) if source == "NULL"]
         lines += [f"for (int k = 0; k < {len(places)}; ++k) free(a[k]);", "}"]
         includes.append(f'#include "p{number}.h"')
         sources.append(str(path))
@@ -109,8 +134,8 @@ def program(folder: Path, calls, *command: str, **options) -> Path:
     return folder / "main"
 
 
-def alike(actual, expected, type_: TensorType, told="", rounding=64):
-    """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings."""
+def alike(actual, expected, type_: TensorType, told="", rounding=64, least=0.0):
+    """Equal bits of integers and bools; floats, and parts of complex numbers, but for roundings of the largest, or of `least`."""
     expected = np.asarray(expected)
     assert actual.dtype == expected.dtype and actual.shape == expected.shape, told
     if actual.dtype.kind in "biu":
@@ -122,5 +147,5 @@ def alike(actual, expected, type_: TensorType, told="", rounding=64):
         few = rounding * np.finfo(actual.dtype).eps
     if actual.dtype.kind == "c":
         actual, expected = (np.stack([x.real, x.imag]) for x in (actual, expected))
-    scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    scale = np.abs(expected[np.isfinite(expected)]).max(initial=least)
     np.testing.assert_allclose(actual, expected, few, few * float(scale), err_msg=str(told))

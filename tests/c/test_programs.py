@@ -192,6 +192,16 @@ def test_nothing_is_undefined(names, dtypes, tmp_path):
     assert done.returncode == 0, done.stderr[:2000]
 
 
+@CC
+def test_qr_of_few_matrices_stays_within_the_workspace(tmp_path):
+    """Of fewer matrices than these have columns."""
+    document = materialize(trace(lambda x: np.linalg.qr(x), "f64[1,5,3]"))
+    flags = ("-O0", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")
+    main = program(tmp_path, [(document, values_for(document, 1))], "cc", *flags)
+    done = subprocess.run([str(main)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+
+
 HOSTILE = [
     'x"; system("rm"); //',
     "*/ evil() /*",

@@ -222,6 +222,7 @@ def test_names_in_multiples_divide() -> None:
 @pytest.mark.parametrize(
     "sizes",
     [[], {"N": 3}, {"N": {"least": 2}}, {"N": {"min": -1}}, {"N": {"min": 2.0}}, {"N": {"min": True}}, {"2N": {}}, {"max": {}},
+     {"N": {"multiple_of": 0}}, {"N": {"max": 0}},
      {"N": {"min": 9, "max": 3}}, {"N": {"min": 1, "max": 3, "multiple_of": 4}}, {f"N{k}": {} for k in range(65)}],
 )  # fmt: skip
 def test_bounds_that_are_none_are_refused(sizes: Any) -> None:

@@ -10,6 +10,8 @@ import onnx
 import pytest
 
 import tidu_cli as api
+from tests.c.compiled import compiled
+from tests.c.test_programs import CC
 from tests.onnx.models_of_others import ocr
 from tests.onnx.operators.evaluators import by_runtime
 from tests.onnx.sizes.open_models import MODELS, convolutional
@@ -21,6 +23,7 @@ from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.open_sizes import bounds_to_file
+from tidu_cli.graph.sizes.values import numbers_of
 from tidu_cli.graph.types import FLOATS, TensorType
 
 
@@ -64,6 +67,20 @@ def test_one_file_runs_at_all_sizes(name: str, what: str) -> None:
     for shape in few(MODELS[name][1], 15):
         x = inputs(document, shape)
         agree(by_runtime(data, x), api.evaluate(document, x))
+
+
+@CC
+@pytest.mark.parametrize("name", MODELS)
+def test_c_of_a_gradient_runs_at_all_sizes(name: str, tmp_path: Any) -> None:
+    document = api.materialize(written(name, "gradient")[0])
+    run = compiled(document, tmp_path, "-O0")
+    for shape in few(MODELS[name][1], 15):
+        given = inputs(document, shape)
+        arrays = [given[str(i.key)] for i in document.head.inputs]
+        shapes = [(str(i.key), i.type.shape, x.shape) for i, x in zip(document.head.inputs, arrays, strict=True)]
+        sizes = numbers_of(shapes, {})
+        made = run(*arrays, sizes=[sizes[size["key"]] for size in run.described["sizes"]])
+        agree({str(o.key): x for o, x in zip(document.head.outputs, made, strict=True)}, api.evaluate(document, given))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -30,6 +30,7 @@ class Kernel:
         self.unit, self.case, self.reads, self.results = unit, case, reads, results
         self.scratch, self.children, self.pools = scratch, children, pools
         self.attrs: Any = case.attrs
+        self.node: int = unit.node
 
     def at(self, k: int, ix: Sequence[str]) -> str:
         """An element of operand k."""
@@ -110,7 +111,7 @@ REDUCED = {
 def folding(k: Kernel, dtype: str) -> tuple[Callable[..., str], str]:
     """How a reduction combines two numbers, and what it begins with."""
     op, dtype = REDUCED[k.case.op], summed_in(dtype)
-    if not k.reads[0].size:
+    if 0 in k.reads[0].shape:
         return lambda a, b: a, _first(op, dtype)
     if op == "logaddexp":
         return k.called(op, dtype), _first(op, dtype)

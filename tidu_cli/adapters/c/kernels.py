@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 from tidu_cli.adapters.c.elements import bounds, literal
@@ -12,6 +13,7 @@ from tidu_cli.adapters.c.matrices import MATRICES, laid_product
 from tidu_cli.adapters.c.sliding import SLIDING, fourier_room, window_reduction
 from tidu_cli.adapters.c.views import CTYPES, HALVES, STORED, View, indices, loops, row_major
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize, smaller, surely
 from tidu_cli.graph.types import FLOATS, INEXACT, SIGNED
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
 
@@ -23,7 +25,7 @@ def _reduce(k: Kernel) -> Lines:
     kept = [a for a in range(len(x.shape)) if a not in axes]
     out = [ix[a] for a in kept]
     inner = next((a for a in reversed(range(len(ix))) if ix[a] != "0"), None)
-    if inner is None or inner in axes or not x.size or x.dtype in PARTS or x.dtype in HALVES:
+    if inner is None or inner in axes or 0 in x.shape or x.dtype in PARTS or x.dtype in HALVES:
         empty = any(x.shape[a] == 0 for a in axes)
         start, step = reduced(fold, first, x.dtype, "0" if empty else k.at(0, ix))
         steps = [] if empty else loops(along(ix, x.shape, axes), [step])
@@ -64,7 +66,7 @@ def _cumulative(k: Kernel) -> Lines:
 def _concatenate(k: Kernel) -> Lines:
     lines, begin = Lines(), 0
     for n, x in enumerate(k.reads):
-        if x.size:
+        if 0 not in x.shape:
             ix = indices("i", x.shape)
             out = list(ix)
             out[k.attrs.dimension] = _sum(out[k.attrs.dimension], begin)
@@ -74,20 +76,20 @@ def _concatenate(k: Kernel) -> Lines:
 
 
 def _sum(index: str, offset: int) -> str:
-    return index if not offset else str(offset) if index == "0" else f"({index} + {offset})"
+    return index if offset == 0 else f"{offset}" if index == "0" else f"({index} + {offset})"
 
 
 def _pad(k: Kernel) -> Lines:
     (x, _), (r,) = k.reads, k.results
     ox, ix = indices("i", r.shape), indices("i", x.shape)
     fill = loops(zip(ox, r.shape, strict=True), [k.put(0, ox, k.at(1, ()))])
-    if not x.size:
+    if 0 in x.shape:
         return fill
     out, tests = [], []
     for i, (low, high, gap), n in zip(ix, k.attrs.padding_config, r.shape, strict=True):
-        at = f"({low} + {gap + 1} * {i})" if i != "0" else str(low)
+        at = f"({low} + {gap + 1} * {i})" if i != "0" else f"{low}"
         out.append(at)
-        if low < 0 or high < 0:
+        if not surely(lambda low=low, high=high: low >= 0 and high >= 0):  # type: ignore[misc]
             tests.append(f"{at} >= 0 && {at} < {n}")
     put = k.put(0, out, k.at(0, ix))
     return [*fill, *loops(zip(ix, x.shape, strict=True), [f"if ({' && '.join(tests)}) {put}" if tests else put])]
@@ -96,7 +98,8 @@ def _pad(k: Kernel) -> Lines:
 def _clipped(x: str, dtype: str, most: int) -> str:
     """An index, moved into 0 … most."""
     low = f"{x} < 0 ? 0 : " if dtype in SIGNED else ""
-    return f"({low}(uint64_t){x} > {most} ? {most} : (long){x})"
+    end = f"(uint64_t){most}" if isinstance(most, OpenSize) else most
+    return f"({low}(uint64_t){x} > {end} ? {most} : (long){x})"
 
 
 def _starts(k: Kernel, first: int, sizes: Sequence[int]) -> tuple[Lines, list[str]]:
@@ -120,7 +123,7 @@ def _dynamic_update(k: Kernel) -> Lines:
     lines, starts = _starts(k, 2, update.shape)
     ix = indices("i", update.shape)
     place = [f"({s} + {i})" for s, i in zip(starts, ix, strict=True)]
-    put = loops(zip(ix, update.shape, strict=True), [k.put(0, place, k.at(1, ix))]) if update.size else []
+    put = loops(zip(ix, update.shape, strict=True), [k.put(0, place, k.at(1, ix))]) if 0 not in update.shape else []
     return [*lines, *(f"(void){s};" for s in starts), *k.copy(0, k.results[0]), *put]
 
 
@@ -164,7 +167,7 @@ def _scatter(k: Kernel) -> Lines:
     windows = scatter_windows(k.attrs.dimension_numbers, *k.case.operands)  # type: ignore[arg-type]
     fold = k.fold(REDUCED[k.case.op], summed_in(k.reads[0].dtype)) if k.case.op in REDUCED else lambda old, new: new
     test = "if (fits) " if k.attrs.mode == "fill" else ""
-    if not (k.reads[2].size and k.reads[0].size):
+    if 0 in (*k.reads[2].shape, *k.reads[0].shape):
         return k.copy(0, k.results[0])
     target, end = k.results[0], Lines()
     if k.scratch:  # sums of halves, which are rounded in the end
@@ -214,7 +217,7 @@ def _sorted(k: Kernel) -> Lines:
         f"for (long width = 1; width < {n}; width *= 2) {{",
         "    int64_t *const swapped = o;",
         f"    for (long lo = 0; lo < {n}; lo += 2 * width) {{",
-        *(f"        {line.replace('N', str(n)) if 'middle =' in line else line}" for line in merge),
+        *(f"        {line.replace('N', f'{n}') if 'middle =' in line else line}" for line in merge),
         "    }",
         "    o = t;",
         "    t = swapped;",
@@ -234,7 +237,7 @@ def _bitcast(k: Kernel) -> Lines:
 def _called(k: Kernel, child: Any, inputs: Sequence[str], outputs: Sequence[str]) -> str:
     pools = [k.row(k.pools[dtype]) for dtype in sorted(child.pools)]
     steps = [k.unit.steps()] if child.has_while else []
-    return f"{child.name}({', '.join([*inputs, *outputs, *pools, *steps])});"
+    return f"{child.name}({', '.join([*child.names, *inputs, *outputs, *pools, *steps])});"
 
 
 def _call(k: Kernel) -> Lines:
@@ -257,19 +260,21 @@ def _cond(k: Kernel) -> Lines:
 def _carried(k: Kernel, n: int) -> tuple[list[str], list[str], Lines]:
     """The addresses of what a loop carries, of where a step puts the next of it, and what puts that back."""
     now, new = _rows(k, k.results[:n]), _rows(k, k.scratch[:n])
-    moved = [f"memcpy({a}, {b}, {v.size} * sizeof *{a});" for a, b, v in zip(now, new, k.results[:n], strict=True) if v.size]
+    moved = [
+        f"memcpy({a}, {b}, {v.size} * sizeof *{a});" for a, b, v in zip(now, new, k.results[:n], strict=True) if 0 not in v.shape
+    ]
     return now, new, moved
 
 
 def _scan(k: Kernel) -> Lines:
     a, n = k.attrs, k.attrs.num_consts
     end = n + a.num_carry
-    lines = [line for m in range(a.num_carry) if k.results[m].size for line in k.copy(n + m, k.results[m])]
+    lines = [line for m in range(a.num_carry) if 0 not in k.results[m].shape for line in k.copy(n + m, k.results[m])]
     now, new, moved = _carried(k, a.num_carry)
 
     def slices(views: Sequence[View]) -> list[str]:
         rows = zip(_rows(k, views), views, strict=True)
-        return [f"{row} + t * {v.size // a.length}" if v.size else row for row, v in rows]
+        return [f"{row} + t * {prod(v.shape[1:])}" if 0 not in v.shape else row for row, v in rows]
 
     inputs = [*_rows(k, k.reads[:n]), *now, *slices(k.reads[end:])]
     step = _called(k, k.children[0], inputs, [*new, *slices(k.results[a.num_carry :])])
@@ -279,7 +284,7 @@ def _scan(k: Kernel) -> Lines:
 
 def _while(k: Kernel) -> Lines:
     n, m = k.attrs.cond_consts, k.attrs.cond_consts + k.attrs.body_consts
-    lines = [line for j in range(len(k.results)) if k.results[j].size for line in k.copy(m + j, k.results[j])]
+    lines = [line for j in range(len(k.results)) if 0 not in k.results[j].shape for line in k.copy(m + j, k.results[j])]
     now, new, moved = _carried(k, len(k.results))
     flag = k.row(k.scratch[len(k.results)])
     test = _called(k, k.children[0], [*_rows(k, k.reads[:n]), *now], [flag])
@@ -311,7 +316,7 @@ KERNELS: dict[str, Callable[[Kernel], Lines]] = {
 def written(k: Kernel) -> Lines:
     """The lines of a kernel; none if all its results are empty."""
     kernels: dict[str, Callable[[Kernel], Lines]] = k.unit.module.library.kernels
-    return kernels.get(k.case.op, _call)(k) if any(r.size for r in k.results) else []
+    return kernels.get(k.case.op, _call)(k) if any(0 not in r.shape for r in k.results) else []
 
 
 def _lanes(case: Case) -> list[tuple[str, int]]:
@@ -325,6 +330,11 @@ def _sums(case: Case) -> list[tuple[str, int]]:
     return [(summed_in(type_.dtype), type_.size)] if type_.dtype in HALVES else []
 
 
+def _of_qr(case: Case) -> list[tuple[str, int]]:
+    type_: Any = case.operands[0]
+    return [(type_.dtype, type_.size), (type_.dtype, smaller(*type_.shape[-2:]))]
+
+
 LAID: dict[str, Callable[[Any, Case, list[View]], list[View]]] = {"dot_general": laid_product}
 """How operands are laid for kernels, where that is not as they are."""
 
@@ -335,7 +345,7 @@ SCRATCH: dict[str, Callable[[Case], list[tuple[str, int]]]] = {
     "scan": lambda case: [(t.dtype, t.size) for t in case.results[: case.attrs.num_carry]],  # type: ignore
     "while": lambda case: [*[(t.dtype, t.size) for t in case.results], ("bool", 1)],  # type: ignore
     "fft": fourier_room,
-    "qr": lambda case: [(case.operands[0].dtype, case.operands[0].size), (case.operands[0].dtype, min(case.operands[0].shape))],  # type: ignore
+    "qr": _of_qr,
     "det": lambda case: [(case.operands[0].dtype, case.operands[0].shape[-1] ** 2)],  # type: ignore
 }
 """The dtypes and sizes of memory that kernels need besides."""

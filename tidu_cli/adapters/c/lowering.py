@@ -15,11 +15,13 @@ from tidu_cli.adapters.c.kernel import Kernel
 from tidu_cli.adapters.c.kernels import WHOLE
 from tidu_cli.adapters.c.moves import zeros
 from tidu_cli.adapters.c.places import Item
-from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function
+from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function, of_node
 from tidu_cli.adapters.c.views import CTYPES, View, row_major
 from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.runtime.plans.steps import Steps, needed_steps
 
@@ -64,7 +66,7 @@ class Unit(Function):
         for view in reads:
             if view.root >= 0 and (maker := self.makers[view.root]) >= earliest:
                 item = self.items[maker] if maker >= 0 else None
-                alike = item is not None and item.shape == key and item.kernel is None and not view.offset
+                alike = item is not None and item.shape == key and item.kernel is None and view.offset == 0
                 earliest = maker if alike and view.is_dense else maker + 1
         at = self._latest.get(key, -1)
         if at < earliest or len(self.items[at].statements) >= MOST_STATEMENTS:
@@ -121,7 +123,7 @@ class Unit(Function):
 
     def dense(self, view: View) -> View:
         """The elements in a row, copied if they are not."""
-        return view if view.is_dense or not view.size else self.element("{0}", [view], view.shape, view.dtype)
+        return view if view.is_dense or 0 in view.shape else self.element("{0}", [view], view.shape, view.dtype)
 
     def kernel(self, case: Case, reads: list[View]) -> list[View]:
         """The results of a kernel."""
@@ -136,7 +138,7 @@ class Unit(Function):
         pools: dict[str, int] = {}
         for child in children:
             for dtype, pool in child.pools.items():
-                pools[dtype] = max(pools.get(dtype, 0), pool.size)
+                pools[dtype] = larger(pools.get(dtype, 0), pool.size)
         own = {dtype: self.root(dtype, (n,), at) for dtype, n in pools.items()}
         self.has_while |= case.op == "while" or any(child.has_while for child in children)
         item = Item(kernel=Kernel(self, case, reads, results, scratch, children, own))
@@ -168,7 +170,11 @@ class Unit(Function):
             how = known.get(number) or self._how(known, steps, step)
             reads = [values[v] for v in args[start[step] : start[step + 1]]]
             if not isinstance(how, tuple):
-                values += [self._value(v) for v in how(self, graph.cases[number], [self.view(v) for v in reads])]
+                self.node = steps.node[step]
+                try:
+                    values += [self._value(v) for v in how(self, graph.cases[number], [self.view(v) for v in reads])]
+                except TypeRuleError as error:
+                    raise of_node(self.node, graph.cases[number], error) from None
                 continue
             if step in partners and not how[1]:
                 self._keep_together()
@@ -184,8 +190,8 @@ class Unit(Function):
         case = self.graph.cases[number]
         try:
             return known.setdefault(number, self.module.how(case))
-        except UnwrittenError as error:
-            raise UnwrittenError(f"node {steps.node[step]} ({case.op}): {error}") from None
+        except (UnwrittenError, TypeRuleError) as error:
+            raise of_node(steps.node[step], case, error) from None
 
     def _computed(self, how: tuple[str, tuple[int, ...], str, list[int]], reads: list[int]) -> int:
         """What a template makes of operands that are broadcast."""
@@ -206,11 +212,11 @@ class Unit(Function):
             dtype = self.module.dtype(type_)
             if view is None:
                 view = zeros(dtype, type_.shape)
-            if not view.size:
+            if 0 in view.shape:
                 continue
             root = view.root
             own = root >= 0 and self.makers[root] >= 0 and root not in taken
-            if not (own and view.is_dense and not view.offset and view.size == self.sizes.get(root, 1)):
+            if not (own and view.is_dense and view.offset == 0 and view.size == self.sizes.get(root, 1)):
                 root = self.element("{0}", [view], type_.shape, dtype).root
             taken.add(root)
             self.kept.add(root)

@@ -12,6 +12,7 @@ from tidu_cli.adapters.c.functions.complexes import PARTS
 from tidu_cli.adapters.c.kernel import Kernel, Lines, summed_in, zero
 from tidu_cli.adapters.c.views import CTYPES, HALVES, View, indices, loops
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize, smaller
 
 
 def dot(k: Kernel) -> Lines:
@@ -29,10 +30,10 @@ def dot(k: Kernel) -> Lines:
     over_b, over_c = _along_all(batch, x.shape, xb), _along_all(contracted, x.shape, xc)
     over_m, over_n = _along_all(rows, x.shape, xf), _along_all(columns, y.shape, yf)
     left, ctype, nothing = k.converted(0, [xi[a] for a in range(len(xi))], dtype), CTYPES[dtype], zero(dtype)
-    wide = _in_rows(y, (*yb, *yc), yf) if x.size and y.size and dtype == r.dtype else None
+    wide = _in_rows(y, (*yb, *yc), yf) if 0 not in (*x.shape, *y.shape) and dtype == r.dtype else None
     if wide is None or wide.strides[-1] != 1:
         right = k.converted(1, [yi[a] for a in range(len(yi))], dtype)
-        step = loops(over_c, [f"a = {add('a', mul(left, right))};"]) if x.size and y.size else []
+        step = loops(over_c, [f"a = {add('a', mul(left, right))};"]) if 0 not in (*x.shape, *y.shape) else []
         put = k.put(0, [*batch, *rows, *columns], "a")
         return loops([*over_b, *over_m, *over_n], [f"{ctype} a = {nothing};", *step, put])
     # Some columns at a time, so that their sums stay in registers and neighbours are added to neighbours.
@@ -46,19 +47,21 @@ def dot(k: Kernel) -> Lines:
 
         column = "q" if begin == "0" else f"{begin} + q"
         one = convert.format(k.unit.at(wide, [*batch, *contracted, column]))
+        room = _COLUMNS if isinstance(many, OpenSize) else many
         if dtype not in PARTS:
-            declared, begun, total = f"{ctype} a[{many}];", f"a[q] = {nothing};", "a[q]"
+            declared, begun, total = f"{ctype} a[{room}];", f"a[q] = {nothing};", "a[q]"
             sums = [f"a[q] = {add('a[q]', mul('x', one))};"]
         else:  # apart, as compilers vectorize sums of parts, and not of pairs
-            declared, begun = f"{CTYPES[PARTS[dtype]]} a[{many}], b[{many}];", "a[q] = b[q] = 0;"
+            declared, begun = f"{CTYPES[PARTS[dtype]]} a[{room}], b[{room}];", "a[q] = b[q] = 0;"
             sums = [f"const {ctype} y = {one};", "a[q] += x.re * y.re - x.im * y.im;", "b[q] += x.re * y.im + x.im * y.re;"]
             total = k.called("complex", dtype)("a[q]", "b[q]")
         step = loops(over_c, [f"const {ctype} x = {left};", *every(*sums)])
         return loops(over_m, [declared, *every(begun), *step, *every(k.unit.put(result, [*batch, *rows, column], total))])
 
-    whole = n // _COLUMNS * _COLUMNS
+    rest = n % _COLUMNS
+    whole = n - rest
     lines = [f"for (long c = 0; c < {whole}; c += {_COLUMNS}) {{", *(f"    {line}" for line in columns_from("c", _COLUMNS)), "}"]
-    return loops(over_b, [*(lines if whole else []), *(columns_from(str(whole), n - whole) if n > whole else [])])
+    return loops(over_b, [*(lines if whole != 0 else []), *(columns_from(f"{whole}", rest) if rest != 0 else [])])
 
 
 _COLUMNS = 8
@@ -74,17 +77,20 @@ def _in_rows(y: View, first: Sequence[int], free: Sequence[int]) -> View | None:
 
 def laid_product(unit: Any, case: Case, reads: list[View]) -> list[View]:
     """A product, its right factor copied row by row where it lies otherwise and each row is read often."""
-    (x, y), ((_, yc), (_, yb)) = reads, case.attrs.dimension_numbers  # type: ignore[attr-defined]
+    (x, y), ((xc, yc), (xb, yb)) = reads, case.attrs.dimension_numbers  # type: ignore[attr-defined]
     free = [a for a in range(len(y.shape)) if a not in yc and a not in yb]
     n = prod([y.shape[a] for a in free])
-    in_rows = y.root >= 0 and y.size and unit.module.dtype(case.results[0]) not in HALVES  # as sums of halves are taken otherwise
-    if in_rows and min(n, x.size * n // y.size) >= _COLUMNS:
+    rows = prod([n for a, n in enumerate(x.shape) if a not in (*xc, *xb)])
+    in_rows = (
+        y.root >= 0 and 0 not in y.shape and unit.module.dtype(case.results[0]) not in HALVES
+    )  # as sums of halves are taken otherwise
+    if in_rows and all(isinstance(size, OpenSize) or size >= _COLUMNS for size in (rows, n)):
         wide = _in_rows(y, (*yb, *yc), free)
         if wide is None or wide.strides[-1] != 1:
             order = [*yb, *yc, *free]
-            rows = unit.dense(y.moved([y.shape[a] for a in order], [y.strides[a] for a in order]))
+            copy = unit.dense(y.moved([y.shape[a] for a in order], [y.strides[a] for a in order]))
             back = [order.index(a) for a in range(len(order))]
-            y = rows.moved([rows.shape[k] for k in back], [rows.strides[k] for k in back])
+            y = copy.moved([copy.shape[k] for k in back], [copy.strides[k] for k in back])
     views: list[View] = unit.kernel(case, [x, y])
     return views
 
@@ -177,7 +183,7 @@ def _eliminated(k: Kernel, at: Callable[..., str], m: int, n: int, swapped: Sequ
         return f"(fabs{s}({element}.re) + fabs{s}({element}.im))" if dtype in PARTS else f"fabs{s}({element})"
 
     return [
-        f"for (long j = 0; j < {min(m, n)}; ++j) {{",
+        f"for (long j = 0; j < {smaller(m, n)}; ++j) {{",
         "    long p = j;",
         f"    for (long i = j + 1; i < {m}; ++i) if ({size(own)} > {size(at('r0', 'p', 'j'))}) p = i;",
         *(f"    {line}" for line in swapped),
@@ -260,7 +266,7 @@ def _qr(k: Kernel) -> Lines:
             f"{CTYPES[real]} odd = 0; /* NaN where a number is not finite, and so are all results */",
             f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) {below} = {at('x0', 'i', 'j')};",
             f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {n}; ++j) odd += {odd};",
-            f"for (long j = 0; j < {min(m, n)}; ++j) {{",
+            f"for (long j = 0; j < {smaller(m, n)}; ++j) {{",
             f"    const {ctype} alpha = a[j * {n} + j];",
             f"    {CTYPES[real]} below = 0, beta = alpha{part};",
             f"    for (long i = j + 1; i < {m}; ++i) below = hypot{s}(below, {size(below)});",
@@ -275,7 +281,7 @@ def _qr(k: Kernel) -> Lines:
             "}",
             f"for (long i = 0; i < {m}; ++i) for (long j = 0; j < {columns}; ++j)",
             f"    {at('r0', 'i', 'j')} = i == j ? {one} : {nothing};",
-            f"for (long j = {min(m, n) - 1}; j >= 0; --j) {{",
+            f"for (long j = {smaller(m, n) - 1}; j >= 0; --j) {{",
             *reflect(lambda i: at("r0", i, "l"), "0", columns, "tau[j]"),
             "}",
             f"for (long i = 0; i < {rows}; ++i) for (long j = 0; j < {n}; ++j)",

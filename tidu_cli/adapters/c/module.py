@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
 from tidu_cli.adapters.c.functions.complexes import PARTS, TYPES, functions_called
@@ -17,18 +17,22 @@ from tidu_cli.adapters.c.libraries.lapack import LAPACK
 from tidu_cli.adapters.c.lowering import Unit, graphs_in, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
-from tidu_cli.adapters.c.text import STEPS, unused
+from tidu_cli.adapters.c.text import STEPS, block, unused
 from tidu_cli.adapters.c.views import HALVES, PASSED, STORED, bits
 from tidu_cli.adapters.written_only import UnwrittenError, alone
 from tidu_cli.checking.numeric.sampling import one_node_document
-from tidu_cli.errors import MissingRuleError, Remedy
+from tidu_cli.errors import MissingRuleError, Remedy, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
+from tidu_cli.graph.open_sizes import names_in
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import DRAWN_STEPS, allowed_steps
 from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+if TYPE_CHECKING:
+    from tidu_cli.adapters.c.sizes import Sizes
 
 MARK = "/* Written by tidu"
 """How files begin that tidu wrote."""
@@ -52,19 +56,29 @@ class Module:
         self.functions: list[str] = []
         self.constants: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
+        self.sizes: Sizes | None = None
+        if open_names := names_in(self.graph):
+            from tidu_cli.adapters.c.sizes import Sizes  # which documents without open sizes do without
+
+            self.sizes = Sizes(self.graph, open_names)
         self._children: dict[Case, list[Unit]] = {}
         self._n_units = 0
         require = [*[i.type for i in self.graph.inputs], *[o.type for o in self.graph.outputs]]
         try:
             require_plain(require)
             self.name = identifier(self.graph.name)
+            if self.sizes and self.name[:2] in ("n_", "s_"):
+                self.name = f"tidu_{self.name}"
             names = unique("in_", [str(i.key) for i in self.graph.inputs]), unique("out_", [str(o.key) for o in self.graph.outputs])
             self.unit = Unit(self, self.graph, f"{self.name}_part", *names)
-        except UnwrittenError as error:
-            raise UnwrittenError(f"graph '{self.graph.name}': {error}; or write it with ", Remedy("format", "msgpack")) from None
+        except (UnwrittenError, TypeRuleError) as error:
+            raise self._refused(error) from None
         wide = not {"i64", "u64", "f64", "c128"}.isdisjoint(self.unit.pools)
         self.room = "float" if real == "float" and not wide else "double"
         """The type of the workspace's elements, as which all that is in it is aligned."""
+
+    def _refused(self, error: object) -> UnwrittenError:
+        return UnwrittenError(f"graph '{self.graph.name}': {error}; or write it with ", Remedy("format", "msgpack"))
 
     # What units ask for.
 
@@ -122,7 +136,7 @@ class Module:
         if case.op in VIEWS:
             return VIEWS[case.op]
         require_plain(case.operands)
-        if all(not t.size for t in case.results) or (case.op == "scan" and not case.attrs.length):  # type: ignore
+        if all(0 in t.shape for t in case.results) or (case.op == "scan" and case.attrs.length == 0):  # type: ignore
             return nothing
         result: Any = case.results[0]
         dtypes = [self.dtype(t) for t in case.operands]
@@ -167,12 +181,17 @@ class Module:
         except UnwrittenError as error:
             raise UnwrittenError(f"{place}{error}") from None
         parameters = unit.parameters()
-        lines = unit.body(self._part)
-        self._function(unit.name, list(parameters.values()) or ["void"], [*unused(parameters, lines), *lines])
+        try:
+            lines = unit.body(self._part)
+        except UnwrittenError as error:
+            raise UnwrittenError(f"{place}{error}") from None
+        given = [text for name, text in self.sizes.parameters().items() if name in unit.names] if self.sizes else []
+        self._function(unit.name, [*given, *parameters.values()] or ["void"], [*unused(parameters, lines), *lines])
         return unit
 
     def _function(self, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
-        self.functions.append(_block(f"static void {name}({', '.join(parameters)})", lines))
+        declared = self.sizes.declared(lines) if self.sizes else []
+        self.functions.append(block(f"static void {name}({', '.join(parameters)})", [*declared, *lines]))
 
     def _part(self, name: str, parameters: Sequence[str], lines: Sequence[str]) -> None:
         self._function(name, parameters, lines)
@@ -190,20 +209,25 @@ class Module:
 
     def source(self) -> Iterator[str]:
         """The text of the file, complete in itself."""
-        unit = self.unit
-        lines = unit.body(self._part)
+        unit, sizes = self.unit, self.sizes
+        try:
+            lines = unit.body(self._part)
+        except UnwrittenError as error:
+            raise self._refused(error) from None
         head = ["unsigned char *const w = (unsigned char *)work;"] if unit.pools else ["(void)work;"]
         for dtype, begin in self._offsets():
-            head.append(f"{STORED[dtype]} *const w_{dtype} = ({STORED[dtype]} *)(void *)(w + {begin});")
+            place = sizes.spelled(begin) if sizes else begin
+            head.append(f"{STORED[dtype]} *const w_{dtype} = ({STORED[dtype]} *)(void *)(w + {place});")
         if unit.has_while:
             head.append(f"int64_t left = TIDU_MAX_STEPS, *const {STEPS} = &left;")
         own = {name: text for name, text in unit.parameters().items() if not name.startswith("w_")}
         parameters = dict(own)
-        for name, dtype, constant in self._ports():
+        for name, dtype, constant in self.ports():
             if dtype in PARTS:  # pairs where callers see them
                 head.append(f"{constant}k_{dtype} *const {name} = ({constant}k_{dtype} *)({constant}void *)k_{name};")
                 parameters[name] = f"{constant}{PASSED[dtype]} *restrict k_{name}"
-        opening = f"int {self.name}({', '.join([*parameters.values(), f'{self.room} *restrict work'])})"
+        given = [sizes.arguments("k_")] if sizes else []
+        opening = f"int {self.name}({', '.join([*given, *parameters.values(), f'{self.room} *restrict work'])})"
         body = [
             *head,
             *unused({**own, **{f"w_{d}": "" for d in unit.pools}}, lines),
@@ -216,6 +240,7 @@ class Module:
         yield "#include <math.h>\n#include <stdint.h>\n#include <string.h>\n\n"
         yield from self._declared()
         yield "\n"
+        of_sizes = sizes.functions(self, body) if sizes else []
         yield from (f"{prototype}\n" for prototype in self.external.values())
         yield "\n" * bool(self.external)
         if unit.has_while:
@@ -228,10 +253,10 @@ class Module:
                 yield TYPES[dtype] + "\n\n"
         for text, name in self.constants.items():
             yield f"static const {text.replace('NAME', name, 1)}\n\n"
-        for text in (*self.helpers.values(), *self.functions):
+        for text in (*self.helpers.values(), *of_sizes, *self.functions):
             yield text + "\n\n"
-        yield _block(opening, body) + "\n\n"
-        yield _block(
+        yield block(opening, sizes.entered(body) if sizes else body) + "\n\n"
+        yield block(
             f"const char *{self.name}_describe(void)", [f"static const char text[] = {_quoted(self._described())};", "return text;"]
         )
         yield "\n"
@@ -239,7 +264,8 @@ class Module:
     def header(self, name: str) -> str:
         """The text of the header of that name."""
         guard = f"TIDU_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
-        opening = f'#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
+        sizes = "#include <stddef.h>\n" * bool(self.sizes)
+        opening = f'#ifndef {guard}\n#define {guard}\n\n{sizes}#include <stdint.h>\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n'
         closing = "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
         return self._top(" The header.") + opening + "".join(self._declared()) + closing
 
@@ -258,11 +284,14 @@ class Module:
     def _declared(self) -> Iterator[str]:
         self._offsets()
         ports: list[Any] = [*self.graph.inputs, *self.graph.outputs]
+        if self.sizes:
+            yield from self.sizes.prototypes(self)
+            return
         yield f"#define {self.name}_WORK_BYTES {self.n_bytes}L\n"
         yield f"#define {self.name}_WORK ((({self.name}_WORK_BYTES) + sizeof({self.room})) / sizeof({self.room}))\n"
-        for (name, dtype, _), port in zip(self._ports(), ports, strict=True):
+        for (name, dtype, _), port in zip(self.ports(), ports, strict=True):
             yield f"#define {self.name}_SIZE_{name} {port.type.size * (1 + (dtype in PARTS))}L\n"
-        types = [f"{constant}{PASSED[dtype]} *{name}" for name, dtype, constant in self._ports()]
+        types = [f"{constant}{PASSED[dtype]} *{name}" for name, dtype, constant in self.ports()]
         yield "\n/* Computes outputs from inputs, arrays row by row. No two may overlap.\n"
         gives = "Gives 0; 1 where its loops run more steps than TIDU_MAX_STEPS" if self.unit.has_while else "Gives 0"
         yield f"   `work` has {self.name}_WORK {self.room}s, which mean nothing before and after. {gives}. */\n"
@@ -270,7 +299,7 @@ class Module:
         yield "/* JSON: the keys, types and names of the parameters, in order, and the bytes of the workspace. */\n"
         yield f"const char *{self.name}_describe(void);\n"
 
-    def _ports(self) -> list[tuple[str, str, str]]:
+    def ports(self) -> list[tuple[str, str, str]]:
         """The names and dtypes of parameters, and what their declarations begin with."""
         inputs = [(name, self.dtype(i.type), "const ") for name, i in zip(self.unit.inputs, self.graph.inputs, strict=True)]
         return inputs + [(name, self.dtype(o.type), "") for name, o in zip(self.unit.outputs, self.graph.outputs, strict=True)]
@@ -279,16 +308,15 @@ class Module:
         def told(names: Sequence[str], ports: Sequence[Any]) -> list[dict[str, object]]:
             types = [TensorType(self.dtype(p.type), p.type.shape) for p in ports]
             return [
-                {"name": n, "key": str(p.key), "dtype": t.dtype, "shape": list(t.shape)}
+                {"name": n, "key": str(p.key), "dtype": t.dtype, "shape": [k if isinstance(k, int) else str(k) for k in t.shape]}
                 for n, p, t in zip(names, ports, types, strict=True)
             ]
 
         inputs, outputs = told(self.unit.inputs, self.graph.inputs), told(self.unit.outputs, self.graph.outputs)
-        return json.dumps({"function": self.name, "inputs": inputs, "outputs": outputs, "work_bytes": self.n_bytes})
-
-
-def _block(opening: str, lines: Sequence[str]) -> str:
-    return "\n".join([opening, "{", *(f"    {line}" for line in lines), "}"])
+        ports = {"inputs": inputs, "outputs": outputs}
+        if self.sizes:
+            return json.dumps({"function": self.name, "sizes": self.sizes.described(), **ports})
+        return json.dumps({"function": self.name, **ports, "work_bytes": self.n_bytes})
 
 
 _LIMIT = Template("""#ifndef TIDU_MAX_STEPS

@@ -10,6 +10,7 @@ import numpy as np
 from tidu_cli.adapters.c.elements import literal
 from tidu_cli.adapters.c.views import CONSTANT, COUNT, View
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize, larger
 from tidu_cli.lax.arrays.joining import size_literal
 from tidu_cli.lax.arrays.structural import literal_array
 
@@ -22,8 +23,11 @@ def zeros(dtype: str, shape: Sequence[int]) -> View:
 def _constant(unit: Any, case: Case, reads: list[View]) -> list[View]:
     type_: Any = case.results[0]
     attrs: Any = case.attrs
-    array = literal_array(np, size_literal(attrs) if case.op == "size" else attrs.value)
     dtype = unit.module.dtype(type_)
+    if case.op == "size" and isinstance(attrs.expression, OpenSize):
+        number = f"((int64_t){unit.module.sizes.spelled(attrs.expression)})"
+        return [View(dtype, CONSTANT, 0, (), (), unit.module.convert("i64", dtype).format(number))]
+    array = literal_array(np, size_literal(attrs) if case.op == "size" else attrs.value)
     flat = array.reshape(-1)
     if not flat.size:
         return [zeros(dtype, type_.shape)]
@@ -66,7 +70,7 @@ def _split(unit: Any, case: Case, reads: list[View]) -> list[View]:
 
 def _rev(unit: Any, case: Case, reads: list[View]) -> list[View]:
     (x,), axes = reads, set(case.attrs.dimensions)  # type: ignore[attr-defined]
-    starts = [max(n - 1, 0) if k in axes else 0 for k, n in enumerate(x.shape)]
+    starts = [larger(n - 1, 0) if k in axes else 0 for k, n in enumerate(x.shape)]
     return [x.part(starts, x.shape, [-1 if k in axes else 1 for k in range(len(x.shape))])]
 
 

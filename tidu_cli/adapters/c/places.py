@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidu_cli.adapters.c.kernel import Kernel
+from tidu_cli.graph.sizes.open import OpenSize
 
 
 class Pool:
@@ -15,10 +16,11 @@ class Pool:
         self._free: dict[int, list[int]] = {}
 
     def take(self, n: int) -> int:
-        """The first of `n` places: those that were given back, if they are as many, or are the least more."""
+        """The first of `n` places: those that were given back, if they are as many, or are the least more of numbers of them."""
         free = self._free.get(n)
         if not free:
-            larger = min((size for size, places in self._free.items() if size > n and places), default=0) if n > 1 else 0
+            numbers = () if isinstance(n, OpenSize) or n <= 1 else self._free.items()
+            larger = min((size for size, places in numbers if type(size) is int and size > n and places), default=0)
             if not larger:
                 self.size += n
                 return self.size - n

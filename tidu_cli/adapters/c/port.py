@@ -9,7 +9,6 @@ from tidu_cli.adapters.written_only import WrittenOnly
 from tidu_cli.arguments import flag, one_of
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case, Document
-from tidu_cli.graph.open_sizes import require_fixed
 from tidu_cli.port_data import FromPlain, Option, Written
 from tidu_cli.ports import Readable
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -54,7 +53,6 @@ class _C(WrittenOnly):
         from tidu_cli.adapters.c.module import Module
         from tidu_cli.graph.large import no_collection
 
-        require_fixed(document, self.subject)
         with no_collection():
             libraries = {name: bool(options.get(name)) for name in ("blas", "lapack")}
             module = Module(document, options.get("real"), **libraries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from tidu_cli.adapters.c.functions.fourier import convolution_length, is_written
 from tidu_cli.adapters.c.kernel import summed_in, zero
 from tidu_cli.adapters.c.views import CTYPES, View, indices, loops, place, row_major
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.signal.sliding import Sliding, slidings
 from tidu_cli.lax.signal.window_reduction import windows_of
@@ -23,7 +24,7 @@ def _met(axes: Sequence[Sliding], outer: Sequence[str], inner: Sequence[str], bo
     lines, tests = [], []
     for a, (along, o, t) in enumerate(zip(axes, outer, inner, strict=True)):
         lines.append(f"const long p{a} = {along.stride} * {o} + {along.dilation} * {t} - {along.low}, q{a} = p{a} / {along.base};")
-        tests.append(f"p{a} >= 0 && q{a} < {along.n}" + (f" && p{a} % {along.base} == 0" if along.base > 1 else ""))
+        tests.append(f"p{a} >= 0 && q{a} < {along.n}" + (f" && p{a} % {along.base} == 0" if along.base != 1 else ""))
     test = [f"if ({' && '.join(tests)}) {{", *(f"    {line}" for line in body), "}"] if tests else list(body)
     return loops([(t, along.window) for t, along in zip(inner, axes, strict=True)], [*lines, *test])
 
@@ -36,14 +37,18 @@ def _conv(k: Any) -> list[str]:
     shape = [r.shape[d] for d in os]
     outer, inner = [f"o{d}" for d in range(len(shape))], [f"t{d}" for d in range(len(axes))]
     group = f"(o1 / {window[0] // (a.feature_group_count * a.batch_group_count)})"
-    sample = f"({group} * {shape[0]} + o0)" if a.batch_group_count > 1 else "o0"
-    feature = f"({group} * {window[1]} + c)" if a.feature_group_count > 1 else "c"
+    sample = f"({group} * {shape[0]} + o0)" if a.batch_group_count != 1 else "o0"
+    feature = f"({group} * {window[1]} + c)" if a.feature_group_count != 1 else "c"
     left = _placed(ls, [sample, feature, *(f"q{d}" for d in range(len(axes)))])
     right = _placed(rs, ["o1", "c", *inner])
     dtype = summed_in(r.dtype)
     product = k.fold("mul", dtype)(k.converted(0, left, dtype), k.converted(1, right, dtype))
     step = loops([("c", window[1])], _met(axes, outer[2:], inner, [f"a = {k.fold('add', dtype)('a', product)};"]))
-    body = [f"{CTYPES[dtype]} a = {zero(dtype)};", *(step if x.size and y.size else []), k.put(0, _placed(os, outer), "a")]
+    body = [
+        f"{CTYPES[dtype]} a = {zero(dtype)};",
+        *(step if 0 not in (*x.shape, *y.shape) else []),
+        k.put(0, _placed(os, outer), "a"),
+    ]
     return loops(zip(outer, shape, strict=True), body)
 
 
@@ -57,7 +62,7 @@ def window_reduction(k: Any, fold: Callable[..., str], first: str) -> list[str]:
     (x,), (r,) = k.reads, k.results
     axes = windows_of(k.attrs, k.case.operands[0])
     outer, inner, met = ([f"{letter}{d}" for d in range(len(axes))] for letter in "otq")
-    step = _met(axes, outer, inner, [f"a = {fold('a', k.at(0, met))};"]) if x.size else []
+    step = _met(axes, outer, inner, [f"a = {fold('a', k.at(0, met))};"]) if 0 not in x.shape else []
     return loops(zip(outer, r.shape, strict=True), [f"{CTYPES[x.dtype]} a = {first};", *step, k.put(0, outer, "a")])
 
 
@@ -72,10 +77,10 @@ def _selected(k: Any) -> list[str]:
     strides = row_major(x.shape)
     ctype = CTYPES[x.dtype]
     body = [f"const {ctype} x = {k.at(1, met)};", f"if (best < 0 || x {sign} a{nan}) {{ a = x; best = {place(0, strides, met)}; }}"]
-    search = ["long best = -1;", f"{ctype} a = 0;", *_met(axes, outer, inner, body)] if x.size else []
-    at = [f"(best / {s} % {max(n, 1)})" for s, n in zip(strides, x.shape, strict=True)] if x.size else []
+    search = ["long best = -1;", f"{ctype} a = 0;", *_met(axes, outer, inner, body)] if 0 not in x.shape else []
+    at = [f"(best / {s} % {larger(n, 1)})" for s, n in zip(strides, x.shape, strict=True)] if 0 not in x.shape else []
     if not adding:
-        chosen = f"best < 0 ? {zero(operand)} : {k.at(0, at)}" if x.size else zero(operand)
+        chosen = f"best < 0 ? {zero(operand)} : {k.at(0, at)}" if 0 not in x.shape else zero(operand)
         return loops(zip(outer, k.results[0].shape, strict=True), [*search, k.put(0, outer, chosen)])
     ix = indices("i", x.shape)
     target, end = k.results[0], []
@@ -85,14 +90,14 @@ def _selected(k: Any) -> list[str]:
     cleared = loops(zip(ix, x.shape, strict=True), [k.unit.put(target, ix, zero(target.dtype))])
     put = k.unit.put(target, at, k.fold("add", target.dtype)(k.unit.at(target, at), k.at(0, outer)))
     sizes = [along.count for along in axes]
-    return [*cleared, *(loops(zip(outer, sizes, strict=True), [*search, f"if (best >= 0) {put}"]) if prod(sizes) else []), *end]
+    return [*cleared, *(loops(zip(outer, sizes, strict=True), [*search, f"if (best >= 0) {put}"]) if 0 not in sizes else []), *end]
 
 
 def fourier_room(case: Case) -> list[tuple[str, int]]:
     """The memory of an fft: that of a line, and of one of real numbers over several axes what comes before the last."""
     (x,), (r,), a = case.operands, case.results, case.attrs
     dtype: Any = x.dtype if x.dtype in PARTS else r.dtype  # type: ignore[union-attr]
-    lines = [(dtype, max(map(room, a.fft_lengths)))]  # type: ignore[attr-defined]
+    lines = [(dtype, max(map(room, map(index, a.fft_lengths))))]  # type: ignore[attr-defined]
     between = a.fft_type == "IRFFT" and len(a.fft_lengths) > 1  # type: ignore[attr-defined]
     return [*lines, (dtype, x.size)] if between else lines  # type: ignore[union-attr]
 

@@ -9,7 +9,10 @@ from typing import Any
 from tidu_cli.adapters.c.kernels import written
 from tidu_cli.adapters.c.places import Item, Pool
 from tidu_cli.adapters.c.views import CONSTANT, COUNT, CTYPES, HALVES, STORED, View, indices, loops, merged, place, row_major
-from tidu_cli.graph.graph import Graph
+from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.sizes.open import OpenSize
 
 MOST_STATEMENTS = 250
 """A function has no more of them, or loops, so that compilers take time in proportion to their number."""
@@ -34,6 +37,10 @@ class Function:
         self.views: list[View] = []
         self.places: dict[int, tuple[str, int]] = {}
         self.pools: dict[str, Pool] = {}
+        self.node = 0
+        """The node that is lowered."""
+        self.names: list[str] = []
+        """Those of open sizes that callers give, before all else."""
         self.has_while = False
         """Whether it has a loop that may run for ever, and so counts its steps."""
 
@@ -61,9 +68,9 @@ class Function:
                 dtype = dtypes[root]
                 if dtype not in pools:
                     pools[dtype] = Pool()
-                places[root] = names[dtype], pools[dtype].take(sizes.get(root, 1) or 1)
+                places[root] = names[dtype], pools[dtype].take(_room(sizes[root]) if root in sizes else 1)
             for root in item.last:
-                pools[dtypes[root]].give(places[root][1], sizes.get(root, 1) or 1)
+                pools[dtypes[root]].give(places[root][1], _room(sizes[root]) if root in sizes else 1)
 
     # Text.
 
@@ -76,10 +83,24 @@ class Function:
         return own | ({STEPS: f"int64_t *{STEPS}"} if self.has_while else {})
 
     def body(self, more: Callable[[str, list[str], Sequence[str]], None]) -> list[str]:
-        """The statements. Where they are many they are calls of functions, that `more` is given: a name, parameters and a body."""
+        """The statements. Where they are many they are calls of functions, that `more` is given: a name, parameters and a body.
+
+        Raises UnwrittenError for a kernel that needs a number where a size is open.
+        """
+        sizes = self.module.sizes
+        if sizes is None:
+            return self._body(more)
+        with sizes.spelling():
+            lines = self._body(more)
+        self.names = sizes.names_in(lines)
+        return lines
+
+    def _body(self, more: Callable[[str, list[str], Sequence[str]], None]) -> list[str]:
         if self.n_statements <= MOST_STATEMENTS:
             return [line for item in self.items for line in self._text(item)]
         declared, calls = self.parameters(), []
+        if self.module.sizes:
+            declared |= self.module.sizes.parameters()
         for number, (lines, used) in enumerate(self._chunks()):
             name = f"{self.name}_{number}"
             more(name, [declared[p] for p in used] or ["void"], lines)
@@ -99,6 +120,8 @@ class Function:
             if item.kernel or item.shape:  # these may ask for more than they name
                 lines += unused([name for name in item.used if name not in used], text)
             lines += text
+            if self.module.sizes:
+                item.used |= dict.fromkeys(self.module.sizes.names_in(text))
             used |= item.used
             count += n
         yield lines, list(used)
@@ -107,7 +130,13 @@ class Function:
         self._item = item
         if item.is_of_numbers:  # as most are where statements are many
             return ["{", *self._numbers(item), "}"]
-        return ["{", *(f"    {line}" for line in (written(item.kernel) if item.kernel else self._loop(item))), "}"]
+        try:
+            lines = written(item.kernel) if item.kernel else self._loop(item)
+        except TypeRuleError as error:
+            if not item.kernel:
+                raise UnwrittenError(str(error)) from None
+            raise of_node(item.kernel.node, item.kernel.case, error) from None
+        return ["{", *(f"    {line}" for line in lines), "}"]
 
     def base(self, root: int) -> tuple[str, int]:
         """The name of the memory of a root, and where in it the root begins."""
@@ -143,7 +172,7 @@ class Function:
         """The address of a view's first element."""
         name, offset = self.base(view.root)
         begin = offset + view.offset
-        return f"({name} + {begin})" if begin else name
+        return f"({name} + {begin})" if begin != 0 else name
 
     def _loop(self, item: Item) -> list[str]:
         own = {root for root, _, _ in item.statements}
@@ -203,6 +232,21 @@ class Function:
                 used[name] = None
                 lines.append(f"    {name}[{offset}] = {self._saved(root, value) if dtypes[root] in HALVES else value};")
         return lines
+
+
+def _room(n: int) -> int:
+    """How many places so many elements take."""
+    return n if isinstance(n, OpenSize) else n or 1
+
+
+def of_node(node: int, case: Case, error: object) -> UnwrittenError:
+    """What is said of a node that C is not written of."""
+    return UnwrittenError(f"node {node} ({case.op}): {error}")
+
+
+def block(opening: str, lines: Sequence[str]) -> str:
+    """A function of these lines."""
+    return "\n".join([opening, "{", *(f"    {line}" for line in lines), "}"])
 
 
 def unused(names: Iterable[str], lines: Sequence[str]) -> list[str]:

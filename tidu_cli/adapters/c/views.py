@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
+from tidu_cli.errors import UndecidedSizeError
 from tidu_cli.graph.types import ITEMSIZE
 
 CTYPES = {
@@ -84,7 +85,14 @@ class View(NamedTuple):
 
     def reshaped(self, shape: Sequence[int]) -> View | None:
         """With its elements in another shape, None where no strides say that."""
-        if not self.size:
+        try:
+            view = self._reshaped(shape)
+        except UndecidedSizeError:  # whether one open size is a multiple of another
+            view = None
+        return self.moved(shape, row_major(shape)) if view is None and self.is_dense else view
+
+    def _reshaped(self, shape: Sequence[int]) -> View | None:
+        if 0 in self.shape:
             return self.moved(shape, [0] * len(shape))
         blocks: list[list[int]] = []  # sizes and strides of axes that lie in a row, from the last one on
         for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
@@ -99,7 +107,7 @@ class View(NamedTuple):
                 continue
             if left == 1:
                 left, step = next(block)
-            if left % n:
+            if left % n != 0:
                 return None
             strides.append(step)
             left, step = left // n, step * n
@@ -128,8 +136,8 @@ def merged(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list
 
 def place(offset: int, strides: Sequence[int], indices: Sequence[str]) -> str:
     """The text of an index."""
-    terms = [i if s == 1 else f"{s} * {i}" for s, i in zip(strides, indices, strict=True) if s and i != "0"]
-    return " + ".join([*([str(offset)] if offset or not terms else []), *terms])
+    terms = [i if s == 1 else f"{s} * {i}" for s, i in zip(strides, indices, strict=True) if s != 0 and i != "0"]
+    return " + ".join([*([f"{offset}"] if offset != 0 or not terms else []), *terms])
 
 
 def loops(axes: Iterable[tuple[str, int]], body: Sequence[str]) -> list[str]:

@@ -25,6 +25,7 @@ from tidu_cli.graph.sizes.polynomials import (
     MAX_COMPUTED,
     MAX_COMPUTED_PARTS,
     MAX_TERMS,
+    SPELLING,
     Monomial,
     Terms,
     added,
@@ -78,7 +79,7 @@ class Part(Frozen):
     @property
     def text(self) -> str:
         """The text, of operators in need of brackets."""
-        return f"{self.op}({self.a},{self.b})" if self.op in EXTREMES else f"{_grouped(self.a)}{self.op}{_grouped(self.b)}"
+        return f"{self.op}({self.a!s},{self.b!s})" if self.op in EXTREMES else f"{_grouped(self.a)}{self.op}{_grouped(self.b)}"
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -136,18 +137,19 @@ class Size(OpenSize):
     __repr__ = __str__
 
     def __format__(self, form: str) -> str:
-        return str(self)
+        spelling = SPELLING.get()
+        return self._text if spelling is None else spelling(self)
 
     def __bool__(self) -> bool:
         low, high = bounds(self)
         if low > 0 or high < 0:
             return True
-        raise undecided(f"cannot decide whether the size {self} is 0", self, dues=[(self, 0, 1), (0, self, 1)], same=(self, 0))
+        raise undecided(f"cannot decide whether the size {self!s} is 0", self, dues=[(self, 0, 1), (0, self, 1)], same=(self, 0))
 
     def __index__(self) -> int:
         if (numbers := NUMBERS.get()) is not None:
             numbers.require_number(self, sys._getframe(1))
-        raise undecided(f"needs a number, and the size {self} is open", self)
+        raise undecided(f"needs a number, and the size {self!s} is open", self)
 
     __int__ = __float__ = bit_length = __index__
 
@@ -188,7 +190,7 @@ class Size(OpenSize):
         self.require_text()
         low, _ = bounds(self)
         if low < 0:
-            raise undecided(f"the size {self} may be less than 0", self, dues=[(self, 0, 0)])
+            raise undecided(f"the size {self!s} may be less than 0", self, dues=[(self, 0, 0)])
         return int(low)
 
     def larger(self, other: Any) -> Any:  # noqa: D102
@@ -300,7 +302,9 @@ def divided(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder. Raises UndecidedSizeError for a divisor that may be 0 or less."""
     if not bounds(b)[0] > 0:
         raise undecided(
-            f"cannot divide the size {a} by {b}, which {'is' if isinstance(b, int) else 'may be'} 0 or less", b, dues=[(b, 0, 1)]
+            f"cannot divide the size {a!s} by {b!s}, which {'is' if isinstance(b, int) else 'may be'} 0 or less",
+            b,
+            dues=[(b, 0, 1)],
         )
     if isinstance(a, int) and isinstance(b, int):
         return divmod(a, b)
@@ -371,7 +375,7 @@ def _compared(a: Size, b: Any, relation: str) -> Any:
         low, high = low - other_high, high - other_low
     if low < 0 <= high:
         dues = [(greater, other, 0), (other, greater, 1)] if is_size(b) else []
-        raise undecided(f"cannot decide whether {a} {relation} {b}", a, b, dues=dues)
+        raise undecided(f"cannot decide whether {a!s} {relation} {b!s}", a, b, dues=dues)
     return (low >= 0) == (relation in ("<=", ">="))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from math import inf
 from typing import Any, Protocol
 
@@ -19,6 +20,10 @@ MAX_PARTS, MAX_COMPUTED_PARTS = 8, 64
 
 MAX_TEXT, MAX_COMPUTED = 200, 4000
 """As many characters as the text of a size may have that is an axis; and of one that is computed, such as a number of elements."""
+
+
+SPELLING: ContextVar[Callable[[Any], str] | None] = ContextVar("how sizes are written", default=None)
+"""What f-strings write of a size: its text, or what this gives while another language is written."""
 
 
 class Atom(Protocol):

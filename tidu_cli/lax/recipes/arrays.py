@@ -84,9 +84,9 @@ def _applied(op: str, *operands: Operand, **attrs: object) -> Array:
 
 
 def _common(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    import numpy as np
-
-    return np.broadcast_shapes(*shapes)
+    rank = max(map(len, shapes))
+    axes = zip(*[(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes], strict=True)
+    return tuple([next((n for n in axis if n != 1), 1) for axis in axes])
 
 
 def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:

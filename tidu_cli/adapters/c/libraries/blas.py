@@ -6,13 +6,14 @@ from math import prod
 from typing import Any
 
 from tidu_cli.adapters.c.kernel import Kernel, Lines
-from tidu_cli.adapters.c.libraries.calls import REALS, Library, address, call, rows_of
+from tidu_cli.adapters.c.libraries.calls import REALS, Library, address, are_there_surely, call, rows_of
 from tidu_cli.adapters.c.matrices import dot, laid_product
 from tidu_cli.adapters.c.views import View, indices, loops
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize
 
 FROM = 512
-"""Products of fewer multiplications, for each element of the batch, are loops, which compilers see through."""
+"""Products of fewer multiplications, for each element of the batch, are loops, which compilers see through. Open sizes: always."""
 
 _MOST = 2**31 - 1
 
@@ -35,7 +36,10 @@ class _Axes:
 def _by_call(module: Any, case: Case) -> _Axes | None:
     dtypes = {module.dtype(t) for t in (*case.operands, *case.results)}
     axes = _Axes(case)
-    large = axes.m * axes.k * axes.n >= FROM and axes.k > 1 and max(axes.m, axes.k, axes.n) <= _MOST
+    sizes = axes.m, axes.k, axes.n
+    numbers = [n for n in sizes if not isinstance(n, OpenSize)]
+    large = (len(numbers) < 3 or prod(numbers) >= FROM) and axes.k != 1 and 0 not in sizes and max(numbers, default=0) <= _MOST
+    large = large and are_there_surely(sizes)
     return axes if large and len(dtypes) == 1 and dtypes <= REALS else None
 
 

@@ -6,12 +6,13 @@ all others the length of each text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tidu_cli.adapters.c.kernel import Kernel, Lines
 from tidu_cli.adapters.c.views import CTYPES, View
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize, surely
 
 Scratch = list[tuple[str, int]]
 
@@ -49,11 +50,13 @@ _FUNCTIONS = {
 """The parameters of each, by letters of the table above."""
 
 
-def call(k: Kernel, name: str, dtype: str, *arguments: str | int) -> str:
+def call(k: Kernel, name: str, dtype: str, *arguments: Any) -> str:
     """A call, where the file declares what is called. Of functions of Fortran integers become addresses, and words are texts."""
     letters, in_fortran = _FUNCTIONS[name], name[:3] != "gem"
     called = f"{'s' if dtype == 'f32' else 'd'}{name}{'_' if in_fortran else ''}"
     types = [_PARAMETERS[letter].format(CTYPES[dtype]) for letter in letters]
+    if k.unit.module.sizes:
+        k.unit.module.sizes.narrow |= dict.fromkeys(value for value in arguments if isinstance(value, OpenSize))
     values = [_argument(letter, value) for letter, value in zip(letters, arguments, strict=True)]
     lengths = letters.count("c")
     called = called if in_fortran else f"cblas_{called}"
@@ -61,10 +64,18 @@ def call(k: Kernel, name: str, dtype: str, *arguments: str | int) -> str:
     return f"{called}({', '.join([*values, *['1'] * lengths])});"
 
 
-def _argument(letter: str, value: str | int) -> str:
+def _argument(letter: str, value: Any) -> str:
     if letter == "c":
         return f'"{value}"'
+    if isinstance(value, OpenSize):
+        value = f"(int32_t){value}"
+        return f"&(const int32_t){{{value}}}" if letter == "i" else value
     return f"&(const int32_t){{{value}}}" if letter == "i" and isinstance(value, int) else str(value)
+
+
+def are_there_surely(sizes: Iterable[int]) -> bool:
+    """Whether open sizes among these are 1 or more: libraries refuse steps from row to row of 0."""
+    return all(surely(lambda n=n: n >= 1) for n in sizes if isinstance(n, OpenSize))  # type: ignore[misc]
 
 
 def rows_of(view: View) -> tuple[int, bool] | None:
@@ -75,9 +86,9 @@ def rows_of(view: View) -> tuple[int, bool] | None:
     (m, n), (down, along) = view.shape[-2:], view.strides[-2:]
     if view.root < 0:
         return None
-    if (along == 1 or n == 1) and (m == 1 or down >= n):
+    if (along == 1 or n == 1) and (m == 1 or surely(lambda: down >= n)):
         return (down if m != 1 else n), False
-    if (down == 1 or m == 1) and (n == 1 or along >= m):
+    if (down == 1 or m == 1) and (n == 1 or surely(lambda: along >= m)):
         return (along if n != 1 else m), True
     return None
 

@@ -7,14 +7,16 @@ are asked for (A = Uᵀ U for L Lᵀ; Aᵀ = L Q for Q R) nothing is turned; els
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 from tidu_cli.adapters.c.kernel import Kernel, Lines
 from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH
-from tidu_cli.adapters.c.libraries.calls import REALS, Library, Scratch, address, call, rows_of
+from tidu_cli.adapters.c.libraries.calls import REALS, Library, Scratch, address, are_there_surely, call, rows_of
 from tidu_cli.adapters.c.matrices import each
 from tidu_cli.adapters.c.views import CTYPES, View, indices, loops
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize
 
 FROM = 32
 """Smaller matrices, by rows or columns, whichever are fewer, are factored and solved with by loops, which take as long or less."""
@@ -214,8 +216,12 @@ def _sizes(case: Case) -> tuple[int, int]:
 
 
 def _is_large(case: Case) -> bool:
-    """Whether a case is LAPACK's, which is called of real matrices."""
-    return min(_sizes(case)) >= FROM and case.operands[0].dtype in REALS  # type: ignore[union-attr]
+    """Whether a case is LAPACK's, which is called of real matrices, of sizes that are numbers."""
+    operands: Any = case.operands
+    sizes = _sizes(case)
+    if any(isinstance(n, OpenSize) for n in sizes) or not are_there_surely(n for t in operands for n in t.shape):
+        return False
+    return min(sizes) >= FROM and operands[0].dtype in REALS
 
 
 def _where_large(op: str, kernel: Callable[[Kernel], Lines]) -> Callable[[Kernel], Lines]:
@@ -227,7 +233,7 @@ def _scratch_where_large(op: str, scratch: Callable[[str, int, int], Scratch]) -
 
 
 def _scratch(scratch: Callable[[str, int, int], Scratch]) -> Callable[[Case], Scratch]:
-    return lambda case: scratch(case.operands[0].dtype, *_sizes(case))  # type: ignore[union-attr]
+    return lambda case: scratch(case.operands[0].dtype, *map(index, _sizes(case)))  # type: ignore[union-attr]
 
 
 def _of_eigh(dtype: str, m: int, n: int) -> Scratch:
