@@ -21,6 +21,7 @@ from tidu_cli.adapters.numpy.pytree import inputs_of, outputs_of
 from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output, running
 from tidu_cli.adapters.numpy.scipy.calling import scipy_traced
 from tidu_cli.adapters.numpy.sources import Sources
+from tidu_cli.adapters.numpy.written.marks import is_written
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
@@ -40,6 +41,8 @@ def trace(
     Raises BuildError, with the file and line, for what cannot be traced.
     """
     recorder = Recorder()
+    file = inspect.getsourcefile(function) if is_written(sys.modules.get(getattr(function, "__module__", ""))) else None
+    function = loaded(file, function.__name__) if file else function
     signature = signature_of(function)
     if not isinstance(source, bool):  # a parameter of that name
         inputs["source"] = source
@@ -108,6 +111,10 @@ def loaded(file: str, function_name: str) -> Callable[..., Any]:
     try:
         with contextlib.redirect_stdout(sys.stderr), loading():
             called(spec.loader.exec_module, module)
+            if is_written(module):
+                from tidu_cli.adapters.numpy.written.reading import run
+
+                run(module, path)
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(folder)

@@ -149,6 +149,11 @@ def _pad(unit: Any, case: Any, xs: list[Text]) -> Results:
             x = unit.full(xs[0], type_, ATOM) + _slices(cuts, type_.shape)
             value = "" if xs[1].code in ("0.0", "0", "False") else f", constant_values={xs[1].code}"
             return call(f"np.pad({x}, {tuple_text(widths)}{value})", shape) if shape else call(x, ())
+    if unit.module.sizes and not all(isinstance(n, int) for n in shape):
+        padding = tuple_text(f"({size_text(low)}, {size_text(high)})" for low, high, _ in config)
+        steps = tuple_text(str(gap + 1) for *_, gap in config)
+        fill = xs[1].code
+        return call(f"{unit.module.use('_spread')}({unit.full(xs[0], type_)}, {fill}, {padding}, {steps})", shape)
     source, target = [], []
     for n, size, (low, _, gap) in zip(type_.shape, shape, config, strict=True):
         step = gap + 1  # element k goes to low + k step
@@ -258,6 +263,12 @@ def _itself(unit: Any, case: Any, xs: list[Text]) -> Results:
     return xs
 
 
+def _held(unit: Any, case: Any, xs: list[Text]) -> Results:
+    if xs[0].is_number:
+        return xs
+    return call(f"{unit.module.use('_constant')}({xs[0].code})", xs[0].shape)
+
+
 def empty(unit: Any, case: Case, xs: list[Text]) -> Results:
     """Results without elements."""
     return [call(f"np.zeros({shape_text(t.shape)}, dtype={dtype_text(t.dtype)})", t.shape) for t in case.results]  # type: ignore[union-attr]
@@ -267,7 +278,7 @@ ARRAYS: dict[str, Write] = {
     "constant": _constant, "size": _constant, "iota": _iota,
     "broadcast_in_dim": _broadcast, "expand_dims": _expand, "reshape": _reshape,
     "squeeze": _reshape, "transpose": _transpose, "rev": _rev, "slice": _slice, "split": _split, "concatenate": _concatenate,
-    "pad": _pad, "dot_general": _dot, "copy": _itself, "stop_gradient": _itself, "optimization_barrier": _itself,
+    "pad": _pad, "dot_general": _dot, "copy": _itself, "stop_gradient": _held, "optimization_barrier": _itself,
     **dict.fromkeys([*_FOLDS, "reduce_and", "reduce_or", "reduce_xor"], _reduce), "argmax": _position, "argmin": _position,
     **dict.fromkeys([*_CUMULATIVE, "cumsum", "cumprod"], _cumulate),
 }  # fmt: skip

@@ -72,13 +72,14 @@ def _while(unit: Any, case: Any, xs: list[Text]) -> Results:
 
 
 def _cond(unit: Any, case: Any, xs: list[Text]) -> Results:
-    branches = [b.graph for b in case.attrs.branches]
+    of_bool = case.operands[0].dtype == "bool"
+    branches = [b.graph for b in case.attrs.branches[: 2 if of_bool else None]]
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
     index, *arguments = [unit.simple(call(text, ())).code for text in texts]
     functions = [unit.module.inner(unit, graph, "branch", f"branches[{k}]") for k, graph in enumerate(branches)]
     targets = [unit.named(k) for k in range(len(case.results))]
     last = len(functions) - 1
-    if case.operands[0].dtype == "bool":
+    if of_bool:
         tests = {1: index} if last else {}
         last = 0
     else:

@@ -29,39 +29,15 @@ def _clipped(code: str, most: Any, dtype: str) -> str:
     return f"np.clip({code}, 0, {min(most, np.iinfo(dtype_text(dtype)[3:]).max)}){own}"
 
 
-def _ranges(unit: Any, starts: Sequence[Text], types: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> str:
-    """The index of a slice that begins at computed places, moved so that it fits; empty for all of an array."""
-    own = {}
-    for k, (start, size, n) in enumerate(zip(starts, sizes, shape, strict=True)):
-        if size != n:
-            own[k] = f"{_clipped(unit.full(start, types[k]), n - size, types[k].dtype)} + np.arange({size_text(size)})"
-    if len(own) < 2:
-        return "".join(f"[{', '.join([*[':'] * k, code])}]" for k, code in own.items())
-    # Several arrays of integers meet, each along an axis of its own. Axes that are taken whole count, too.
-    index = []
-    for k, size in enumerate(sizes):
-        code, new = own.get(k, f"np.arange({size_text(size)})"), ", None" * (len(sizes) - 1 - k)
-        whole = f"({code})" if new and k in own else code
-        index.append(unit.assign(call(f"{whole}[:{new}]" if new else code, ())).code)
-    return f"[{', '.join(index)}]"
-
-
 def _dynamic_slice(unit: Any, case: Any, xs: list[Text]) -> Results:
-    type_, sizes = case.operands[0], case.attrs.slice_sizes
-    index = _ranges(unit, xs[1:], case.operands[1:], sizes, type_.shape)
-    return call(unit.full(xs[0], type_, ATOM) + index, case.results[0].shape)
+    x, *starts = (unit.full(x, t) for x, t in zip(xs, case.operands, strict=True))
+    sizes = ", ".join(map(size_text, case.attrs.slice_sizes))
+    return call(f"{unit.module.use('_slice')}({x}, [{', '.join(starts)}], [{sizes}])", case.results[0].shape)
 
 
 def _dynamic_update(unit: Any, case: Any, xs: list[Text]) -> Results:
-    type_, update = case.operands[:2]
-    if update.size == 0:
-        return xs[0]
-    index = _ranges(unit, xs[2:], case.operands[2:], update.shape, type_.shape)
-    if not index:
-        return xs[1]
-    out: Text = unit.assign(_copied(unit, xs[0], type_), 0)
-    unit.emit(f"{out.code}{index} = {unit.full(xs[1], update)}")
-    return out
+    x, part, *starts = (unit.full(x, t) for x, t in zip(xs, case.operands, strict=True))
+    return call(f"{unit.module.use('_updated')}({x}, {part}, [{', '.join(starts)}])", case.results[0].shape)
 
 
 def _copied(unit: Any, x: Text, type_: Any) -> Text:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from tidu_cli.adapters.numpy_helpers import HELPERS
 from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, empty
 from tidu_cli.adapters.python_source.control_flow import CONTROL
 from tidu_cli.adapters.python_source.elements import dtype_text, element
-from tidu_cli.adapters.python_source.helpers import HELPERS
 from tidu_cli.adapters.python_source.indexing import INDEXING
 from tidu_cli.adapters.python_source.matrices import MATRICES
 from tidu_cli.adapters.python_source.sizes import named
