@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import ALL, COMPLEXES, ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.rules.contract import Types
@@ -52,7 +53,8 @@ def known_result(case: Case, operands: Sequence[Known | None]) -> Known | None:
         return _of_literal(case.attrs.value)  # type: ignore[attr-defined]
     if case.op == "iota":
         axis: int = case.attrs.dimension  # type: ignore[attr-defined]
-        return Known("count", axes=(axis,)) if result.shape[axis] <= _COUNTS.get(result.dtype, 2**24) else None
+        size, most = result.shape[axis], _COUNTS.get(result.dtype, 2**24)
+        return Known("count", axes=(axis,)) if surely(lambda: size <= most) else None
     if case.op == "eq" and all(k is not None and k.kind == "count" for k in operands):
         (one,), (other,) = (cast(Known, k).axes for k in operands)
         return Known("unit", axes=tuple(sorted((one, other)))) if one != other else None

@@ -17,8 +17,8 @@ from types import ModuleType
 from tidu_cli.adapters.numpy.written import nodes, operations
 from tidu_cli.adapters.numpy_helpers import HELPERS
 
-NODES, OPERATIONS = "_nodes", "_operations"
-"""The names under which they have the functions of the modules that are called so."""
+NODES, OPERATIONS = "__nodes", "__operations"
+"""The names under which they have the functions of the modules of these names; no name that tidu writes begins so."""
 
 
 def run(module: ModuleType, path: Path) -> None:
@@ -114,7 +114,7 @@ class _Statements(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         node = _backwards(node)
         node = self.generic_visit(node)  # type: ignore[assignment]
-        name = ast.unparse(node.func) if isinstance(node.func, ast.Attribute) else ""
+        name = _dotted(node.func)
         if name in _ACCUMULATING and [k.arg for k in node.keywords][:1] == ["axis"]:
             node.args = [*[ast.Constant(part) for part in _ACCUMULATING[name]], *node.args]
             node.func = _operation("accumulated")
@@ -143,7 +143,7 @@ class _Statements(ast.NodeTransformer):
         """`x.T @ y`, which is one product, and 1 / np.sqrt(x); a number that is divided would be 1.0."""
         node = self.generic_visit(node)  # type: ignore[assignment]
         match node:
-            case ast.BinOp(ast.Constant(int(1)), ast.Div(), ast.Call(function, [x], [])) if ast.unparse(function) == "np.sqrt":
+            case ast.BinOp(ast.Constant(int(1)), ast.Div(), ast.Call(function, [x], [])) if _dotted(function) == "np.sqrt":
                 return ast.Call(_operation("rsqrt"), [x], [])
         if not isinstance(node.op, ast.MatMult):
             return node
@@ -250,6 +250,16 @@ _ACCUMULATING = {
 }  # fmt: skip
 
 
+def _dotted(function: ast.expr) -> str:
+    """A name such as np.linalg.svd; "" of what is none."""
+    match function:
+        case ast.Attribute(ast.Name(name), attribute):
+            return f"{name}.{attribute}"
+        case ast.Attribute(ast.Attribute() as inner, attribute):
+            return f"{_dotted(inner)}.{attribute}"
+    return ""
+
+
 _A_NUMBER = re.compile(r"np\.(int|uint|float|complex)\d+")
 
 
@@ -257,8 +267,8 @@ def _backwards(node: ast.Call) -> ast.Call:
     """`np.flip(np.cumsum(np.flip(x, k), axis=k), k)`, as one operation; other calls as they are."""
     match node:
         case ast.Call(_, [ast.Call(_, [ast.Call(_, [x, first], [])], _) as inner, last], []):
-            functions = [ast.unparse(f) for f in (node.func, inner.args[0].func)]  # type: ignore[attr-defined]
-            op = _ACCUMULATING.get(ast.unparse(inner.func))
+            functions = [_dotted(f) for f in (node.func, inner.args[0].func)]  # type: ignore[attr-defined]
+            op = _ACCUMULATING.get(_dotted(inner.func))
             if functions == ["np.flip"] * 2 and op and ast.dump(first) == ast.dump(last):
                 return ast.Call(_operation("accumulated"), [ast.Constant(op[0]), ast.Constant(True), x], inner.keywords)
     return node
