@@ -1,4 +1,7 @@
-"""Functions that NumPy source has for operations that NumPy has no expression for, and is known by when it is read again."""
+"""What files of NumPy source have in common, by which they are known when they are read again."""
+
+MARK = '"""Written by tidu: a function of NumPy arrays."""\n'
+"""How they begin."""
 
 HELPERS = {
     "_constant": '''def _constant(x):
@@ -149,4 +152,4 @@ HELPERS = {
     rows = others[..., :, None] * np.conj(vh)
     return (sign[..., None, None] * (np.conj(u) @ rows)).astype(x.dtype)''',
 }  # fmt: skip
-"""By name. Each is laid out as black lays it out."""
+"""Functions for operations that NumPy has no expression for, by name. Each is laid out as black lays it out."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tidu_cli.adapters.numpy_helpers import HELPERS
+from tidu_cli.adapters.numpy_helpers import HELPERS, MARK
 from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, empty
 from tidu_cli.adapters.python_source.control_flow import CONTROL
 from tidu_cli.adapters.python_source.elements import dtype_text, element
@@ -25,9 +25,6 @@ from tidu_cli.graph.types import ITEMSIZE, TensorType
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
-
-MARK = '"""Written by tidu'
-"""How files begin that tidu wrote."""
 
 _WRITERS = {**ARRAYS, **INDEXING, **MATRICES, **CONTROL}
 _TOLD = 60
@@ -176,7 +173,7 @@ class Module:
     def source(self) -> Iterator[str]:
         """The text of the file."""
         lines = self._lines(self.name, self.unit, self._doc())
-        yield f'{MARK}: a function of NumPy arrays."""\n'
+        yield MARK
         blocks = [*self.constants, *(HELPERS[name] for name in self.helpers), *self.functions, *lines]
         imports = "import numpy as np\n" * any("np." in text for text in blocks) + "from scipy import special\n" * self.has_special
         yield f"\n{imports}" if imports else ""

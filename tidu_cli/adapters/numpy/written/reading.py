@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from types import ModuleType
 
 from tidu_cli.adapters.numpy.written import nodes, operations
@@ -21,14 +20,14 @@ NODES, OPERATIONS = "__nodes", "__operations"
 """The names under which they have the functions of the modules of these names; no name that tidu writes begins so."""
 
 
-def run(module: ModuleType, path: Path) -> None:
-    """Run a file that tidu wrote in the place of this module."""
-    tree = ast.parse(path.read_bytes(), str(path))
+def run(module: ModuleType, source: bytes, file: str) -> None:
+    """Run the source of a file that tidu wrote as this module. Raises what Python does."""
+    tree = ast.parse(source, file)
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
             _Statements().visit(function)
     module.__dict__.update({NODES: nodes, OPERATIONS: operations})
-    exec(compile(ast.fix_missing_locations(tree), str(path), "exec"), module.__dict__)
+    exec(compile(ast.fix_missing_locations(tree), file, "exec"), module.__dict__)
 
 
 class _Statements(ast.NodeTransformer):
