@@ -244,6 +244,7 @@ def test_black_leaves_it(tmp_path):
     ]
     long = "f64[" + "+".join(f"{c * 5}" for c in "abcdefgh") + "]"
     made.append(trace(lambda *xs: xs[0] * 2, long, *[f"f64[{c * 5}]" for c in "abcdefgh"], name="f"))
+    made.append(trace(lambda x, y: (np.zeros(y.shape[0]) + y, x[: x.shape[0] - 1 : 2]), "f64[N]", "f64[max(N,4)*2+N%3]", name="f"))
     for k, document in enumerate(made):
         with contextlib.suppress(DocumentError):
             (tmp_path / f"f{k}.py").write_text(source_of(document))

@@ -199,6 +199,19 @@ def test_branches_are_clamped(index):
     written({"i": "i32[]", "x": "f64[]"}, [node], {"z": "f64[]"}, [index, 0.5])
 
 
+def test_branches_that_no_bool_chooses_are_left_out():
+    def branch(op):
+        ends = {"inputs": [{"key": "a", "type": "f64[]"}], "outputs": [{"key": "b", "value": 1, "type": "f64[]"}]}
+        return {"nodes": [{"op": op, "inputs": [0]}]} | ends
+
+    node = {"op": "cond", "inputs": [0, 1], "attrs": {"branches": list(map(branch, ["sin", "exp", "neg"]))}}
+    source = written({"i": "bool[]", "x": "f64[]"}, [node], {"z": "f64[]"}, [True, 0.5])
+    assert source["z"] == np.exp(0.5)
+    ports = {"inputs": [{"key": "i", "type": "bool[]"}, {"key": "x", "type": "f64[]"}], "outputs": [{"key": "z", "value": 2}]}
+    document = parse_document(json.dumps({"tidu": 1, "graphs": [{"name": "f", "nodes": [node]} | ports]}).encode(), "f")[0]
+    assert source_of(document).count("def ") == 3
+
+
 def test_one_result_is_by_itself_where_build_calls_it_so():
     nodes = [{"op": "sin", "inputs": [0]}]
     assert isinstance(written({"x": "f64[]"}, nodes, {"y": "f64[]"}, [0.5]), float)

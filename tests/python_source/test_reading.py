@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -25,6 +26,7 @@ from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.adapters.numpy.tracing import build_function
 from tidu_cli.adapters.python_source.text import Names
 from tidu_cli.errors import MissingRuleError, TiduError
+from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
@@ -203,9 +205,19 @@ def test_nested_loops(folder):
     check(trace(nested, "f64[]", name="f"), folder, 1)
 
 
+def test_constants_of_bodies_stay_in_them(folder):
+    table = {"type": "f64[20]", "data": [0.5 * k for k in range(20)]}
+    nodes = [{"op": "constant", "inputs": [], "attrs": {"value": table}}, {"op": "mul", "inputs": [0, 1]}]
+    body = {"inputs": [{"key": "x", "type": "f64[20]"}], "nodes": nodes, "outputs": [{"key": "x", "value": 2}]}
+    scan = {"op": "scan", "inputs": [0], "attrs": {"length": 3, "num_consts": 0, "num_carry": 1, "body": body}}
+    graph = {"name": "f", "inputs": body["inputs"], "nodes": [scan], "outputs": [{"key": "z", "value": 1}]}
+    check(parse_document(json.dumps({"tidu": 1, "graphs": [graph]}).encode(), "f")[0], folder, 1)
+
+
 EDITS = {
     "a list is begun": ("orbit_ks = []", "orbit_ks = [x]"),
     "a list is read otherwise": ("np.stack(orbit_ks)", "np.stack(orbit_ks[::-1])"),
+    "a list is lengthened": ("    orbit = ", "    orbit_ks += [x]\n    orbit = "),
     "a counter is read": ("body(r, x_2)", "body(r * (k1 + 1), x_2)"),
     "steps are skipped": ("range(10)", "range(1, 10)"),
     "more is done": ("x_2, orbit_k = body(r, x_2)", "x_2, orbit_k = body(r, x_2)\n        r = r + 1"),

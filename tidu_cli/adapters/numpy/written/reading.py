@@ -191,20 +191,23 @@ def _given(call: tuple[list[str], ast.expr, list[ast.expr]]) -> tuple[list[str],
 
 def _lists(function: ast.FunctionDef) -> dict[str, str]:
     """Lists that a function fills, from `[]` on, and how it reads each: as it is, "[]", all backwards, "[::-1]", or never, ""."""
-    begun: Counter[str] = Counter()
+    empty: set[str] = set()
+    stored: Counter[str] = Counter()
     read: Counter[str] = Counter()
     backwards: Counter[str] = Counter()
     for node in _own(function):
         match node:
-            case ast.Assign([ast.Name(name)], value):
-                begun[name] += 1 if ast.unparse(value) == "[]" else 2
+            case ast.Assign([ast.Name(name)], ast.List([])):
+                empty.add(name)
+            case ast.Name(name, ast.Store()):
+                stored[name] += 1
             case ast.Subscript(ast.Name(name), index) if ast.unparse(index) == "::-1":
                 backwards[name] += 1
             case ast.Name(name, ast.Load()):
                 read[name] += 1
             case ast.Attribute(ast.Name(name), "append"):
                 read[name] -= 1
-    told = {name: "[::-1]" if backwards[name] == read[name] else "[]" for name, n in begun.items() if n == 1}
+    told = {name: "[::-1]" if backwards[name] == read[name] else "[]" for name in empty if stored[name] == 1}
     return {name: how if read[name] else "" for name, how in told.items() if how == "[::-1]" or not backwards[name]}
 
 
