@@ -22,6 +22,7 @@ from tests.python_source.test_primitives import REFUSED
 from tests.sizes.opened import opened, opened_document
 from tests.tiers import few
 from tidu_cli.adapters.numpy.api import trace
+from tidu_cli.adapters.python_source.sizes import read
 from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, UndecidedSizeError
 from tidu_cli.frozen import replace
@@ -31,6 +32,7 @@ from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.graph.sizes.algebra import names_of
 from tidu_cli.graph.sizes.reading import declaring, names_from_file
+from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
@@ -199,6 +201,33 @@ def test_what_disagrees_is_refused(told):
     function = function_of(source(lambda x, y: (x.sum() + y.sum(), y), *types))
     with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
         function(*map(np.ones, shapes))
+
+
+SOLVED = [
+    ["f64[2*N+1]"], ["f64[3*N-2,N+M]"], ["f64[M*N]", "f64[M]"], ["f64[M+N]", "f64[N]"], ["f64[N//2]", "f64[N]"], ["f64[9-N]"],
+    ["f64[40-3*N]"], ["f64[2*M*N+M]", "f64[M]"], ["f64[max(N,M)]", "f64[N]", "f64[M+2*N-1]"], ["f64[K]", "f64[N+2*K,K]"],
+    ["f64[3*K]", "f64[K+N//K]", "f64[N]"], ["f64[E]", "f64[E//4]"], ["f64[3*E+2]"], ["f64[E//2+1]"], ["f64[2*M-N+9]", "f64[M]"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("types", SOLVED, ids=" ".join)
+def test_names_are_solved_for(types):
+    """The first lines find the numbers that shapes were made of, and what they compare is equal."""
+    with declaring(names_from_file({"E": {"multiple_of": 4}, "N": {"max": 8}})):
+        graph = trace(lambda *xs: xs[0].sum(), *types, name="f").head
+    names = {name.text: name for i in graph.inputs for n in i.type.shape for name in names_of(n)}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        due = {name: int(rng.integers(1, 8)) * names[name].multiple for name in sorted(names)}
+        parameters = [f"x{k}" for k in range(len(types))]
+        shapes = [[substituted(n, due) for n in i.type.shape] for i in graph.inputs]
+        space = {p: np.zeros(shape) for p, shape in zip(parameters, shapes, strict=True)}
+        for statement in read(graph, parameters, names):
+            if isinstance(statement, str):
+                exec(statement, space)
+            else:
+                assert not eval(statement[0], space), statement
+        assert {name: space[name] for name in due} == due
 
 
 @pytest.mark.parametrize(
