@@ -137,7 +137,7 @@ def check(document, numbers, seed, orders=(0, 1, 2)):
     return compared
 
 
-@settings(max_examples=tiers.examples(60, check=15))
+@settings(max_examples=tiers.examples(60, check=8))
 @given(documents(makers=REAL, dtypes=("f64",)), seeds)
 def test_random_programs(document, seed):
     document = tidu_cli.materialize(document)
