@@ -28,6 +28,8 @@ from tidu_cli.adapters.python_source.text import Names
 from tidu_cli.errors import MissingRuleError, TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.closed import cases_within
+from tidu_cli.graph.sizes.reading import declaring, names_from_file
+from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.transforms.linearize import linearize
@@ -124,6 +126,18 @@ def test_open_sizes(k, order, folder):
     read = again(document, folder)
     assert [i.type for i in read.head.inputs] == [i.type for i in document.head.inputs]
     assert identity(normal(read)) == identity(normal(document))
+
+
+@pytest.mark.parametrize("bounds", [{"min": 2}, {"max": 4}, {"multiple_of": 4}])
+def test_bounds_of_sizes(bounds, folder):
+    """They are kept if types have them, and are no hindrance else."""
+    with declaring(names_from_file({"N": bounds})):
+        document = trace(lambda x: x * 2, "f64[N]", name="f")
+    check(document, folder)
+    read = build_function(f"{folder / 'graph.py'}:f", {"x": parse_value_type("f64[N]")})
+    assert str(read.head.outputs[0].type) == "f64[N]"
+    with pytest.raises(TiduError, match="N is 0, and it is at least"):
+        build_function(f"{folder / 'graph.py'}:f", {"x": TensorType("f64", (0,))})
 
 
 OTHERS = {

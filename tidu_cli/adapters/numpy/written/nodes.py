@@ -13,8 +13,10 @@ from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.control_flow.bodies import Body, Leaf, Outside, converted, fits, operands_of, parameters
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost
-from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.open import OpenSize, surely
 from tidu_cli.graph.types import TensorType
+
+__all__ = ["branch", "loop", "scan", "surely"]
 
 Function = Callable[..., Any]
 

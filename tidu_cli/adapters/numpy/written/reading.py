@@ -86,6 +86,12 @@ class _Statements(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST:
         """`if index <= 0: y = branch(x)`, `elif index == 1: ...`, `else: ...`; or of a bool, `if index: ... else: ...`."""
+        match node:
+            case ast.If(ast.Compare(_, _, [ast.Constant(int())]), [ast.Raise()], []):  # of a bound, which types may leave open
+                nothing = ast.arguments([], [], None, [], [], None, [])
+                surely = ast.Attribute(ast.Name(NODES, ast.Load()), "surely", ast.Load())
+                node.test = ast.Call(surely, [ast.Lambda(nothing, node.test)], [])
+                return node
         tests, bodies = [], []
         rest: list[ast.stmt] = [node]
         while len(rest) == 1 and isinstance(rest[0], ast.If):
