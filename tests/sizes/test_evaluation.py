@@ -202,7 +202,7 @@ def error(*args) -> str:
 MODULES = [pytest.param(name, marks=[needs("jax"), pytest.mark.jax]) for name in ("g.mlir", "g.mlirbc")]
 
 
-@pytest.mark.parametrize("name", ["g.py", *MODULES])
+@pytest.mark.parametrize("name", MODULES)
 def test_formats_of_fixed_sizes_refuse_before_they_write(path, tmp_path, name):
     out = tmp_path / name
     told = error("grad", path, "--wrt", "w", "-o", out)

@@ -79,7 +79,7 @@ class Recorder:
     `open` are the recordings in one another that are going on, the innermost last. `taken` has the values of the one around this
     that it reads, by their numbers: the number of the input that stands for it, and its type. `reads_traced` says whether there are
     such values but for constants. `meta` is that of nodes, by the number of one of their results.
-    `sources` say where they arise, if that is asked for.
+    `sources` say where they arise, if that is asked for. Constants that are `LARGE` stand outside unless it `keeps_constants`.
     """
 
     numpy = PROTOCOLS
@@ -105,6 +105,7 @@ class Recorder:
         self._repeats = Repeats(self)
         self._numbers: dict[Any, Array] = {}
         self.sources: Sources | None = within.sources if within is not None else None
+        self.keeps_constants = False
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
@@ -267,7 +268,7 @@ class Recorder:
         size = itemsize(dtype)
         if array.size > 1 and data == data[:size] * array.size:
             return self.emit("constant", value=Literal(TensorType(dtype), data[:size])).broadcast(array.shape)
-        outermost = self.open[0] if len(data) > LARGE else self
+        outermost = self.open[0] if len(data) > LARGE and not self.keeps_constants else self
         constant = outermost._record("constant", (), {"value": Literal(TensorType(dtype, array.shape), data)})[0]
         if outermost is not self:
             outermost._large.add(constant.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dataclasses
 import importlib.util
@@ -21,6 +22,7 @@ from tidu_cli.adapters.numpy.pytree import inputs_of, outputs_of
 from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output, running
 from tidu_cli.adapters.numpy.scipy.calling import scipy_traced
 from tidu_cli.adapters.numpy.sources import Sources
+from tidu_cli.adapters.numpy_helpers import MARK
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
@@ -40,6 +42,7 @@ def trace(
     Raises BuildError, with the file and line, for what cannot be traced.
     """
     recorder = Recorder()
+    function = _written(function)
     signature = signature_of(function)
     if not isinstance(source, bool):  # a parameter of that name
         inputs["source"] = source
@@ -91,12 +94,21 @@ def build_function(
 # Functions in files.
 
 
+def _written(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as it is read of its file, if tidu wrote that: its loops are nodes then."""
+    module = sys.modules.get(str(getattr(function, "__module__", "")))
+    name, file = getattr(function, "__name__", ""), getattr(module, "__file__", None)
+    is_own = file and getattr(module, name, None) is function and module.__doc__ == ast.literal_eval(MARK)
+    return loaded(str(file), name) if is_own else function
+
+
 def loaded(file: str, function_name: str) -> Callable[..., Any]:
     """The function of that name in a Python file, which is run. Raises BuildError, UnknownNameError."""
     path = Path(file)
     if not path.is_file():
         raise BuildError(f"{file}: no such file")
-    if b"\0" in path.read_bytes():
+    source = path.read_bytes()
+    if b"\0" in source:
         raise BuildError(f"{file}: is not a Python file: it has null bytes")  # Python's error would not say which file
     # Under a name of its own, as a file called random.py must not stand in for Python's.
     spec = importlib.util.spec_from_file_location(f"_traced_{path.stem}", path)
@@ -107,7 +119,12 @@ def loaded(file: str, function_name: str) -> Callable[..., Any]:
     sys.modules[spec.name] = module  # as dataclasses look for the module of their annotations
     try:
         with contextlib.redirect_stdout(sys.stderr), loading():
-            called(spec.loader.exec_module, module)
+            if source.startswith(MARK.encode()):
+                from tidu_cli.adapters.numpy.written.reading import run
+
+                called(run, module, source, str(path))
+            else:
+                called(spec.loader.exec_module, module)
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(folder)

@@ -10,9 +10,22 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.python_source.elements import dtype_text, extreme, filled, scalar
-from tidu_cli.adapters.python_source.text import ATOM, PRODUCT, SIGN, Text, call, shape_text, tuple_text
+from tidu_cli.adapters.python_source.text import (
+    ATOM,
+    PRODUCT,
+    SIGN,
+    SUM,
+    Text,
+    broadcast,
+    call,
+    shape_text,
+    size_text,
+    slice_text,
+    tuple_text,
+)
 from tidu_cli.adapters.written_only import UnwrittenError
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize, larger, least, smaller
 from tidu_cli.graph.types import INTEGERS
 from tidu_cli.lax.arrays.joining import size_literal
 from tidu_cli.lax.arrays.structural import literal_array
@@ -30,8 +43,11 @@ def number(dtype: str, value: Any) -> Text:
 
 
 def _constant(unit: Any, case: Any, xs: list[Text]) -> Results:
-    dtype, value = case.results[0].dtype, size_literal(case.attrs) if case.op == "size" else case.attrs.value
-    array = literal_array(np, value)
+    dtype, a = case.results[0].dtype, case.attrs
+    if case.op == "size" and isinstance(a.expression, OpenSize):
+        text = size_text(a.expression)
+        return Text(text, ATOM if text.isidentifier() else SUM, (), True)
+    array = literal_array(np, size_literal(a) if case.op == "size" else a.value)
     flat = array.reshape(-1)
     if flat.size and flat.tobytes() == flat[:1].tobytes() * flat.size:
         return number(dtype, flat[0])
@@ -49,7 +65,7 @@ def _constant(unit: Any, case: Any, xs: list[Text]) -> Results:
 def _iota(unit: Any, case: Any, xs: list[Text]) -> Results:
     a = case.attrs
     n = a.shape[a.dimension]
-    counted = call(f"np.arange({n}, dtype={dtype_text(a.dtype)})", (n,))
+    counted = call(f"np.arange({size_text(n)}, dtype={dtype_text(a.dtype)})", (n,))
     return placed(counted, [a.dimension], len(a.shape))
 
 
@@ -97,8 +113,7 @@ def _slices(ends: Sequence[tuple[int, int, int]], shape: Sequence[int]) -> str:
     """[begin:end:step] on each axis."""
     texts = []
     for (begin, end, step), n in zip(ends, shape, strict=True):
-        text = f"{begin or ''}:{'' if end == n else end}"
-        texts.append(f"{text}:{step}" if step != 1 else text)
+        texts.append(slice_text(begin, None if end == n else end, step))
     while texts and texts[-1] == ":":
         texts.pop()
     return f"[{', '.join(texts)}]" if texts else ""
@@ -127,18 +142,23 @@ def _concatenate(unit: Any, case: Any, xs: list[Text]) -> Results:
 def _pad(unit: Any, case: Any, xs: list[Text]) -> Results:
     (type_, _), (result,), config = case.operands, case.results, case.attrs.padding_config
     shape = result.shape
-    if not any(gap for *_, gap in config) and xs[1].is_number:
-        cuts = [(max(-low, 0), n - max(-high, 0), 1) for n, (low, high, _) in zip(type_.shape, config, strict=True)]
+    if all(gap == 0 for *_, gap in config) and xs[1].is_number:
+        cuts = [(larger(-low, 0), n - larger(-high, 0), 1) for n, (low, high, _) in zip(type_.shape, config, strict=True)]
         if all(begin <= end for begin, end, _ in cuts):
-            widths = [f"({max(low, 0)}, {max(high, 0)})" for low, high, _ in config]
+            widths = [f"({size_text(larger(low, 0))}, {size_text(larger(high, 0))})" for low, high, _ in config]
             x = unit.full(xs[0], type_, ATOM) + _slices(cuts, type_.shape)
             value = "" if xs[1].code in ("0.0", "0", "False") else f", constant_values={xs[1].code}"
             return call(f"np.pad({x}, {tuple_text(widths)}{value})", shape) if shape else call(x, ())
+    if unit.module.sizes and not all(isinstance(n, int) for n in shape):
+        padding = tuple_text(f"({size_text(low)}, {size_text(high)})" for low, high, _ in config)
+        steps = tuple_text(str(gap + 1) for *_, gap in config)
+        fill = xs[1].code
+        return call(f"{unit.module.use('_spread')}({unit.full(xs[0], type_)}, {fill}, {padding}, {steps})", shape)
     source, target = [], []
     for n, size, (low, _, gap) in zip(type_.shape, shape, config, strict=True):
         step = gap + 1  # element k goes to low + k step
-        first, end = max(0, -(low // step)), min(n, -((low - size) // step))
-        end = max(first, end)
+        first, end = larger(-(low // step), 0), smaller(-((low - size) // step), n)
+        end = larger(end, first)
         source.append((first, end, 1))
         target.append((low + first * step, low + (end - 1) * step + 1, step) if end > first else (0, 0, 1))
     new = filled(xs[1], result) if xs[1].is_number else f"np.broadcast_to({xs[1].code}, {shape_text(shape)}).copy()"
@@ -161,8 +181,12 @@ def _reduce(unit: Any, case: Any, xs: list[Text]) -> Results:
     name = _FOLDS.get(case.op)
     if not axes:
         return xs[0]
-    if case.op in ("reduce_max", "reduce_min") and not all(type_.shape[k] for k in axes):
-        return Text(extreme(dtype, low=case.op == "reduce_max"), SIGN, (), True)
+    if case.op in ("reduce_max", "reduce_min"):
+        most = extreme(dtype, low=case.op == "reduce_max")
+        if 0 in [type_.shape[k] for k in axes]:
+            return Text(most, SIGN, (), True)
+        if not all(least(type_.shape[k]) for k in axes):
+            axis += f", initial={most}"
     if name is None:
         if dtype == "bool" and case.op != "reduce_xor":
             return call(f"np.{'all' if case.op == 'reduce_and' else 'any'}({x}{axis})", result.shape)
@@ -207,7 +231,7 @@ def _dot(unit: Any, case: Any, xs: list[Text]) -> Results:
         return call(f"np.outer({unit.full(xs[0], lhs)}, {unit.full(xs[1], rhs)})", result.shape)
     if not lc and not lb and through == lhs.dtype:
         left = placed(xs[0], range(lhs.rank), lhs.rank + rhs.rank)
-        return Text(f"{left.within(PRODUCT)} * {xs[1].within(SIGN)}", PRODUCT, np.broadcast_shapes(left.shape, xs[1].shape))
+        return Text(f"{left.within(PRODUCT)} * {xs[1].within(SIGN)}", PRODUCT, broadcast(left.shape, xs[1].shape))
     x, y = (
         unit.full(x, t, ATOM) + (f".astype({dtype_text(through)})" if through != t.dtype else "")
         for x, t in zip(xs, case.operands, strict=True)
@@ -239,6 +263,12 @@ def _itself(unit: Any, case: Any, xs: list[Text]) -> Results:
     return xs
 
 
+def _held(unit: Any, case: Any, xs: list[Text]) -> Results:
+    if xs[0].is_number:
+        return xs
+    return call(f"{unit.module.use('_constant')}({xs[0].code})", xs[0].shape)
+
+
 def empty(unit: Any, case: Case, xs: list[Text]) -> Results:
     """Results without elements."""
     return [call(f"np.zeros({shape_text(t.shape)}, dtype={dtype_text(t.dtype)})", t.shape) for t in case.results]  # type: ignore[union-attr]
@@ -248,7 +278,7 @@ ARRAYS: dict[str, Write] = {
     "constant": _constant, "size": _constant, "iota": _iota,
     "broadcast_in_dim": _broadcast, "expand_dims": _expand, "reshape": _reshape,
     "squeeze": _reshape, "transpose": _transpose, "rev": _rev, "slice": _slice, "split": _split, "concatenate": _concatenate,
-    "pad": _pad, "dot_general": _dot, "copy": _itself, "stop_gradient": _itself, "optimization_barrier": _itself,
+    "pad": _pad, "dot_general": _dot, "copy": _itself, "stop_gradient": _held, "optimization_barrier": _itself,
     **dict.fromkeys([*_FOLDS, "reduce_and", "reduce_or", "reduce_xor"], _reduce), "argmax": _position, "argmin": _position,
     **dict.fromkeys([*_CUMULATIVE, "cumsum", "cumprod"], _cumulate),
 }  # fmt: skip

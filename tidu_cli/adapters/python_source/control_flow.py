@@ -7,7 +7,8 @@ from typing import Any
 
 from tidu_cli.adapters.python_source.arrays import Results, Write
 from tidu_cli.adapters.python_source.elements import dtype_text
-from tidu_cli.adapters.python_source.text import Text, call, identifier, shape_text
+from tidu_cli.adapters.python_source.text import Text, call, identifier, shape_text, size_text
+from tidu_cli.graph.sizes.open import least
 
 
 def _started(unit: Any, texts: Sequence[str], ports: Sequence[Any]) -> list[str]:
@@ -28,7 +29,7 @@ def _scan(unit: Any, case: Any, xs: list[Text]) -> Results:
     first, end, length = a.num_consts, a.num_consts + a.num_carry, a.length
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
     stacked = case.results[a.num_carry :]
-    if not length:
+    if length == 0:
         rest = [call(f"np.zeros({shape_text(t.shape)}, dtype={dtype_text(t.dtype)})", t.shape) for t in stacked]
         return [*xs[first:end], *rest]
     body = unit.module.inner(unit, graph, "body", "body")
@@ -39,15 +40,22 @@ def _scan(unit: Any, case: Any, xs: list[Text]) -> Results:
     for name in lists:
         unit.emit(f"{name} = []")
     k = unit.names.numbered("k")
-    steps = f"range({length})"
+    steps = f"range({size_text(length)})"
     unit.emit(f"for {k} in {f'reversed({steps})' if a.reverse else steps}:")
     scanned = [f"{text}[{k}]" for text in texts[end:]]
     _calls(unit, [*carry, *items], body, [*texts[:first], *carry, *scanned])
     for name, item in zip(lists, items, strict=True):
         unit.emit(f"{name}.append({item})", 1)
-    turned = "[::-1]" if a.reverse else ""
     results = [call(name, t.shape) for name, t in zip(carry, case.results, strict=False)]
-    return results + [call(f"np.stack({name}{turned})", t.shape) for name, t in zip(lists, stacked, strict=True)]
+    lists = [f"{name}[::-1]" if a.reverse else name for name in lists]
+    if least(length) == 0:  # NumPy stacks one array at least
+        return results + [call(_stacked(name, t), t.shape) for name, t in zip(lists, stacked, strict=True)]
+    return results + [call(f"np.stack({name})", t.shape) for name, t in zip(lists, stacked, strict=True)]
+
+
+def _stacked(name: str, type_: Any) -> str:
+    """What a list of arrays is, which may be empty."""
+    return f"np.reshape(np.array({name}, dtype={dtype_text(type_.dtype)}), {shape_text(type_.shape)})"
 
 
 def _while(unit: Any, case: Any, xs: list[Text]) -> Results:
@@ -64,13 +72,14 @@ def _while(unit: Any, case: Any, xs: list[Text]) -> Results:
 
 
 def _cond(unit: Any, case: Any, xs: list[Text]) -> Results:
-    branches = [b.graph for b in case.attrs.branches]
+    of_bool = case.operands[0].dtype == "bool"
+    branches = [b.graph for b in case.attrs.branches[: 2 if of_bool else None]]
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
     index, *arguments = [unit.simple(call(text, ())).code for text in texts]
     functions = [unit.module.inner(unit, graph, "branch", f"branches[{k}]") for k, graph in enumerate(branches)]
     targets = [unit.named(k) for k in range(len(case.results))]
     last = len(functions) - 1
-    if case.operands[0].dtype == "bool":
+    if of_bool:
         tests = {1: index} if last else {}
         last = 0
     else:

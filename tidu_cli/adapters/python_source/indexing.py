@@ -10,8 +10,9 @@ import numpy as np
 
 from tidu_cli.adapters.python_source.arrays import Results, Write, placed
 from tidu_cli.adapters.python_source.elements import dtype_text, extreme, scalar
-from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, call, shape_text, tuple_text
+from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, broadcast, call, shape_text, size_text, slice_text, tuple_text
 from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import COMPLEXES, FLOATS
 from tidu_cli.lax.arrays.gather import filling
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
@@ -20,44 +21,23 @@ _LONGEST = 32
 """Longer indices have names."""
 
 
-def _clipped(code: str, most: int, dtype: str) -> str:
-    wide = ".astype(np.int64)" if dtype == "u64" else ""  # which with integers that have signs would become floats
-    return f"np.clip({code}, 0, {min(most, np.iinfo(dtype_text(dtype)[3:]).max)}){wide}"
-
-
-def _ranges(unit: Any, starts: Sequence[Text], types: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> str:
-    """The index of a slice that begins at computed places, moved so that it fits; empty for all of an array."""
-    own = {}
-    for k, (start, size, n) in enumerate(zip(starts, sizes, shape, strict=True)):
-        if size != n:
-            own[k] = f"{_clipped(unit.full(start, types[k]), n - size, types[k].dtype)} + np.arange({size})"
-    if len(own) < 2:
-        return "".join(f"[{', '.join([*[':'] * k, code])}]" for k, code in own.items())
-    # Several arrays of integers meet, each along an axis of its own. Axes that are taken whole count, too.
-    index = []
-    for k, size in enumerate(sizes):
-        code, new = own.get(k, f"np.arange({size})"), ", None" * (len(sizes) - 1 - k)
-        whole = f"({code})" if new and k in own else code
-        index.append(unit.assign(call(f"{whole}[:{new}]" if new else code, ())).code)
-    return f"[{', '.join(index)}]"
+def _clipped(code: str, most: Any, dtype: str) -> str:
+    wide = ".astype(np.int64)"
+    if isinstance(most, OpenSize):
+        return f"np.clip({code}{'' if dtype in ('i32', 'i64') else wide}, 0, {size_text(most)})"
+    own = wide if dtype == "u64" else ""  # which with integers that have signs would become floats
+    return f"np.clip({code}, 0, {min(most, np.iinfo(dtype_text(dtype)[3:]).max)}){own}"
 
 
 def _dynamic_slice(unit: Any, case: Any, xs: list[Text]) -> Results:
-    type_, sizes = case.operands[0], case.attrs.slice_sizes
-    index = _ranges(unit, xs[1:], case.operands[1:], sizes, type_.shape)
-    return call(unit.full(xs[0], type_, ATOM) + index, case.results[0].shape)
+    x, *starts = (unit.full(x, t) for x, t in zip(xs, case.operands, strict=True))
+    sizes = ", ".join(map(size_text, case.attrs.slice_sizes))
+    return call(f"{unit.module.use('_slice')}({x}, [{', '.join(starts)}], [{sizes}])", case.results[0].shape)
 
 
 def _dynamic_update(unit: Any, case: Any, xs: list[Text]) -> Results:
-    type_, update = case.operands[:2]
-    if not update.size:
-        return xs[0]
-    index = _ranges(unit, xs[2:], case.operands[2:], update.shape, type_.shape)
-    if not index:
-        return xs[1]
-    out: Text = unit.assign(_copied(unit, xs[0], type_), 0)
-    unit.emit(f"{out.code}{index} = {unit.full(xs[1], update)}")
-    return out
+    x, part, *starts = (unit.full(x, t) for x, t in zip(xs, case.operands, strict=True))
+    return call(f"{unit.module.use('_updated')}({x}, {part}, [{', '.join(starts)}])", case.results[0].shape)
 
 
 def _copied(unit: Any, x: Text, type_: Any) -> Text:
@@ -78,7 +58,7 @@ class _Places(NamedTuple):
     @property
     def met(self) -> tuple[int, ...]:
         """The shape in which the integers meet."""
-        return tuple(np.broadcast_shapes(*[x.shape for x in self.parts]))
+        return broadcast(*[x.shape for x in self.parts])
 
     def code(self) -> str:
         return ", ".join(x.code for x in self.parts)
@@ -111,11 +91,11 @@ def _places(unit: Any, windows: Any, indices: Text, type_: Any, mode: str) -> _P
                 start = unit.assign(start)
                 fits.append(f"{start.code} == {given}")
             parts.append(placed(start, batch_axes, rank))
-        parts += [placed(call(f"np.arange({n})", (n,)), [place[j]], rank) for i, j in windows.in_step if i == axis]
-        if axis in of_window and (size > 1 or not parts or of_window[axis] < min(batch_axes, default=rank)):
-            parts.append(placed(call(f"np.arange({size})", (size,)), [of_window[axis]], rank))
+        parts += [placed(call(f"np.arange({size_text(n)})", (n,)), [place[j]], rank) for i, j in windows.in_step if i == axis]
+        if axis in of_window and (size != 1 or not parts or of_window[axis] < min(batch_axes, default=rank)):
+            parts.append(placed(call(f"np.arange({size_text(size)})", (size,)), [of_window[axis]], rank))
         code = " + ".join(p.code for p in parts) or "0"
-        x = Text(code, SUM if len(parts) > 1 else ATOM, np.broadcast_shapes(*[p.shape for p in parts]))
+        x = Text(code, SUM if len(parts) > 1 else ATOM, broadcast(*[p.shape for p in parts]))
         index.append(x if len(code) <= _LONGEST else unit.assign(x))
     met = fits[0] if len(fits) == 1 else " & ".join(f"({fit})" for fit in fits)
     fit = placed(unit.assign(call(met, windows.batch)), batch_axes, rank) if fits else None
@@ -149,7 +129,7 @@ _AT = {
 
 def _scatter(unit: Any, case: Any, xs: list[Text]) -> Results:
     type_, indices, updates = case.operands
-    if not updates.size:
+    if updates.size == 0:
         return xs[0]
     windows = scatter_windows(case.attrs.dimension_numbers, type_, indices, updates)
     places = _places(unit, windows, xs[1], indices, case.attrs.mode)
@@ -218,8 +198,8 @@ def _top_k(unit: Any, case: Any, xs: list[Text]) -> Results:
     n = type_.shape[a.axis]
     x = unit.simple(call(unit.full(xs[0], type_), type_.shape)).code
     order = _order(unit, [f"np.flip({x}, {a.axis})"], type_, a.axis)
-    first = f"[{', '.join([*[':'] * a.axis, f':{a.k}'])}]"
-    places = unit.assign(call(f"({n - 1} - np.flip({order}, {a.axis})){first}", case.results[0].shape)).code
+    first = f"[{', '.join([*[':'] * a.axis, slice_text(0, a.k)])}]"
+    places = unit.assign(call(f"({size_text(n - 1)} - np.flip({order}, {a.axis})){first}", case.results[0].shape)).code
     taken = call(f"np.take_along_axis({x}, {places}, {a.axis})", case.results[0].shape)
     return [taken, call(f"{places}.astype(np.int32)", case.results[1].shape)]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tidu_cli.adapters.python_source.arrays import Results, Write, number
 from tidu_cli.adapters.python_source.elements import dtype_text, extreme
-from tidu_cli.adapters.python_source.text import ATOM, Text, call, shape_text, tuple_text
+from tidu_cli.adapters.python_source.text import ATOM, Text, call, shape_text, size_text, tuple_text
 from tidu_cli.adapters.written_only import UnwrittenError
 
 
@@ -43,7 +43,7 @@ def _lu(unit: Any, case: Any, xs: list[Text]) -> Results:
 
 
 def _permutation(unit: Any, case: Any, xs: list[Text]) -> Results:
-    code = f"{unit.module.use('_permutation')}({unit.full(xs[0], case.operands[0])}, {case.attrs.permutation_size})"
+    code = f"{unit.module.use('_permutation')}({unit.full(xs[0], case.operands[0])}, {size_text(case.attrs.permutation_size)})"
     return call(code, case.results[0].shape)
 
 
@@ -61,7 +61,7 @@ def _fft(unit: Any, case: Any, xs: list[Text]) -> Results:
     lengths, name = case.attrs.fft_lengths, _TRANSFORMS[case.attrs.fft_type]
     x = unit.full(xs[0], case.operands[0])
     if len(lengths) == 1:
-        return call(f"np.fft.{name}({x}, {lengths[0]})", case.results[0].shape)
+        return call(f"np.fft.{name}({x}, {size_text(lengths[0])})", case.results[0].shape)
     axes = tuple_text(str(k) for k in range(-len(lengths), 0))
     return call(f"np.fft.{name}n({x}, {_numbers(lengths)}, axes={axes})", case.results[0].shape)
 
@@ -79,7 +79,7 @@ def _conv(unit: Any, case: Any, xs: list[Text]) -> Results:
         for code, spec in ((x, numbers.lhs_spec), (w, numbers.rhs_spec))
     )
     spread, windows = unit.module.use("_spread"), unit.module.use("_windows")
-    padding = tuple_text(f"({low}, {high})" for low, high in ((0, 0), (0, 0), *a.padding))
+    padding = tuple_text(f"({size_text(low)}, {size_text(high)})" for low, high in ((0, 0), (0, 0), *a.padding))
     x = unit.assign(call(f"{spread}({x}, 0, {padding}, {_numbers((1, 1, *a.lhs_dilation))})", ())).code
     kernel = [rhs.shape[k] for k in numbers.rhs_spec]
     shape = _numbers(kernel[2:])
@@ -107,9 +107,9 @@ _WINDOWS = {"reduce_window_sum": "sum", "reduce_window_max": "max", "reduce_wind
 def _reduce_window(unit: Any, case: Any, xs: list[Text]) -> Results:
     a, (type_,), dtype = case.attrs, case.operands, case.operands[0].dtype
     name, x = _WINDOWS[case.op], unit.full(xs[0], type_)
-    if any(map(any, a.padding)) or set(a.base_dilation) - {1}:
+    if any(n != 0 for pair in a.padding for n in pair) or set(a.base_dilation) - {1}:
         fill = "0" if name == "sum" else extreme(dtype, low=name == "max")
-        padding = tuple_text(f"({low}, {high})" for low, high in a.padding)
+        padding = tuple_text(f"({size_text(low)}, {size_text(high)})" for low, high in a.padding)
         x = f"{unit.module.use('_spread')}({x}, {fill}, {padding}, {_numbers(a.base_dilation)})"
     sizes = ", ".join(map(_numbers, (a.window_dimensions, a.window_strides, a.window_dilation)))
     x = unit.simple(call(f"{unit.module.use('_windows')}({x}, {sizes})", ())).code
@@ -121,12 +121,12 @@ def _reduce_window(unit: Any, case: Any, xs: list[Text]) -> Results:
 def _select(unit: Any, case: Any, xs: list[Text]) -> Results:
     """What is at the extrema of windows, or is added there."""
     a, (type_, operand), (result,) = case.attrs, case.operands, case.results
-    if not type_.size or not operand.size:
+    if 0 in (type_.size, operand.size):
         return number(result.dtype, 0)
     low, ones = a.select_prim == "ge", (1,) * operand.rank
     for name in ("_spread", "_windows", "_chosen"):
         unit.module.use(name)
-    padding = tuple_text(f"({low}, {high})" for low, high in a.padding)
+    padding = tuple_text(f"({size_text(low)}, {size_text(high)})" for low, high in a.padding)
     sizes = a.base_dilation or ones, a.window_dimensions, a.window_strides, a.window_dilation or ones
     given = [unit.full(xs[1], operand), "np.max" if low else "np.min", extreme(operand.dtype, low=low), padding]
     places = unit.assign(call(f"_chosen({', '.join([*given, *map(_numbers, sizes)])})", ())).code
@@ -135,14 +135,14 @@ def _select(unit: Any, case: Any, xs: list[Text]) -> Results:
         zero = f"{dtype_text(result.dtype)}(0)"
         return call(f"np.where({places} < 0, {zero}, np.reshape({x}, -1)[{places}])", result.shape)
     through = "f32" if result.dtype == "f16" else result.dtype
-    sums = unit.assign(call(f"np.zeros({result.size}, dtype={dtype_text(through)})", ())).code
+    sums = unit.assign(call(f"np.zeros({size_text(result.size)}, dtype={dtype_text(through)})", ())).code
     unit.emit(f"np.add.at({sums}, np.maximum({places}, 0), np.where({places} < 0, {dtype_text(result.dtype)}(0), {x}))")
     back = f".astype({dtype_text(result.dtype)})" if through != result.dtype else ""
     return call(f"np.reshape({sums}, {shape_text(result.shape)}){back}", result.shape)
 
 
 def _numbers(sizes: Sequence[int]) -> str:
-    return tuple_text(map(str, sizes))
+    return tuple_text(map(size_text, sizes))
 
 
 def _eigh(unit: Any, case: Any, xs: list[Text]) -> Results:

@@ -6,26 +6,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from tidu_cli.adapters.numpy_helpers import HELPERS, MARK
 from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, empty
 from tidu_cli.adapters.python_source.control_flow import CONTROL
 from tidu_cli.adapters.python_source.elements import dtype_text, element
-from tidu_cli.adapters.python_source.helpers import HELPERS
 from tidu_cli.adapters.python_source.indexing import INDEXING
 from tidu_cli.adapters.python_source.matrices import MATRICES
-from tidu_cli.adapters.python_source.text import WIDTH, Names, Text, call, identifier, laid_out, quoted, tuple_text
+from tidu_cli.adapters.python_source.sizes import named
+from tidu_cli.adapters.python_source.text import WIDTH, Names, Text, call, identifier, laid_out, quoted, size_text, tuple_text
 from tidu_cli.adapters.python_source.unit import Unit, elementwise
 from tidu_cli.adapters.written_only import UnwrittenError, alone
 from tidu_cli.checking.numeric.sampling import one_node_document
-from tidu_cli.errors import MissingRuleError, Remedy
+from tidu_cli.errors import MissingRuleError, Remedy, UndecidedSizeError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
+from tidu_cli.graph.open_sizes import is_open_case, names_in
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
-
-MARK = '"""Written by tidu'
-"""How files begin that tidu wrote."""
 
 _WRITERS = {**ARRAYS, **INDEXING, **MATRICES, **CONTROL}
 _TOLD = 60
@@ -37,18 +36,21 @@ class Module:
 
     def __init__(self, document: Document) -> None:
         self.primitives = vocabulary(document.cases)
-        graph = self.graph = alone(document)
+        graph = alone(document)
+        self.sizes: dict[str, Any] = {}
         self.helpers: dict[str, None] = {}
         self.constants: list[str] = []
         self.functions: list[str] = []
         self.has_special = False
         self._defined: dict[Case, str] = {}
         self.name = identifier(graph.name, "jvp", "vjp")
-        self.reserved = {self.name}
-        self.names = Names({self.name, *HELPERS})
         self.is_single = [str(o.key) for o in graph.outputs] == [_single(graph)]
         try:
             self._require([*[i.type for i in graph.inputs], *[o.type for o in graph.outputs]])
+            if names_in(graph):
+                graph, self.sizes = named(graph, self.primitives, [self.name])
+            self.graph, self.reserved = graph, {self.name, *self.sizes}
+            self.names = Names({*self.reserved, *HELPERS})
             self.unit = Unit(self, graph, 1, is_whole=True)
         except UnwrittenError as error:
             raise UnwrittenError(f"graph '{graph.name}': {error}; or write it with ", Remedy("format", "msgpack")) from None
@@ -58,12 +60,16 @@ class Module:
     def written(self, unit: Unit, case: Case, xs: list[Text]) -> Results:
         """The results of an operation. Raises UnwrittenError."""
         self._require([*case.operands, *case.results])
-        if case.op != "constant" and all(not t.size for t in case.results) and case.results:
+        if case.op != "constant" and all(t.size == 0 for t in case.results) and case.results:
             return empty(unit, case, xs)
         if case.op in _WRITERS:
             return _WRITERS[case.op](unit, case, xs)
         made = elementwise(unit, case, xs)
         return self._by_definition(unit, case, xs) if made is None else made
+
+    def is_counted(self, code: str) -> bool:
+        """Whether it is the name of a size that is not 0."""
+        return code in self.sizes and self.sizes[code].least > 0
 
     def use(self, helper: str) -> str:
         """A function that the file then has; gives its name."""
@@ -96,8 +102,7 @@ class Module:
                 made = Unit(self, graph, unit.depth + 1)
             except UnwrittenError as error:
                 raise UnwrittenError(f"{place}: {error}") from None
-            before = unit.statements[-1:] != [""] and (unit.is_whole or unit.statements)
-            unit.statements += [*[""] * bool(before), *self._lines(name, made), ""]
+            unit.define(name, self._lines(name, made))
         return name
 
     def _by_definition(self, unit: Unit, case: Case, xs: list[Text]) -> Results:
@@ -108,12 +113,16 @@ class Module:
             if primitive.in_terms_of_others is None:
                 opaque = primitive.evaluation.opaque
                 raise UnwrittenError(f"NumPy source has no {case.op}" + (f", which {opaque}" if opaque else ""))
+            is_open = is_open_case(case)  # it reads sizes where the whole function has them
             try:
-                made = Unit(self, expanded(self.primitives, case), 1)
-            except (MissingRuleError, UnwrittenError) as error:
+                made = Unit(self, expanded(self.primitives, case), 1 + is_open)
+            except (MissingRuleError, UndecidedSizeError, UnwrittenError) as error:
                 raise UnwrittenError(f"its definition: {error}") from None
             name = self._defined[case] = self.names.new(f"_{identifier(case.op)}")
-            self.functions.append("\n".join(self._lines(name, made)))
+            if is_open:
+                self.unit.define(name, self._lines(name, made))
+            else:
+                self.functions.append("\n".join(self._lines(name, made)))
         arguments = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
         result = call(f"{self._defined[case]}({', '.join(arguments)})", case.results[0].shape if case.results else ())  # type: ignore[union-attr]
         if len(case.results) == 1:
@@ -164,7 +173,7 @@ class Module:
     def source(self) -> Iterator[str]:
         """The text of the file."""
         lines = self._lines(self.name, self.unit, self._doc())
-        yield f'{MARK}: a function of NumPy arrays."""\n'
+        yield MARK
         blocks = [*self.constants, *(HELPERS[name] for name in self.helpers), *self.functions, *lines]
         imports = "import numpy as np\n" * any("np." in text for text in blocks) + "from scipy import special\n" * self.has_special
         yield f"\n{imports}" if imports else ""
@@ -204,7 +213,7 @@ def _told(text: str) -> str:
 
 def _type(type_: Any) -> str:
     dtype = dtype_text(type_.dtype).removeprefix("np.").rstrip("_")
-    return f"{dtype}, shape {tuple_text(map(str, type_.shape))}" if type_.shape else dtype
+    return f"{dtype}, shape {tuple_text(map(size_text, type_.shape))}" if type_.shape else dtype
 
 
 def written_as(case: Case, primitives: PrimitiveSet) -> str:

@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 from tidu_cli.adapters.written_only import WrittenOnly
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case, Document
-from tidu_cli.graph.open_sizes import require_fixed
 from tidu_cli.port_data import FromPlain, Option, Written
 from tidu_cli.ports import Readable
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -35,7 +34,6 @@ class _Python(WrittenOnly):
         """The source. Raises DocumentError for what NumPy source cannot be written of, before the first piece."""
         from tidu_cli.adapters.python_source.module import Module
 
-        require_fixed(document, self.subject)
         return Written(("".join(Module(document).source()).encode(),))
 
     def takes(self, case: Case, primitives: PrimitiveSet) -> str:

@@ -6,7 +6,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidu_cli.graph.keys import Key
 
@@ -57,6 +57,43 @@ def identifier(text: str, tangent: str = "t", cotangent: str = "ct") -> str:
     return f"{plain}_" if plain in _TAKEN or _OURS.fullmatch(plain) else plain
 
 
+_BINARY = re.compile(r"(?<=[\w)])(//|[-+*%])")
+"""The operators in the text of a size but for signs."""
+
+_SUMS = re.compile(r"(?<=[\w)]) [-+] |^-")
+_ALONE = re.compile(r"\w+|(?:max|min)\([^()]*\)")
+
+
+def size_text(size: Any) -> str:
+    """A size as an expression: an integer, or one of the names of open sizes."""
+    return str(size) if isinstance(size, int) else _BINARY.sub(r" \1 ", str(size)).replace(",", ", ")
+
+
+def sized(size: Any, level: int) -> str:
+    """A size as an operand of an operator of a level."""
+    text = size_text(size)
+    if level <= SUM or _ALONE.fullmatch(text) or (level <= PRODUCT and not _SUMS.search(text)):
+        return text
+    return f"({text})"
+
+
+def broadcast(*shapes: Sequence[Any]) -> tuple[Any, ...]:
+    """The shape that these broadcast to, as types have it that they do."""
+    rank = max(map(len, shapes), default=0)
+    aligned = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    return tuple([next((n for n in sizes if n != 1), 1) for sizes in zip(*aligned, strict=True)])
+
+
+def slice_text(begin: Any, end: Any, step: Any = 1) -> str:
+    """A slice in an index; an end that is None is that of the axis."""
+    first, last = "" if begin == 0 else size_text(begin), "" if end is None else size_text(end)
+    more = f":{size_text(step)}" if step != 1 else ""
+    if all(part.lstrip("-").replace("_", "a").isalnum() for part in (first, last, more[1:]) if part):
+        return f"{first}:{last}{more}"
+    text = f"{first} :{f' {last}' if last else ''}".lstrip()  # as black has it where a bound is an expression
+    return f"{text}{f' {more[0]} {more[1:]}' if last else f'{more[0]} {more[1:]}'}" if more else text
+
+
 class Names:
     """The names in a function: each means one thing."""
 
@@ -98,7 +135,7 @@ def _escaped(c: str) -> str:
 
 def shape_text(shape: Sequence[int]) -> str:
     """A shape as an argument: an integer, or a tuple."""
-    return str(shape[0]) if len(shape) == 1 else tuple_text(map(str, shape))
+    return size_text(shape[0]) if len(shape) == 1 else tuple_text(map(size_text, shape))
 
 
 def tuple_text(parts: Iterable[str]) -> str:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tidu_cli.adapters.python_source.arrays import Results
 from tidu_cli.adapters.python_source.elements import dtype_text, filled, template, zero
-from tidu_cli.adapters.python_source.text import ATOM, WIDTH, Names, Text, call, identifier, laid_out, shape_text
+from tidu_cli.adapters.python_source.text import ATOM, WIDTH, Names, Text, broadcast, call, identifier, laid_out, quoted, shape_text
 from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.errors import UndecidedSizeError
 from tidu_cli.graph.graph import Graph
+from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.types import TensorType
 from tidu_cli.runtime.plans.steps import needed_steps
 
@@ -39,6 +39,8 @@ class Unit:
         self._section = 0
         self._hints: Sequence[str] = ()
         self._functions: dict[Any, str] = {}
+        if is_whole:
+            module.unit = self
         self.results = self._build()
 
     # What functions of operations ask for.
@@ -81,15 +83,34 @@ class Unit:
             self._functions[key] = self.module.names.new(base)
         return self._functions[key], new
 
+    def define(self, name: str, lines: Sequence[str]) -> None:
+        """Put a function within this one, as black sets it apart."""
+        before = self.statements[-1:] != [""] and (self.is_whole or self.statements)
+        self.statements += [*[""] * bool(before), *lines, ""]
+
     # The steps.
+
+    def read_sizes(self) -> None:
+        """Read the sizes that inputs have, and refuse what does not fit together. Raises UnwrittenError."""
+        from tidu_cli.adapters.python_source.sizes import read
+
+        for text in read(self.graph, self.parameters, self.module.sizes):
+            if isinstance(text, str):
+                self.emit(text)
+            else:
+                self.emit(f"if {text[0]}:")
+                self.emit(f"raise ValueError(f{quoted(text[1])})", 1)
 
     def _build(self) -> list[Text]:
         graph = self.graph
         steps = needed_steps(graph, graph.outputs)
         hints = self._names_of(steps.outputs)
-        for k in steps.inputs if self.is_whole else ():
+        own = {k for k, i in enumerate(graph.inputs) if has_open_size(i.type)} if self.module.sizes else ()
+        for k in sorted({*steps.inputs, *own}) if self.is_whole else ():
             name, type_ = self.parameters[k], graph.inputs[k].type
-            self.emit(f"{name} = np.asarray({name}, dtype={dtype_text(type_.dtype)})")  # type: ignore[union-attr]
+            self.emit(f"{name} = np.asarray({name}, dtype={dtype_text(type_.dtype)})")
+        if self.is_whole and self.module.sizes:
+            self.read_sizes()
         values = [call(self.parameters[k], graph.inputs[k].type.shape) for k in steps.inputs]  # type: ignore[union-attr]
         code, start, args = steps.code.tolist(), steps.start.tolist(), steps.args.tolist()
         uses = Counter(args)
@@ -105,7 +126,7 @@ class Unit:
             self._section = section
             try:
                 made = self.module.written(self, case, operands)
-            except UnwrittenError as error:
+            except (UnwrittenError, UndecidedSizeError) as error:
                 node = step if steps.node is None else steps.node[step]
                 raise UnwrittenError(f"node {node} ({case.op}): {error}") from None
             for k, x in enumerate(made if isinstance(made, list) else [made]):
@@ -153,7 +174,8 @@ def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
     if text == "{0}" or text == "{1}":
         return xs[int(text[1])]
     operands = list(xs)
-    if op in ("add", "sub", "mul") and dtypes[0] == "f64" and all(x.is_number for x in xs):  # as Python computes it
+    as_python = op in ("add", "sub", "mul") or (op == "div" and unit.module.is_counted(xs[1].code))
+    if as_python and dtypes[0] == "f64" and all(x.is_number for x in xs):  # as Python computes it
         return Text(text.format(*[x.within(lv) for x, lv in zip(xs, needed, strict=True)]), level, (), is_number=True)
     chosen = op in ("select_n", "clamp")
     values = [k for k in range(len(xs)) if not (op == "select_n" and k == 0)]
@@ -167,7 +189,7 @@ def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
         elif text.count(f"{{{k}}}") > 1:
             operands[k] = unit.simple(x)
     shapes = {x.shape for x in operands}
-    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    shape = shapes.pop() if len(shapes) == 1 else broadcast(*shapes)
     if text.startswith("_"):
         function = text.partition("(")[0]
         unit.module.use(function)

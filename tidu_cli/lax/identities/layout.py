@@ -92,5 +92,5 @@ def _is_stretch(case: Case) -> bool:
     attrs, operand = cast(Any, case.attrs), cast(TensorType, case.operands[0])
     if any(stride > 1 for stride in getattr(attrs, "strides", None) or ()):
         return False
-    first = next((k for k, n in enumerate(operand.shape) if n > 1), 0)
+    first = next((k for k, n in enumerate(operand.shape) if n not in (0, 1)), 0)
     return all(cast(TensorType, t).shape[first + 1 :] == operand.shape[first + 1 :] for t in case.results)

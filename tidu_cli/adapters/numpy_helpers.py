@@ -1,6 +1,12 @@
-"""Functions that a file has for operations that NumPy has no expression for."""
+"""What files of NumPy source have in common, by which they are known when they are read again."""
+
+MARK = '"""Written by tidu: a function of NumPy arrays."""\n'
+"""How they begin."""
 
 HELPERS = {
+    "_constant": '''def _constant(x):
+    """x, which derivatives take as a constant."""
+    return x''',
     "_strong_mul": '''def _strong_mul(x, y):
     """x * y, and 0 where y is 0, also if x is infinite or NaN."""
     product = x * y
@@ -18,6 +24,18 @@ HELPERS = {
     """The nearest integers, of halves those away from zero."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)''',
+    "_slice": '''def _slice(x, starts, sizes):
+    """The part of x that begins at these places and has these sizes, moved so that it fits."""
+    room = [n - m for n, m in zip(x.shape, sizes)]
+    firsts = [min(max(int(k), 0), most) for k, most in zip(starts, room)]
+    return x[tuple(slice(k, k + m) for k, m in zip(firsts, sizes))]''',
+    "_updated": '''def _updated(x, part, starts):
+    """x with a part in it that begins at these places, moved so that it fits."""
+    room = [n - m for n, m in zip(x.shape, part.shape)]
+    firsts = [min(max(int(k), 0), most) for k, most in zip(starts, room)]
+    whole = np.array(x)
+    whole[tuple(slice(k, k + m) for k, m in zip(firsts, part.shape))] = part
+    return whole''',
     "_div": '''def _div(x, y):
     """Quotients of integers, rounded towards zero; -1 where y is 0."""
     divisor = np.where(y == 0, np.ones_like(y), y)
@@ -134,4 +152,4 @@ HELPERS = {
     rows = others[..., :, None] * np.conj(vh)
     return (sign[..., None, None] * (np.conj(u) @ rows)).astype(x.dtype)''',
 }  # fmt: skip
-"""By name. Each is laid out as black lays it out."""
+"""Functions for operations that NumPy has no expression for, by name. Each is laid out as black lays it out."""

@@ -1,0 +1,145 @@
+"""Documents written as NumPy source and built again, and the normal form in which both are compared."""
+
+from __future__ import annotations
+
+import ast
+
+import tidu_cli
+from tests.python_source.running import source_of
+from tidu_cli.adapters.numpy.tracing import build_function
+from tidu_cli.errors import TiduError
+from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.graph import CaseTable, Document
+from tidu_cli.graph.identity import digests
+from tidu_cli.graph.keys import Key
+from tidu_cli.graph.link import GraphBuilder
+from tidu_cli.graph.literals import filled
+from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.rules.attrs.fields import made
+
+
+def again(document, folder):
+    """What `tidu build` makes of the source of a document."""
+    path = folder / "graph.py"
+    path.write_text(source_of(document))
+    function = next(f for f in reversed(ast.parse(path.read_text()).body) if isinstance(f, ast.FunctionDef))
+    types = {a.arg: i.type for a, i in zip(function.args.args, document.head.inputs, strict=True)}
+    return build_function(f"{path}:{function.name}", types)
+
+
+def normal(document):
+    """A document as it is compared: own operations written out, simplified, of primal nodes, with numbers for the names of ports.
+
+    Outputs that are structural zeros are arrays of zeros, and x**2 is a square, as source has them.
+    """
+    graph = _primal(tidu_cli.materialize(document, inline=True).head)
+    inputs = [replace(i, key=Key(f"x{k}")) for k, i in enumerate(graph.inputs)]
+    outputs = [replace(o, key=Key(f"y{k}")) for k, o in enumerate(graph.outputs)]
+    graph = replace(graph, name="f", inputs=tuple(inputs), outputs=tuple(outputs))
+    return tidu_cli.materialize(Document((graph,), graph.cases), simplify=True)
+
+
+def _primal(graph):
+    builder = GraphBuilder(CaseTable(graph.cases.vocabulary), graph.inputs)
+    values, cores, turned = list(range(len(graph.inputs))), {}, {}
+    for case, args in graph.nodes():
+        case, operands = _case(case), [values[a] for a in args]
+        if case.op == "dot_general":
+            case, operands = _turned(case, operands, turned)
+        if case.op == "iota" and case.results[0].rank > 1:
+            first = _counted(builder, case)
+            values.append(first)
+            continue
+        core = _of_cores(case) if operands and all(x in cores for x in operands) else None
+        first = builder.append(builder.cases.intern(core or case), [cores[x] for x in operands] if core else operands)
+        if core:
+            first = _whole(builder, first, case.results[0], cores)
+        elif case.op == "transpose":
+            turned[first] = operands[0], case
+        elif case.op == "broadcast_in_dim" and not case.operands[0].rank:
+            cores[first] = operands[0]
+        values += range(first, first + len(case.results))
+    outputs = [
+        replace(o, value=values[o.value] if o.value is not None else _whole(builder, _zero(builder, o.type.dtype), o.type, {}))
+        for o in graph.outputs
+    ]
+    return builder.build(graph.name, outputs)
+
+
+def _case(case):
+    """A case as source has it: a square is no power, and a number becomes an array by being broadcast."""
+    if case.op == "integer_pow" and case.attrs.y == 2:
+        return BUILTIN.case("square", BUILTIN.parse_attrs("square", {}), None, case.operands)
+    if case.op == "reshape" and not case.operands[0].rank:
+        return _broadcast(case.results[0])
+    if case.op == "cond" and case.operands[0].dtype == "bool":
+        case = replace(case, attrs=made(type(case.attrs), {"branches": case.attrs.branches[:2]}))
+    graphs = {k: _closed(v) for k, v in case.attrs if _closed(v) is not None}
+    attrs = made(type(case.attrs), {k: graphs.get(k, v) for k, v in case.attrs}) if graphs else case.attrs
+    return replace(case, mask=None, attrs=attrs)
+
+
+def _closed(value):
+    if isinstance(value, ClosedGraph):
+        return ClosedGraph.of(_primal(value.graph))
+    return tuple(map(_closed, value)) if isinstance(value, tuple) and value and isinstance(value[0], ClosedGraph) else None
+
+
+def _turned(case, operands, turned):
+    """A product of what is transposed as one of what that is: x.T @ y is one operation."""
+    (lc, rc), batch = case.attrs.dimension_numbers
+    types, ends = list(case.operands), [list(lc), list(rc)]
+    for k, x in enumerate(operands):
+        if x in turned and not any(batch) and types[k].rank == 2 and len(lc) == 1:
+            operands[k], transpose = turned[x]
+            types[k] = transpose.operands[0]
+            ends[k] = [transpose.attrs.permutation[n] for n in ends[k]]
+    attrs = made(type(case.attrs), {**dict(case.attrs), "dimension_numbers": ((tuple(ends[0]), tuple(ends[1])), batch)})
+    return BUILTIN.case(case.op, attrs, None, types), operands
+
+
+def _of_cores(case):
+    """An elementwise case of arrays of one number, as one of numbers: NumPy broadcasts what it gives."""
+    types = {t.shape for t in (*case.operands, *case.results)}
+    if len(types) > 1 or case.op in ("scan", "while", "cond"):
+        return None
+    try:
+        return BUILTIN.case(case.op, case.attrs, None, [t.with_shape(()) for t in case.operands])
+    except TiduError:
+        return None
+
+
+def _counted(builder, case):
+    """Numbers along an axis, which NumPy counts alone and broadcasts."""
+    (type_,), axis = case.results, case.attrs.dimension
+    n = type_.shape[axis]
+    attrs = BUILTIN.parse_attrs("iota", {"dtype": type_.dtype, "shape": [n], "dimension": 0})
+    counted = builder.append(builder.cases.intern(BUILTIN.case("iota", attrs, None, [])), [])
+    return builder.append(builder.cases.intern(_broadcast(type_, [axis])), [counted])
+
+
+def _broadcast(type_, axes=()):
+    attrs = BUILTIN.parse_attrs("broadcast_in_dim", {"shape": list(type_.shape), "broadcast_dimensions": list(axes)})
+    return BUILTIN.case("broadcast_in_dim", attrs, None, [type_.with_shape(tuple([type_.shape[k] for k in axes]))])
+
+
+def _whole(builder, number, type_, cores):
+    """An array of one number."""
+    if not type_.rank:
+        return number
+    whole = builder.append(builder.cases.intern(_broadcast(type_)), [number])
+    cores[whole] = number
+    return whole
+
+
+def _zero(builder, dtype):
+    attrs = BUILTIN.parse_attrs("constant", {"value": filled(TensorType(dtype), 0)})
+    return builder.append(builder.cases.intern(BUILTIN.case("constant", attrs, None, [])), [])
+
+
+def identity(document):
+    """The digests of outputs."""
+    (values,) = digests(document)
+    return [None if o.value is None else values[o.value].hex()[:12] for o in document.head.outputs]

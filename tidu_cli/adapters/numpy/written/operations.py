@@ -1,0 +1,234 @@
+"""Expressions of files that tidu wrote, as the operations that they stand for, where NumPy's functions are traced as others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, known
+from tidu_cli.adapters.numpy.arrays.sizes import broadcast, number_of
+from tidu_cli.adapters.numpy.buffers.memory import resolved
+from tidu_cli.adapters.numpy.numpy.indexing import product
+from tidu_cli.adapters.numpy.recorder import innermost
+from tidu_cli.graph.sizes.open import OpenSize
+
+Operand = Any
+
+
+def _arrays(*operands: Operand, dtype: str = "") -> list[Array] | None:
+    """Operands as arrays of this recording; numbers of Python's have a dtype. None where nothing is traced."""
+    given = [resolved(x) for x in operands]
+    recorder = innermost()
+    if recorder is None or not any(isinstance(x, Array) for x in given):
+        return None
+    return [_array(recorder, x, dtype) for x in given]
+
+
+def _array(recorder: Any, x: Operand, dtype: str) -> Array:
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, OpenSize):
+        return number_of(recorder, x, dtype or "i64")
+    is_number = dtype and isinstance(x, bool | int | float | complex)
+    given: Array = recorder.constant(np.asarray(x, dtype_of(dtype) if is_number else None))
+    return given
+
+
+def _alike(arrays: Sequence[Array]) -> list[Array]:
+    """Arrays of the shape to which all broadcast."""
+    shape = broadcast(*[x.shape for x in arrays])
+    return [x.broadcast(shape) for x in arrays]
+
+
+def matmul(x: Operand, y: Operand, turned: tuple[bool, bool]) -> Any:
+    """x @ y, or `x.T @ y` and the like, which is one product."""
+    given = _arrays(x, y)
+    if given is None or not all(0 < a.ndim < 3 for a in given) or given[0].type.dtype != given[1].type.dtype:
+        return (x.T if turned[0] else x) @ (y.T if turned[1] else y)
+    a, b = given
+    ends = (0 if turned[0] else a.ndim - 1), (b.ndim - 1 if turned[1] else 0)
+    return product(a, b, ((ends[0],), (ends[1],)))
+
+
+def outer(x: Operand, y: Operand) -> Any:
+    """np.outer of vectors."""
+    given = _arrays(x, y)
+    if given is None or any(a.ndim != 1 for a in given) or given[0].type.dtype != given[1].type.dtype:
+        return np.outer(x, y)
+    return product(given[0], given[1], ((), ()))
+
+
+def arange(n: Any, dtype: Any) -> Any:
+    """np.arange, which counts where the graph runs."""
+    recorder = innermost()
+    return (
+        np.arange(n, dtype=dtype)
+        if recorder is None
+        else recorder.emit("iota", dtype=known(np.dtype(dtype)), shape=(n,), dimension=0)
+    )
+
+
+def view(x: Operand, dtype: Any) -> Any:
+    """x.view(dtype), of a dtype of as many bits."""
+    given = _arrays(x)
+    return x.view(dtype) if given is None else given[0].emit("bitcast_convert_type", new_dtype=known(np.dtype(dtype)))
+
+
+def accumulated(op: str, reverse: bool, x: Operand, axis: int, dtype: Any = None) -> Any:
+    """np.cumsum and the like, from the other end if `reverse`."""
+    (given,) = _arrays(x) or [innermost().constant(np.asarray(x))]  # type: ignore[union-attr]
+    return given.emit(op, axis=axis, reverse=reverse)
+
+
+def bitwise(op: str, x: Operand, axis: tuple[int, ...]) -> Any:
+    """np.bitwise_and.reduce and the like."""
+    given = _arrays(x)
+    return getattr(np, f"bitwise_{op}").reduce(x, axis=axis) if given is None else given[0].emit(f"reduce_{op}", axes=axis)
+
+
+def number(dtype: Any, x: Any) -> Any:
+    """np.float64(x) and the like, of numbers and of sizes."""
+    recorder = innermost() if isinstance(x, OpenSize) else None
+    return dtype(x) if recorder is None else number_of(recorder, x, np.dtype(dtype))
+
+
+def pad(x: Operand, widths: Sequence[tuple[int, int]], constant_values: Operand = 0) -> Any:
+    """np.pad with one number around."""
+    own = resolved(x)
+    given = _arrays(own, constant_values, dtype=own.type.dtype) if isinstance(own, Array) else None
+    if given is None:
+        return np.pad(x, widths, constant_values=constant_values)
+    return given[0].emit("pad", given[1], padding_config=tuple([(*pair, 0) for pair in widths]))
+
+
+def rsqrt(x: Operand) -> Any:
+    """1 / np.sqrt(x)."""
+    given = _arrays(x)
+    return 1 / np.sqrt(x) if given is None else given[0].emit("rsqrt")
+
+
+def clip(x: Operand, low: Operand, high: Operand) -> Any:
+    """np.clip."""
+    own = resolved(x)
+    dtype = own.type.dtype if isinstance(own, Array) else known(np.asarray(own).dtype)
+    given = _arrays(x, low, high, dtype=dtype)
+    if given is None or len({a.type.dtype for a in given}) > 1:
+        return np.clip(x, low, high)
+    if given[1].ndim or given[2].ndim:
+        given = _alike(given)
+    return given[1].emit("clamp", given[0], given[2])
+
+
+def select(index: Operand, *cases: Operand) -> Any:
+    """`np.select([i < 1, i < 2, ...], cases, default)`, the default being the last case."""
+    own = [resolved(x) for x in cases]
+    first = next((x for x in own if not isinstance(x, bool | int | float | complex)), own[0])
+    dtype = first.type.dtype if isinstance(first, Array) else known(np.asarray(first).dtype)
+    given, at = _arrays(*own, index, dtype=dtype), resolved(index)
+    if given is None or len({x.type.dtype for x in given[:-1]}) > 1:
+        return np.select([at < k for k in range(1, len(cases))], list(cases[:-1]), cases[-1])
+    *values, at = given
+    shape = broadcast(*[x.shape for x in given])
+    return (at.broadcast(shape) if at.ndim else at).emit("select_n", *[x.broadcast(shape) for x in values])
+
+
+def _same(op: str, **attrs: object) -> Callable[..., Any]:
+    """A helper that is an operation of arrays of one shape and dtype."""
+
+    def operation(function: Callable[..., Any]) -> Callable[..., Any]:
+        def computed(*operands: Operand) -> Any:
+            given = _arrays(*operands)
+            if given is None or len({x.type.dtype for x in given}) > 1:
+                return function(*operands)
+            first, *others = _alike(given)
+            return first.emit(op, *others, **attrs)
+
+        return computed
+
+    return operation
+
+
+def _to_integer(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(x: Operand, dtype: Any) -> Any:
+        given = _arrays(x)
+        return function(x, dtype) if given is None else given[0].convert(np.dtype(dtype))
+
+    return computed
+
+
+def _complex(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(real: Operand, imag: Operand, dtype: Any) -> Any:
+        given = _arrays(real, imag, dtype="f32" if dtype is np.complex64 else "f64")
+        if given is None:
+            return function(real, imag, dtype)
+        a, b = _alike(given)
+        return a.emit("complex", b)
+
+    return computed
+
+
+def _solve_triangular(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(a: Operand, b: Operand, lower: bool, unit: bool) -> Any:
+        given = _arrays(a, b)
+        if given is None:
+            return function(a, b, lower, unit)
+        attrs = dict.fromkeys(("transpose_a", "conjugate_a"), False)
+        return given[0].emit("triangular_solve", given[1], left_side=True, lower=lower, unit_diagonal=unit, **attrs)
+
+    return computed
+
+
+def _lu(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(x: Operand) -> Any:
+        given = _arrays(x)
+        return function(x) if given is None else given[0].recorder.emit_all("lu", given)
+
+    return computed
+
+
+def _permutation(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(pivots: Operand, n: int) -> Any:
+        given = _arrays(pivots)
+        return function(pivots, n) if given is None else given[0].emit("lu_pivots_to_permutation", permutation_size=n)
+
+    return computed
+
+
+def _slice(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(x: Operand, starts: Sequence[Operand], sizes: Sequence[int]) -> Any:
+        given = _arrays(x, *starts)
+        return function(x, starts, sizes) if given is None else given[0].emit("dynamic_slice", *given[1:], slice_sizes=tuple(sizes))
+
+    return computed
+
+
+def _updated(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(x: Operand, part: Operand, starts: Sequence[Operand]) -> Any:
+        given = _arrays(x, part, *starts)
+        return function(x, part, starts) if given is None else given[0].emit("dynamic_update_slice", *given[1:])
+
+    return computed
+
+
+def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    def computed(x: Operand, fill: Operand, padding: Sequence[tuple[int, int]], dilation: Sequence[int]) -> Any:
+        own = resolved(x)
+        given = _arrays(own, fill, dtype=own.type.dtype) if isinstance(own, Array) else None
+        if given is None:
+            return function(x, fill, padding, dilation)
+        config = tuple([(low, high, step - 1) for (low, high), step in zip(padding, dilation, strict=True)])
+        return given[0].emit("pad", given[1], padding_config=config)
+
+    return computed
+
+
+HELPERS: Mapping[str, Callable[..., Any]] = {
+    "_strong_mul": _same("strong_mul"), "_strong_div": _same("strong_div"), "_logistic": _same("logistic"), "_div": _same("div"),
+    "_rem": _same("rem"), "_clz": _same("clz"), "_shift_right_arithmetic": _same("shift_right_arithmetic"),
+    "_round": _same("round", rounding_method="AWAY_FROM_ZERO"), "_constant": _same("stop_gradient"),
+    "_cofactors": _same("cofactors"), "_to_integer": _to_integer, "_complex": _complex, "_solve_triangular": _solve_triangular,
+    "_lu": _lu, "_permutation": _permutation, "_slice": _slice, "_updated": _updated, "_spread": _spread,
+}  # fmt: skip
+"""Functions above that of the graph, by name: from one as it is written to the operation that it stands for."""

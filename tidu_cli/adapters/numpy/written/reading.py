@@ -1,0 +1,321 @@
+"""Files of NumPy source that tidu wrote, read again: loops and branches of the forms that it writes are those of graphs.
+
+Python has no way to trace a `for`, `while` or `if` over arrays. In these files each has one form, which calls functions that stand
+above it; it becomes a call of `nodes`. What has another form stays as it is, and so do files of others.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from types import ModuleType
+
+from tidu_cli.adapters.numpy.written import nodes, operations
+from tidu_cli.adapters.numpy_helpers import HELPERS
+
+NODES, OPERATIONS = "__nodes", "__operations"
+"""The names under which they have the functions of the modules of these names; no name that tidu writes begins so."""
+
+
+def run(module: ModuleType, source: bytes, file: str) -> None:
+    """Run the source of a file that tidu wrote as this module. Raises what Python does."""
+    tree = ast.parse(source, file)
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef):
+            _Statements().visit(function)
+    module.__dict__.update({NODES: nodes, OPERATIONS: operations})
+    exec(compile(ast.fix_missing_locations(tree), file, "exec"), module.__dict__)
+
+
+class _Statements(ast.NodeTransformer):
+    """Statements of a function, and of those within it, as graphs are made of them."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, bool] = {}
+        self.begun: dict[str, str] = {}
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        outer = self.lists, self.begun
+        self.lists, self.begun = {}, _lists(node)
+        if node.name in operations.HELPERS and ast.dump(node) == ast.dump(ast.parse(HELPERS[node.name]).body[0]):
+            node.decorator_list.append(_known("HELPERS", ast.Constant(node.name)))
+        else:
+            self.generic_visit(node)
+        self.lists, self.begun = outer
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """`for k in range(n): carry, y_k = body(consts, carry, xs[k]); y_ks.append(y_k)`, also reversed."""
+        call, *appends = node.body
+        n, reverse = _counted(node.iter)
+        found, kept = _call(call), [_appended(append) for append in appends]
+        if n is None or found is None or None in kept or node.orelse or not isinstance(node.target, ast.Name):
+            return node
+        targets, function, arguments = found
+        k, lists, items = node.target.id, [name for name, _ in filter(None, kept)], [item for _, item in filter(None, kept)]
+        scanned = [_at(argument, k) for argument in arguments]
+        n_scanned = next((n for n, x in enumerate(reversed(scanned)) if x is None), len(scanned))
+        carry, xs = targets[: len(targets) - len(items)], [x for x in scanned[len(scanned) - n_scanned :] if x is not None]
+        first = len(arguments) - n_scanned - len(carry)
+        if targets[len(carry) :] != items or first < 0 or _names(arguments[first : first + len(carry)]) != carry:
+            return node
+        others = [function, *arguments[:first], *xs]
+        if any(isinstance(x, ast.Name) and x.id == k for other in others for x in ast.walk(other)):
+            return node
+        if any(self.begun.get(name) not in ("", "[::-1]" if reverse else "[]") for name in lists):
+            return node
+        self.lists |= dict.fromkeys(lists, reverse)
+        given = [n, ast.Constant(reverse), _tuple(arguments[:first]), _loaded(carry), _tuple(xs)]
+        return _assigned(node, [*carry, *lists], "scan", [function, *given])
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        """`while condition(consts, carry): carry = body(consts, carry)`."""
+        found = _call(node.body[0]) if len(node.body) == 1 else None
+        if found is None or node.orelse or not _is_call(node.test):
+            return node
+        carry, function, arguments = found
+        tested, n = node.test.args, len(carry)  # type: ignore[attr-defined]
+        firsts = [some[: len(some) - n] for some in (tested, arguments)]
+        if not n or any(_names(some[len(some) - n :]) != carry for some in (tested, arguments)):
+            return node
+        given = [node.test.func, function, *map(_tuple, firsts), _loaded(carry)]  # type: ignore[attr-defined]
+        return _assigned(node, carry, "loop", given)
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        """`if index <= 0: y = branch(x)`, `elif index == 1: ...`, `else: ...`; or of a bool, `if index: ... else: ...`."""
+        match node:
+            case ast.If(ast.Compare(_, _, [ast.Constant(int())]), [ast.Raise()], []):  # of a bound, which types may leave open
+                nothing = ast.arguments([], [], None, [], [], None, [])
+                surely = ast.Attribute(ast.Name(NODES, ast.Load()), "surely", ast.Load())
+                node.test = ast.Call(surely, [ast.Lambda(nothing, node.test)], [])
+                return node
+        tests, bodies = [], []
+        rest: list[ast.stmt] = [node]
+        while len(rest) == 1 and isinstance(rest[0], ast.If):
+            tests.append(rest[0].test)
+            bodies.append(rest[0].body)
+            rest = rest[0].orelse
+        found = [_call(body[0]) if len(body) == 1 else None for body in (*bodies, rest)]
+        calls = [call for call in found if call is not None]
+        if len(calls) < len(found) or any(_given(a) != _given(b) for a, b in pairwise(calls)):
+            return node
+        index = tests[0] if len(tests) == 1 and isinstance(tests[0], ast.Name) else _index(tests)
+        if index is None:
+            return node
+        functions = [function for _, function, _ in calls]
+        ordered = functions[::-1] if index is tests[0] else functions
+        return _assigned(node, calls[0][0], "branch", [index, _tuple(ordered), _tuple(calls[0][2])])
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """A list of results as it is stacked: those of loops that go backwards are in order."""
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        if isinstance(node.value, ast.Name) and self.lists.get(node.value.id) and ast.unparse(node.slice) == "::-1":
+            return node.value
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        node = _backwards(node)
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        name = _dotted(node.func)
+        if name in _ACCUMULATING and [k.arg for k in node.keywords][:1] == ["axis"]:
+            node.args = [*[ast.Constant(part) for part in _ACCUMULATING[name]], *node.args]
+            node.func = _operation("accumulated")
+        if name in ("np.bitwise_and.reduce", "np.bitwise_or.reduce", "np.bitwise_xor.reduce"):
+            node.args = [ast.Constant(name.split("_")[1].removesuffix(".reduce")), *node.args]
+            node.func = _operation("bitwise")
+        if _A_NUMBER.fullmatch(name) and len(node.args) == 1 and not node.keywords:
+            return ast.Call(_operation("number"), [node.func, *node.args], [])
+        if name == "np.pad" and [k.arg for k in node.keywords] in ([], ["constant_values"]):
+            node.func = _operation("pad")
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "view" and len(node.args) == 1 and not node.keywords:
+            return ast.Call(_operation("view"), [node.func.value, *node.args], [])
+        if name == "np.stack" and len(node.args) == 1 and not node.keywords:
+            stacked = node.args[0]
+            if isinstance(stacked, ast.Name) and stacked.id in self.lists:
+                return stacked
+        if name in ("np.outer", "np.clip") and not node.keywords:
+            node.func = _operation(name.removeprefix("np."))
+        if name == "np.arange" and len(node.args) == 1 and [k.arg for k in node.keywords] == ["dtype"]:
+            node.func = _operation("arange")
+        if name == "np.select" and not node.keywords and len(node.args) == 3:
+            return _selected(node, *node.args)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """`x.T @ y`, which is one product, and 1 / np.sqrt(x); a number that is divided would be 1.0."""
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        match node:
+            case ast.BinOp(ast.Constant(int(1)), ast.Div(), ast.Call(function, [x], [])) if _dotted(function) == "np.sqrt":
+                return ast.Call(_operation("rsqrt"), [x], [])
+        if not isinstance(node.op, ast.MatMult):
+            return node
+        sides = [node.left, node.right]
+        turned = [isinstance(x, ast.Attribute) and x.attr == "T" for x in sides]
+        given = [x.value if isinstance(x, ast.Attribute) and is_turned else x for x, is_turned in zip(sides, turned, strict=True)]
+        return ast.Call(_operation("matmul"), [*given, _tuple(list(map(ast.Constant, turned)))], [])
+
+
+def _counted(iterated: ast.expr) -> tuple[ast.expr | None, bool]:
+    """The n of range(n), or of reversed(range(n)), and whether it is that."""
+    match iterated:
+        case ast.Call(ast.Name("range"), [n], []):
+            return n, False
+        case ast.Call(ast.Name("reversed"), [ast.Call(ast.Name("range"), [n], [])], []):
+            return n, True
+    return None, False
+
+
+def _is_call(node: ast.AST) -> bool:
+    """Whether it calls a function by its name, and by positions alone."""
+    if not isinstance(node, ast.Call) or node.keywords or not isinstance(node.func, ast.Name):
+        return False
+    return not any(isinstance(x, ast.Starred) for x in node.args)
+
+
+def _call(statement: ast.stmt) -> tuple[list[str], ast.expr, list[ast.expr]] | None:
+    """What `a, b = f(x, y)` assigns, calls and gives it; None of other statements."""
+    if not isinstance(statement, ast.Assign | ast.Expr) or not _is_call(statement.value):
+        return None
+    targets: Sequence[ast.expr] = ()
+    if isinstance(statement, ast.Assign):
+        (target, *others) = statement.targets
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        if others or not all(isinstance(t, ast.Name) for t in targets):
+            return None
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    return _names(targets), call.func, call.args
+
+
+def _given(call: tuple[list[str], ast.expr, list[ast.expr]]) -> tuple[list[str], str]:
+    """What a call assigns and is given, to be compared."""
+    return call[0], ast.dump(_tuple(call[2]))
+
+
+def _lists(function: ast.FunctionDef) -> dict[str, str]:
+    """Lists that a function fills, from `[]` on, and how it reads each: as it is, "[]", all backwards, "[::-1]", or never, ""."""
+    empty: set[str] = set()
+    stored: Counter[str] = Counter()
+    read: Counter[str] = Counter()
+    backwards: Counter[str] = Counter()
+    for node in _own(function):
+        match node:
+            case ast.Assign([ast.Name(name)], ast.List([])):
+                empty.add(name)
+            case ast.Name(name, ast.Store()):
+                stored[name] += 1
+            case ast.Subscript(ast.Name(name), index) if ast.unparse(index) == "::-1":
+                backwards[name] += 1
+            case ast.Name(name, ast.Load()):
+                read[name] += 1
+            case ast.Attribute(ast.Name(name), "append"):
+                read[name] -= 1
+    told = {name: "[::-1]" if backwards[name] == read[name] else "[]" for name in empty if stored[name] == 1}
+    return {name: how if read[name] else "" for name, how in told.items() if how == "[::-1]" or not backwards[name]}
+
+
+def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """What stands in a function, and not in those within it, which have names of their own."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, ast.FunctionDef):
+            yield node
+            pending += ast.iter_child_nodes(node)
+
+
+def _appended(statement: ast.stmt) -> tuple[str, str] | None:
+    """The names in `ys.append(y)`."""
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"), [ast.Name(item)], [])):
+            return name, item
+    return None
+
+
+def _at(argument: ast.expr, k: str) -> ast.expr | None:
+    """The array of `xs[k]`."""
+    match argument:
+        case ast.Subscript(array, ast.Name(index)) if index == k:
+            return array
+    return None
+
+
+def _index(tests: Sequence[ast.expr]) -> ast.expr | None:
+    """The i of `i <= 0`, `i == 1`, ..."""
+    index = tests[0].left if isinstance(tests[0], ast.Compare) else None
+    if not isinstance(index, ast.Name):
+        return None
+    due = [f"{index.id} {'==' if k else '<='} {k}" for k in range(len(tests))]
+    return index if list(map(ast.unparse, tests)) == due else None
+
+
+_ACCUMULATING = {
+    "np.cumsum": ("cumsum", False), "np.cumprod": ("cumprod", False), "np.maximum.accumulate": ("cummax", False),
+    "np.minimum.accumulate": ("cummin", False), "np.logaddexp.accumulate": ("cumlogsumexp", False),
+}  # fmt: skip
+
+
+def _dotted(function: ast.expr) -> str:
+    """A name such as np.linalg.svd; "" of what is none."""
+    match function:
+        case ast.Attribute(ast.Name(name), attribute):
+            return f"{name}.{attribute}"
+        case ast.Attribute(ast.Attribute() as inner, attribute):
+            return f"{_dotted(inner)}.{attribute}"
+    return ""
+
+
+_A_NUMBER = re.compile(r"np\.(int|uint|float|complex)\d+")
+
+
+def _backwards(node: ast.Call) -> ast.Call:
+    """`np.flip(np.cumsum(np.flip(x, k), axis=k), k)`, as one operation; other calls as they are."""
+    match node:
+        case ast.Call(_, [ast.Call(_, [ast.Call(_, [x, first], [])], _) as inner, last], []):
+            functions = [_dotted(f) for f in (node.func, inner.args[0].func)]  # type: ignore[attr-defined]
+            op = _ACCUMULATING.get(_dotted(inner.func))
+            if functions == ["np.flip"] * 2 and op and ast.dump(first) == ast.dump(last):
+                return ast.Call(_operation("accumulated"), [ast.Constant(op[0]), ast.Constant(True), x], inner.keywords)
+    return node
+
+
+def _operation(name: str) -> ast.expr:
+    """A function of `operations`."""
+    return ast.Attribute(ast.Name(OPERATIONS, ast.Load()), name, ast.Load())
+
+
+def _known(table: str, key: ast.expr) -> ast.expr:
+    return ast.Subscript(_operation(table), key, ast.Load())
+
+
+def _selected(node: ast.Call, tests: ast.expr, cases: ast.expr, last: ast.expr) -> ast.expr:
+    """The choice that `np.select([i < 1, i < 2], [a, b], c)` is."""
+    if not isinstance(tests, ast.List) or not isinstance(cases, ast.List):
+        return node
+    indices = [test.left if isinstance(test, ast.Compare) else test for test in tests.elts]
+    due = [f"{ast.unparse(indices[0])} < {k}" for k in range(1, len(indices) + 1)]
+    if list(map(ast.unparse, tests.elts)) != due or len(cases.elts) != len(due):
+        return node
+    return ast.Call(_operation("select"), [indices[0], *cases.elts, last], [])
+
+
+def _names(nodes: Sequence[ast.AST]) -> list[str]:
+    return [node.id if isinstance(node, ast.Name) else "" for node in nodes]
+
+
+def _tuple(parts: Sequence[ast.expr]) -> ast.Tuple:
+    return ast.Tuple(list(parts), ast.Load())
+
+
+def _loaded(names: Sequence[str]) -> ast.Tuple:
+    return _tuple([ast.Name(name, ast.Load()) for name in names])
+
+
+def _assigned(node: ast.stmt, targets: Sequence[str], function: str, arguments: Sequence[ast.expr]) -> ast.stmt:
+    """A statement in the place of one: a call of a function of `nodes`."""
+    called = ast.Call(ast.Attribute(ast.Name(NODES, ast.Load()), function, ast.Load()), list(arguments), [])
+    target = ast.Tuple([ast.Name(name, ast.Store()) for name in targets], ast.Store())
+    return ast.copy_location(ast.Assign([target], called), node)
