@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, storage_dtype
 
 ELEMENTS = {"bool": "i1", "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "c64": "complex<f32>", "c128": "complex<f64>"}
@@ -23,8 +24,8 @@ class UnwrittenError(DocumentError):
 
 @lru_cache(maxsize=4096)
 def tensor_text(type_: TensorType) -> str:
-    """MLIR's text of the type of an array; of times that of their counts."""
-    sizes = "".join(f"{n}x" for n in type_.shape)
+    """MLIR's text of the type of an array, in which open sizes are ?; of times that of their counts."""
+    sizes = "".join("?x" if isinstance(n, OpenSize) else f"{n}x" for n in type_.shape)
     return f"tensor<{sizes}{ELEMENTS[storage_dtype(type_.dtype)]}>"
 
 
