@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,7 +16,7 @@ from tests.stablehlo.claims.written import in_this_process
 from tests.tiers import few
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
-from tidu_cli.errors import DocumentError, TransformError
+from tidu_cli.errors import DocumentError
 from tidu_cli.graph.open_sizes import bounds_to_file
 
 jax.config.update("jax_enable_x64", True)
@@ -99,11 +98,3 @@ def test_sizes_that_are_compared_are_not_taken_for_equal() -> None:
 def test_what_is_not_followed_is_refused_with_its_place() -> None:
     with pytest.raises(DocumentError, match="whose shape is not known; export the module with fixed shapes"):
         import_module(module(lambda x: jnp.cumsum(x, axis=0), export.symbolic_shape("N, 3")))
-
-
-def test_open_sizes_are_not_written(tmp_path: Path) -> None:
-    document = tidu.formula("sum(x)/size(x)", x="f64[N]")
-    for suffix in ("mlir", "mlirbc", "c"):
-        with pytest.raises(TransformError, match=r"have fixed sizes, and the size N is open; give it a number first: specialize\("):
-            tidu.save(document, tmp_path / f"f.{suffix}")
-    assert not list(tmp_path.iterdir())

@@ -13,6 +13,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import TensorType
 from tidu_cli.rules.recording.trace import Trace, as_output, recorded
 from tidu_cli.rules.terms import Term
@@ -89,7 +90,11 @@ def _applied(op: str, *operands: Operand, **attrs: object) -> Array:
 def _common(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     import numpy as np
 
-    return np.broadcast_shapes(*shapes)
+    if not any(isinstance(n, OpenSize) for shape in shapes for n in shape):
+        return np.broadcast_shapes(*shapes)
+    rank = max(map(len, shapes))
+    axes = zip(*[(*[1] * (rank - len(shape)), *shape) for shape in shapes], strict=True)
+    return tuple([next((n for n in sizes if n != 1), 1) for sizes in axes])  # broadcasting to it checks the others
 
 
 def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:

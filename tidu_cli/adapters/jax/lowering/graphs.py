@@ -83,11 +83,15 @@ def _scan(attrs: Any, of_graph: OfGraph) -> Callable[..., Any]:
     def scan(*operands: Any) -> Any:
         consts, carry, slices = operands[:n], operands[n : n + n_carry], operands[n + n_carry :]
 
-        def step(carry: Any, slices: Any) -> Any:
-            values = body(*consts, *carry, *slices)
+        scanned, steps = slices, length
+        if isinstance(attrs.length, OpenSize):  # which lax.scan takes from arrays alone
+            scanned, steps = slices or (jnp.zeros((length,), bool),), None
+
+        def step(carry: Any, rows: Any) -> Any:
+            values = body(*consts, *carry, *rows[: len(slices)])
             return values[:n_carry], values[n_carry:]
 
-        carry, stacked = lax.scan(step, carry, slices, length, attrs.reverse)
+        carry, stacked = lax.scan(step, carry, scanned, steps, attrs.reverse)
         return (*carry, *stacked)
 
     return _compiled(scan)

@@ -35,8 +35,10 @@ def package() -> ModuleType:
 PLATFORMS = ("portable", "cpu")
 """For which JAX lowers, the first that it can: that is none that it knows, so that nothing is of one kind of machine."""
 
-LIBRARIES = ("lapack_", "blas_")
-"""Beginnings of the names of functions that custom calls may be of: libraries that jaxlib brings on CPUs."""
+LIBRARIES = ("lapack_", "blas_", "stablehlo.dynamic_")
+"""Beginnings of the names of functions that custom calls may be of: libraries that jaxlib brings on CPUs, and operations of
+StableHLO that are of fixed sizes once numbers are put for open ones.
+"""
 
 CALLED = "__callee_{}__"
 """The name of a function, by number, in the texts of others."""
@@ -84,7 +86,7 @@ def _builtin(case: Case) -> Lowered:
 def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
     reason, is_open = "", is_open_case(case)
     if is_open:
-        from tidu_cli.adapters.stablehlo.writing.sizes import open_module, sizes_first  # which fixed sizes do without
+        from tidu_cli.adapters.stablehlo.writing.sizes import open_module, sizes_first, way_out  # which fixed sizes do without
     for platform in PLATFORMS:
         try:
             module = open_module(case, primitives, platform) if is_open else _module(case, primitives, platform)
@@ -98,6 +100,8 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
             with module.context:
                 return _lowering(module, *(sizes_first(module) if is_open else ("main", ())))
         reason = f"is a call of {', '.join(foreign)}, which files cannot rely on"
+    if is_open:
+        raise UnwrittenError(f"{case.op} of open sizes {reason}; give one a number: ", way_out(case))
     raise UnwrittenError(f"{case.op} {reason}; write it with ", Remedy("format", "msgpack"))
 
 
@@ -132,10 +136,10 @@ def shapes_of(type_: Type | None, dims_of: Callable[[Shape], Shape] = tuple) -> 
     return pytree(type_, shape)
 
 
-def require_types(case: Case, results: Sequence[Any], sizes_of: Callable[[Shape], Shape] = tuple) -> None:
-    """Raises TypeError unless what JAX gives has the types of the results, with `sizes_of` a shape for its shape."""
+def require_types(case: Case, results: Sequence[Any], form: Callable[[Shape], Shape] = tuple) -> None:
+    """Raises TypeError unless what JAX gives has the types of the results: shapes are compared in this form."""
     due = [leaf for t in case.results for _, leaf in arrays(t)]
-    if [(sizes_of(a.shape), a.dtype) for a in results] != [(leaf.shape, numpy_dtype(np, leaf.dtype)) for leaf in due]:
+    if [(form(a.shape), a.dtype) for a in results] != [(form(leaf.shape), numpy_dtype(np, leaf.dtype)) for leaf in due]:
         told = ", ".join(f"{a.dtype}{list(a.shape)}" for a in results)
         raise TypeError(f"it gives {told}, where {', '.join(map(str, due))} is due")
 
@@ -165,10 +169,12 @@ def functions_of(module: Any, name: str, numbers: dict[str, int] | None = None) 
     numbers = {} if numbers is None else numbers
     function = function_of(module, name)
     for op in _operations(function):
-        for attribute, symbol in list(symbols_in(op)):
-            if symbol not in numbers:
-                yield from functions_of(module, symbol, numbers)
-            op.attributes[attribute] = ir.FlatSymbolRefAttr.get(CALLED.format(numbers[symbol]))
+        for attribute, symbols in list(symbols_in(op)):
+            for symbol in symbols:
+                if symbol not in numbers:
+                    yield from functions_of(module, symbol, numbers)
+            called = [ir.FlatSymbolRefAttr.get(CALLED.format(numbers[symbol])) for symbol in symbols]
+            op.attributes[attribute] = ir.ArrayAttr.get(called) if attribute == _COMPUTATIONS else called[0]
     sizes = global_constants(function)
     for attribute in ("arg_attrs", "res_attrs"):
         if attribute in function.attributes:
@@ -192,9 +198,10 @@ def global_constants(function: Any) -> list[str | None]:
     """The names in this attribute of a function's arguments."""
     from jaxlib.mlir import ir
 
-    attributes = ir.ArrayAttr(function.attributes["arg_attrs"]) if "arg_attrs" in function.attributes else []
-    texts = [ir.DictAttr(a) for a in attributes]
-    return [ir.StringAttr(a[GLOBAL_CONSTANT]).value if GLOBAL_CONSTANT in a else None for a in texts]
+    if "arg_attrs" not in function.attributes:
+        return []
+    attributes = [ir.DictAttr(a) for a in ir.ArrayAttr(function.attributes["arg_attrs"])]
+    return [ir.StringAttr(a[GLOBAL_CONSTANT]).value if GLOBAL_CONSTANT in a else None for a in attributes]
 
 
 def function_of(module: Any, name: str) -> Any:
@@ -219,14 +226,21 @@ def _operations(op: Any) -> Iterator[Any]:
         ]
 
 
-def symbols_in(op: Any) -> Iterator[tuple[str, str]]:
+_COMPUTATIONS = "called_computations"
+"""The attribute of custom calls that names several functions."""
+
+
+def symbols_in(op: Any) -> Iterator[tuple[str, list[str]]]:
     """The attributes of an operation that name functions, and the names."""
     from jaxlib.mlir import ir
 
     if op.name != _CONSTANT:  # of which the bindings do not know every kind of value
         for attribute in op.attributes:
-            if isinstance(value := op.attributes[attribute], ir.FlatSymbolRefAttr):
-                yield attribute, value.value
+            value = op.attributes[attribute]
+            if isinstance(value, ir.FlatSymbolRefAttr):
+                yield attribute, [value.value]
+            elif attribute == _COMPUTATIONS and len(value):
+                yield attribute, [ir.FlatSymbolRefAttr(symbol).value for symbol in value]
 
 
 def made_by(op: Any) -> str:

@@ -69,8 +69,8 @@ class Templates:
     def __init__(self, primitives: PrimitiveSet, constant: Callable[[str], str]) -> None:
         self.primitives = primitives
         self.constant = constant
-        self._functions: dict[tuple[str, Case | None, int], str] = {}
-        """The names of functions by their texts, in which they have none; and, of open sizes, by the case and their number in it."""
+        self._functions: dict[tuple[str, object, int], str] = {}
+        """The names of functions by their texts, in which they have none; of open sizes also by whose they are, and a number."""
         self._made: dict[object, Template] = {}
         self._taken = {"main", WRAPPED}
         self._numbers: Counter[str] = Counter()
@@ -115,8 +115,8 @@ class Templates:
         text = f"func.call @{name}({', '.join(operands)}) : ({', '.join(types)}) -> ({', '.join(made)})"
         return Template.of(case, text, range(len(given)), len(made), [~k for k in range(len(made))])
 
-    def named(self, functions: Sequence[tuple[str, str]], case: Case | None = None) -> Sequence[str]:
-        """The names of functions, of which each calls only those before it; of a case with open sizes they are its own.
+    def named(self, functions: Sequence[tuple[str, str]], of: object = None) -> Sequence[str]:
+        """The names of functions, of which each calls only those before it; those of something with open sizes are its own.
 
         XLA puts numbers for the sizes of a function once: it may not be called with arrays of others, which its text does not say.
         """
@@ -124,7 +124,7 @@ class Templates:
         for number, (wished, text) in enumerate(functions):
             for k, name in enumerate(names):
                 text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
-            key = (text, None, 0) if case is None else (text, case, number)
+            key = (text, None, 0) if of is None else (text, of, number)
             if key not in self._functions:
                 self._functions[key] = self._name(wished)
             names.append(self._functions[key])
@@ -282,7 +282,6 @@ class ModuleWriter:
         except UnwrittenError as error:
             raise UnwrittenError(f", output '{output.key}': {error}") from None
         return (names,) if isinstance(names, str) else names
-
 
     def _zeros(self, type_: TensorType) -> str:
         """The name of an array of zeros, which a node of its own makes if its sizes are open."""

@@ -17,8 +17,8 @@ from tidu_cli.adapters.jax.lowering.functions import jax_function
 from tidu_cli.adapters.stablehlo.writing.lowering import (
     CALLED,
     GLOBAL_CONSTANT,
-    functions_of,
     function_of,
+    functions_of,
     global_constants,
     package,
     require_types,
@@ -27,12 +27,13 @@ from tidu_cli.adapters.stablehlo.writing.lowering import (
 )
 from tidu_cli.adapters.stablehlo.writing.module import SIZE, WRAPPED, Templates, size_value
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, quoted
-from tidu_cli.errors import MissingRuleError
+from tidu_cli.errors import MissingRuleError, Remedy
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.open_sizes import names_in_case, open_names
 from tidu_cli.graph.sizes.algebra import Name, size_named, way_to_fix
 from tidu_cli.notes import note
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
 
 def open_module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
     """The module of a case with open sizes: an argument has them as its shape, so that JAX knows all of them.
@@ -47,26 +48,31 @@ def open_module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
         try:
             function = jax_function(case, primitives)
 
-            @jax.jit
-            def computed(*operands: Any) -> Any:
+            def computed(*operands: Any) -> Any:  # which is a function of the module by this name
                 return function(*operands)
 
+            inner = jax.jit(computed)
             sizes = jax.ShapeDtypeStruct(dims_of([size_named(name) for name in names.values()]), np.dtype("?"))
-            traced = jax.jit(lambda sizes, *operands: computed(*operands), keep_unused=True).trace(sizes, *given)
-            require_types(case, jax.tree.leaves(traced.out_info), sizes_of)
+            traced = jax.jit(lambda sizes, *operands: inner(*operands), keep_unused=True).trace(sizes, *given)
+            require_types(case, jax.tree.leaves(traced.out_info), lambda shape: sizes_of(dims_of(shape)))
             lowered = traced.lower(lowering_platforms=(platform,), _private_parameters=LoweringParameters(for_export=True))
             return lowered.compiler_ir("stablehlo")
         except (MissingRuleError, RecursionError):
             raise
         except Exception as error:
-            raise ValueError(f"with open sizes: {_line(error)}") from None
+            raise ValueError(_line(error)) from None
 
 
 def sizes_first(module: Any) -> tuple[str, list[str]]:
     """The function of such a module that computes the case, and the sizes that it takes before operands."""
     (call, _) = function_of(module, "main").regions[0].blocks[0].operations
-    ((_, name),) = symbols_in(call.operation)
+    ((_, (name,)),) = symbols_in(call.operation)
     return name, [size_name(text) for text in global_constants(function_of(module, name)) if text]
+
+
+def way_out(case: Case) -> Remedy:
+    """How a size of a case is given a number, so that it has fixed ones."""
+    return way_to_fix(min(names_in_case(case)))
 
 
 class Wrapper:
@@ -93,7 +99,7 @@ class Wrapper:
         _, *lines, call, _, _ = text.strip().splitlines()  # an operation a line, between the head of @main and what it returns
         self.values = re.findall(r"%[\w#]+", call)[: len(self.sizes)]
         text = "\n".join(lines)
-        for k, name in enumerate(templates.named(functions, document)):
+        for k, name in enumerate(templates.named(functions, WRAPPED)):
             text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
         self.text = text
         self.arguments = arguments
@@ -122,11 +128,13 @@ def _exported(document: Document, names: Mapping[str, Name]) -> bytes:
             given = [shapes_of(i.type, dims_of) for i in document.free_inputs]
             exported = export.export(jax.jit(lambda *values: (), keep_unused=True), platforms=("cpu",))(*given)
         except Exception as error:
-            what = f": JAX does not tell sizes by the shapes of arguments: {_line(error)}; give one a number first: "
-            raise UnwrittenError(what, way_to_fix(min(names))) from None
+            message = _line(error)
+            if unsolved := sorted(re.findall(r"'(\w+)'", message)) if message.startswith("Cannot solve") else []:
+                message = f"JAX does not solve the shapes of arguments for the size {size_name(unsolved[0])}"
+            raise UnwrittenError(f": {message}; give it a number first: ", way_to_fix((unsolved or sorted(names))[0])) from None
     return exported.mlir_module_serialized
 
 
 def _line(error: Exception) -> str:
-    """What an error of JAX says, without where to read more of it."""
-    return " ".join(str(error).partition("See https:")[0].split())[:400] or type(error).__name__
+    """What an error of JAX says, in one sentence."""
+    return re.split(r"\. |\.?$", " ".join(str(error).split()))[0][:300] or type(error).__name__
