@@ -68,25 +68,50 @@ class _Said:
             if name and name not in _texts(other):
                 sizes = {text: substituted(size, {name: other}) for text, size in sizes.items()} | {name: other}
         rest = [name for name in unknown if name not in sizes]
-        called: dict[str, str] = {}
-        for size, text in self.names:
-            if (name := _name_of(size)) in rest and text not in called.values() and _is_name(text):
-                called.setdefault(name, text)
-        declared = {name: self._declared(name, called.get(name, name)) for name in rest}
-        by_name: dict[str, Any] = {name: size_named(declared[name]) for name in rest}
+        wholes = self._called(rest, sizes)
+        wholes |= {name: size_named(Name(name)) for name in rest if name not in wholes}
+        declared = {text: self._declared(text, wholes) for whole in wholes.values() for text in _texts(whole)}
+        named = {text: size_named(name) for text, name in declared.items()}
+        by_name: dict[str, Any] = {name: substituted(whole, named) for name, whole in wholes.items()}
         for name in unknown:
             if name in sizes:
                 by_name[name] = substituted(sizes[name], by_name)
-        return by_name, {n.text: n for n in declared.values()}
+        return by_name, declared
 
-    def _declared(self, name: str, text: str) -> Name:
-        ends = [end for size in self.positive if (end := _end(size, name)) is not None]
+    def _called(self, rest: Sequence[str], sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Of unknown sizes what they are in the names that the module has: N, or N + 1 where what it calls N is one less."""
+        wholes: dict[str, Any] = {}
+        texts = set[str]()
+        for size, text in sorted(self.names, key=lambda said: not _name_of(said[0])):
+            if text not in texts and _is_name(text):
+                inverse = self._inverse(substituted(substituted(size, sizes), wholes), text, [n for n in rest if n not in wholes])
+                wholes |= inverse
+                texts |= {text} if inverse else set()
+        return wholes
+
+    def _inverse(self, size: Any, text: str, rest: Sequence[str]) -> dict[str, Any]:
+        """The one of these unknown sizes that makes a size a name, and what it is then; nothing if there is none."""
+        part, times = _alone(size), 1
+        if isinstance(part, Part) and part.op == "//" and isinstance(part.b, int):
+            if not any(isinstance(b, int) and b == 0 and a == part.a % part.b for a, b in self.equal):
+                return {}
+            size, times = part.a, part.b
+        for name in rest:
+            others = size - size_named(Name(name))
+            if name in _texts(size) and name not in _texts(others):
+                return {name: size_named(Name(text)) * times - others}
+        return {}
+
+    def _declared(self, text: str, wholes: Mapping[str, Any]) -> Name:
+        """A name, with the bounds that are asserted of it alone."""
+        positive = [substituted(size, wholes) for size in self.positive]
+        equal = [(substituted(a, wholes), b) for a, b in self.equal if isinstance(b, int) and b == 0]
+        ends = [end for size in positive if (end := _end(size, text)) is not None]
         least, most = max([1, *(-k for sign, k in ends if sign > 0)]), min([k for sign, k in ends if sign < 0], default=None)
         multiples = [
             part.b
-            for a, b in self.equal
-            if isinstance(b, int) and b == 0 and isinstance(part := _alone(a), Part) and part.op == "%"
-            if isinstance(part.b, int) and _name_of(part.a) == name
+            for a, _ in equal
+            if isinstance(part := _alone(a), Part) and part.op == "%" and isinstance(part.b, int) and _name_of(part.a) == text
         ]
         return Name(text, least, most, max(multiples, default=1))
 
