@@ -9,8 +9,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from tidu_cli.adapters.stablehlo.writing.lowering import CALLED, Body, Lowered, lowered
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays, constant_text, quoted, tensor_text, zeros_text
+from tidu_cli.adapters.stablehlo.writing.functions import CALLED
+from tidu_cli.adapters.stablehlo.writing.lowering import Body, Lowered, lowered
+from tidu_cli.adapters.stablehlo.writing.values import (
+    SIZE,
+    WRAPPED,
+    UnwrittenError,
+    arrays,
+    constant_text,
+    quoted,
+    size_value,
+    tensor_text,
+    zeros_text,
+)
 from tidu_cli.errors import TypeTextError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import forwards
@@ -28,18 +39,6 @@ from tidu_cli.watching import watch
 
 _NAME = re.compile(r"%[\w$.\-]+")
 """Names of values in text of MLIR."""
-
-
-SIZE = "tensor<i64>"
-"""MLIR's type of an open size."""
-
-WRAPPED = "_wrapped_jax_export_main"
-"""What jax.export calls the function that takes sizes before arguments."""
-
-
-def size_value(name: str) -> str:
-    """The name of the value that an open size is."""
-    return f"%size_{name}"
 
 
 class Template(Frozen):
@@ -197,7 +196,7 @@ class ModuleWriter:
             return None
         from tidu_cli.adapters.stablehlo.writing.sizes import Wrapper  # which fixed sizes do without
 
-        return Wrapper(self.document, self.templates, arguments)
+        return Wrapper(self.document, arguments, lambda functions: self.templates.named(functions, WRAPPED))
 
     def _arguments(self) -> Iterator[tuple[str, str]]:
         """The arguments with their attributes, and their types."""

@@ -6,7 +6,7 @@ That computes sizes from the shapes of its arguments, asserts what is said of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from tidu_cli.adapters.jax.functions.dims import sizes_of
 from tidu_cli.adapters.jax.lowering.dims import dims_of, scope_of, size_name
 from tidu_cli.adapters.jax.lowering.functions import jax_function
-from tidu_cli.adapters.stablehlo.writing.lowering import (
+from tidu_cli.adapters.stablehlo.writing.functions import (
     CALLED,
     GLOBAL_CONSTANT,
     function_of,
@@ -25,13 +25,11 @@ from tidu_cli.adapters.stablehlo.writing.lowering import (
     shapes_of,
     symbols_in,
 )
-from tidu_cli.adapters.stablehlo.writing.module import SIZE, WRAPPED, Templates, size_value
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, quoted
+from tidu_cli.adapters.stablehlo.writing.values import SIZE, WRAPPED, UnwrittenError, quoted, size_value
 from tidu_cli.errors import MissingRuleError, Remedy
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.open_sizes import names_in_case, open_names
 from tidu_cli.graph.sizes.algebra import Name, size_named, way_to_fix
-from tidu_cli.notes import note
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -78,14 +76,17 @@ def way_out(case: Case) -> Remedy:
 class Wrapper:
     """What @main is made of: JAX's operations for sizes, and a call."""
 
-    def __init__(self, document: Document, templates: Templates, arguments: Sequence[str]) -> None:
-        """For arguments of these types. Raises UnwrittenError for sizes that JAX does not find by shapes.
+    def __init__(
+        self, document: Document, arguments: Sequence[str], named: Callable[[Sequence[tuple[str, str]]], Sequence[str]]
+    ) -> None:
+        """For arguments of these types; `named` gives names of a module's to functions.
 
-        Notes sizes that may be 0, which those of jax.export may not.
+        Raises UnwrittenError for sizes that may be 0, which those of jax.export may not, or that JAX does not find by shapes.
         """
         names = open_names(document)
         if empty := sorted(text for text, name in names.items() if name.least < 1):
-            note(f"in the module the size {empty[0]} is at least 1: jax.export has no sizes that may be 0")
+            what = f": the size {empty[0]} may be 0, and those of jax.export are at least 1; give it that bound, or a number: "
+            raise UnwrittenError(what, way_to_fix(empty[0]))
         exported = _exported(document, names)
         with package().interpreters.mlir.make_ir_context() as context:
             from jaxlib.mlir.dialects import stablehlo
@@ -99,7 +100,7 @@ class Wrapper:
         _, *lines, call, _, _ = text.strip().splitlines()  # an operation a line, between the head of @main and what it returns
         self.values = re.findall(r"%[\w#]+", call)[: len(self.sizes)]
         text = "\n".join(lines)
-        for k, name in enumerate(templates.named(functions, WRAPPED)):
+        for k, name in enumerate(named(functions)):
             text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
         self.text = text
         self.arguments = arguments

@@ -18,6 +18,18 @@ ELEMENTS |= {f"{sign}{bits}": f"{prefix}i{bits}" for sign, prefix in (("i", ""),
 """MLIR's names of the elements of arrays by dtype."""
 
 
+SIZE = "tensor<i64>"
+"""MLIR's type of an open size."""
+
+WRAPPED = "_wrapped_jax_export_main"
+"""What jax.export calls the function that takes sizes before arguments."""
+
+
+def size_value(name: str) -> str:
+    """The name of the value that an open size is."""
+    return f"%size_{name}"
+
+
 class UnwrittenError(DocumentError):
     """What cannot be written as a module of StableHLO."""
 
