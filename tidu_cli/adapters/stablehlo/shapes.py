@@ -12,7 +12,7 @@ from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_of
 from tidu_cli.errors import TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.open import larger, smaller
+from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 from tidu_cli.graph.types import TensorType
 
 MOST_NUMBERS = 64
@@ -53,12 +53,12 @@ def shape_of(x: Value) -> tuple[Any, ...]:
     return x.type.shape
 
 
-def _ints(operation: Operation, name: str) -> list[int]:
+def _ints(operation: Operation, name: str) -> list[Any]:
     value = operation.attributes.get(name)
     if isinstance(value, Mapping):
         array, type_ = array_of(value)
         return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
-    return [int(x) for x in value or ()]
+    return [x if isinstance(x, OpenSize) else int(x) for x in value or ()]
 
 
 def _same(operation: Operation, operands: Sequence[Value]) -> Any:
@@ -151,6 +151,12 @@ def _convolved(operation: Operation, operands: Sequence[Value]) -> Any:
     return tuple(sizes[k] for k in range(len(sizes)))
 
 
+def _transformed(operation: Operation, operands: Sequence[Value]) -> Any:
+    *others, last = shape_of(operands[0])
+    kind, length = operation.attributes.get("fft_type"), _ints(operation, "fft_length")[-1]
+    return (*others, {"RFFT": length // 2 + 1, "IRFFT": length}.get(str(kind), last))
+
+
 def _sliced(operation: Operation, operands: Sequence[Value]) -> Any:
     given = [x.numbers for x in operands[1:4]]
     if any(g is None for g in given):
@@ -173,6 +179,7 @@ SHAPES: Mapping[str, Callable[[Operation, Sequence[Value]], Any]] = {
     **dict.fromkeys(("scatter", "dynamic_update_slice", "select_and_scatter", "cholesky"), _first),
     **{f"chlo.{name}": _same for name in _SPECIAL.split()},
     "triangular_solve": lambda operation, operands: shape_of(operands[1]),
+    "fft": _transformed,
     "convolution": _convolved,
     "dynamic_conv": _convolved,
     "dynamic_broadcast_in_dim": _given(1),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
+from tidu_cli.adapters.stablehlo.module import CALLEES, Block, Function, Module, Operation
 from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_type, placed_error
 from tidu_cli.adapters.stablehlo.shapes import BRANCHES, SHAPES, Value, numbers_of, shape_of, shape_of_text, static
 from tidu_cli.errors import DocumentError, LimitError, TiduError, TypeTextError
@@ -152,6 +152,10 @@ def _is_assertion(operation: Operation) -> bool:
     return operation.name == "stablehlo.custom_call" and operation.attributes.get("call_target_name") == "shape_assertion"
 
 
+_OF_WINDOWS = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
+"""What the last operands of windows of open sizes are."""
+
+
 class _Reader:
     """A module in the making: `made` are functions for the types that they are called with, which have names of their own."""
 
@@ -192,8 +196,11 @@ class _Reader:
         name = operation.name.removeprefix("stablehlo.")
         if _is_assertion(operation):
             return None, []
-        if operation.name == "func.call":
+        if operation.name in CALLEES:
             return self.call(operation, operands)
+        if operation.attributes.get("call_target_name") == "stablehlo.dynamic_reduce_window":
+            operation = self.windows(operation, operands)
+            operands, name = operands[: len(operation.operands)], operation.name.removeprefix("stablehlo.")
         branches: list[Value] = []
         if operation.regions:
             operation, branches = self.regions(operation, operands, values)
@@ -215,9 +222,10 @@ class _Reader:
 
     def call(self, operation: Operation, operands: Sequence[Value]) -> tuple[Operation, list[Value]]:
         """A call, of the function as it is for these operands."""
-        function = self.module.functions.get(str(operation.attributes.get("callee")))
+        callee = CALLEES[operation.name]
+        function = self.module.functions.get(str(operation.attributes.get(callee)))
         if function is None:
-            raise RefusedError(f"the module has no function @{operation.attributes.get('callee')}")
+            raise RefusedError(f"the module has no function @{operation.attributes.get(callee)}")
         for attributes, value in zip(function.argument_attributes, operands, strict=True):
             if (text := attributes.get("jax.global_constant")) and value.numbers:
                 self.said.names.append((value.numbers[0], str(text)))
@@ -227,7 +235,19 @@ class _Reader:
             return operation, results
         name = f"{function.name}.sizes{len(self.made)}"
         self.made[name] = replace(changed, name=name)
-        return replace(operation, attributes={**operation.attributes, "callee": name}, results=[x.text for x in results]), results
+        return replace(operation, attributes={**operation.attributes, callee: name}, results=[x.text for x in results]), results
+
+    def windows(self, operation: Operation, operands: Sequence[Value]) -> Operation:
+        """The call that JAX writes for windows of sizes that are known at run time, as the operation that it stands for."""
+        given = {name: x.numbers for name, x in zip(_OF_WINDOWS, operands[-len(_OF_WINDOWS) :], strict=False)}
+        called = self.module.functions.get(str(*operation.attributes.get("called_computations", ())[:1]))
+        if called is None or len(given) < len(_OF_WINDOWS) or None in given.values():
+            raise placed_error(
+                operation, RefusedError("has windows whose sizes are not known; export the module with fixed shapes")
+            )
+        attributes = {name: list(numbers or ()) for name, numbers in given.items()}
+        arrays = operation.operands[: -len(_OF_WINDOWS)]
+        return replace(operation, name="stablehlo.reduce_window", operands=arrays, attributes=attributes, regions=[called.body])
 
     def regions(
         self, operation: Operation, operands: Sequence[Value], values: Mapping[int, Value]
