@@ -47,7 +47,8 @@ def called(document: Document) -> Callable[..., Any]:
         results = jax.tree.leaves([shapes_of(o.type, dims_of) for graph in document.graphs for o in graph.outputs])
         zeros = jax.jit(lambda *xs: [jnp.zeros(y.shape, y.dtype) for y in results], keep_unused=True)
         like = export.export(zeros, platforms=("cpu",))(*operands)
-    return replace(like, mlir_module_serialized=stablehlo_artifact(document)).call
+    call = replace(like, mlir_module_serialized=stablehlo_artifact(document)).call
+    return jax.jit(call, compiler_options={"xla_backend_optimization_level": 0})  # most of a test's time would be LLVM's
 
 
 def derived(document: Document, order: int) -> Document:
@@ -134,23 +135,20 @@ def test_jax_runs_a_written_module_for_all_sizes(name: str, order: int) -> None:
     run, names = called(document), sorted(open_names(document))
     for n in few(SIZES, 2):
         require_values(document, {text: n + k for k, text in enumerate(names)}, run)
-    require_round_trip(document)
 
 
-@settings(max_examples=tiers.examples(40, check=4))
+@settings(max_examples=tiers.examples(40, check=2))
 @given(documents(makers=REAL, dtypes=("f64",)), seeds)
 def test_random_programs(document: Document, seed: int) -> None:
     document = tidu.materialize(document)
     numbers = {n for i in document.free_inputs if isinstance(i.type, TensorType) for n in i.type.shape}
     opened = [made for n in sorted(numbers) if (made := opened_document(document, n)) is not None and open_names(made)]
     assume(opened)
-    for order in (0, 1):
-        try:
-            written = derived(opened[0], order)
-        except (MissingRuleError, UndecidedSizeError):
-            return
-        require_values(written, {"N": 1 + seed % 7})
-        require_round_trip(written, "mlir")
+    try:
+        written = derived(opened[0], seed % 2)
+    except (MissingRuleError, UndecidedSizeError):
+        return
+    require_values(written, {"N": 1 + seed % 7})
 
 
 def test_a_function_of_one_text_is_another_for_each_shape() -> None:
@@ -237,8 +235,8 @@ def test_what_a_module_runs_is_read_with_the_same_sizes(name: str) -> None:
 
 def test_roles_and_passes_come_back() -> None:
     linear = tidu.linearize(tidu.trace(PROGRAMS["mean"][0], *PROGRAMS["mean"][1]), ["x"])
-    for document in (linear, tidu.transpose(linear), tidu.materialize(tidu.transpose(linear))):
-        require_round_trip(document)
+    require_round_trip(linear, "mlir")
+    require_round_trip(tidu.transpose(linear), "mlirbc")
 
 
 def test_the_text_is_the_same_each_time() -> None:
