@@ -117,7 +117,7 @@ class Templates:
     def named(self, functions: Sequence[tuple[str, str]], of: object = None) -> Sequence[str]:
         """The names of functions, of which each calls only those before it; those of something with open sizes are its own.
 
-        XLA puts numbers for the sizes of a function once: it may not be called with arrays of others, which its text does not say.
+        StableHLO's refinement of shapes takes a function to be called with arrays of one shape, which its text does not say.
         """
         names: list[str] = []
         for number, (wished, text) in enumerate(functions):
