@@ -172,3 +172,28 @@ def test_sizes_that_are_compared_are_not_taken_for_equal() -> None:
 def test_what_is_not_followed_is_refused_with_its_place() -> None:
     with pytest.raises(DocumentError, match="whose shape is not known; export the module with fixed shapes"):
         import_module(module(lambda x: jnp.linalg.cholesky(x), export.symbolic_shape("N, 3, 3")))
+
+
+WINDOWS = """module {
+  func.func public @main(%x: tensor<?xf32>, %n: tensor<1xi32>, %pads: tensor<1x2xi32>) -> tensor<?xf32> {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = stablehlo.custom_call @stablehlo.dynamic_reduce_window(OPERANDS) {CALLED} : (TYPES) -> tensor<?xf32>
+    return %0 : tensor<?xf32>
+  }
+  func.func private @sum(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.add %a, %b : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    "called", ["called_computations = [@sum]", "called_computations = [@none]", "called_computations = []", "x = 1 : i32"]
+)
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_windows_that_make_no_sense_are_refused(called: str, n: int) -> None:
+    operands = ["%x", "%zero", *["%n"] * 4, "%pads"][:n]
+    types = ["tensor<?xf32>", "tensor<f32>", *["tensor<1xi32>"] * 4, "tensor<1x2xi32>"][:n]
+    text = WINDOWS.replace("OPERANDS", ", ".join(operands)).replace("TYPES", ", ".join(types)).replace("CALLED", called)
+    with pytest.raises(DocumentError, match=r"has windows whose sizes are not known; export the module with fixed shapes"):
+        import_module(in_this_process(text.encode(), "text"))

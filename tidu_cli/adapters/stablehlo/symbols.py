@@ -7,7 +7,7 @@ have the attributes that they were given as operands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import CALLEES, Block, Function, Module, Operation
@@ -82,23 +82,23 @@ class _Said:
         """Of unknown sizes what they are in the names that the module has: N, or N + 1 where what it calls N is one less."""
         wholes: dict[str, Any] = {}
         texts = set[str]()
-        for size, text in sorted(self.names, key=lambda said: not _name_of(said[0])):
+        for size, text in sorted(dict.fromkeys(self.names), key=lambda said: not _name_of(said[0])):
             if text not in texts and _is_name(text):
-                inverse = self._inverse(substituted(substituted(size, sizes), wholes), text, [n for n in rest if n not in wholes])
+                inverse = self._inverse(substituted(substituted(size, sizes), wholes), text, set(rest) - set(wholes))
                 wholes |= inverse
                 texts |= {text} if inverse else set()
         return wholes
 
-    def _inverse(self, size: Any, text: str, rest: Sequence[str]) -> dict[str, Any]:
+    def _inverse(self, size: Any, text: str, rest: Collection[str]) -> dict[str, Any]:
         """The one of these unknown sizes that makes a size a name, and what it is then; nothing if there is none."""
         part, times = _alone(size), 1
         if isinstance(part, Part) and part.op == "//" and isinstance(part.b, int):
             if not any(isinstance(b, int) and b == 0 and a == part.a % part.b for a, b in self.equal):
                 return {}
             size, times = part.a, part.b
-        for name in rest:
+        for name in (name for name in dict.fromkeys(_texts(size)) if name in rest):
             others = size - size_named(Name(name))
-            if name in _texts(size) and name not in _texts(others):
+            if name not in _texts(others):
                 return {name: size_named(Name(text)) * times - others}
         return {}
 
@@ -198,7 +198,7 @@ class _Reader:
             return None, []
         if operation.name in CALLEES:
             return self.call(operation, operands)
-        if operation.attributes.get("call_target_name") == "stablehlo.dynamic_reduce_window":
+        if name == "custom_call" and operation.attributes.get("call_target_name") == "stablehlo.dynamic_reduce_window":
             operation = self.windows(operation, operands)
             operands, name = operands[: len(operation.operands)], operation.name.removeprefix("stablehlo.")
         branches: list[Value] = []
@@ -213,7 +213,7 @@ class _Reader:
             raise
         except TiduError as error:
             raise placed_error(operation, error) from None
-        except (ArithmeticError, LookupError, RuntimeError, ValueError):
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
             raise placed_error(operation, RefusedError("has sizes that do not fit its operands")) from None
         results = [Value(t, str(t) if t is not None else text) for t, text in zip(types, operation.results, strict=True)]
         if numbers is not None:
@@ -240,7 +240,8 @@ class _Reader:
     def windows(self, operation: Operation, operands: Sequence[Value]) -> Operation:
         """The call that JAX writes for windows of sizes that are known at run time, as the operation that it stands for."""
         given = {name: x.numbers for name, x in zip(_OF_WINDOWS, operands[-len(_OF_WINDOWS) :], strict=False)}
-        called = self.module.functions.get(str(*operation.attributes.get("called_computations", ())[:1]))
+        names = operation.attributes.get("called_computations")
+        called = self.module.functions.get(str(names[0])) if isinstance(names, list) and names else None
         if called is None or len(given) < len(_OF_WINDOWS) or None in given.values():
             raise placed_error(
                 operation, RefusedError("has windows whose sizes are not known; export the module with fixed shapes")

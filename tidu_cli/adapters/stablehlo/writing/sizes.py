@@ -137,5 +137,5 @@ def _exported(document: Document, names: Mapping[str, Name]) -> bytes:
 
 
 def _line(error: Exception) -> str:
-    """What an error of JAX says, in one sentence."""
-    return re.split(r"\. |\.?$", " ".join(str(error).split()))[0][:300] or type(error).__name__
+    """What an error of JAX says, in one sentence; of tidu without ways out, which are the caller's to name."""
+    return re.split(r"\. |; give |\.?$", " ".join(str(error).split()))[0][:300] or type(error).__name__
