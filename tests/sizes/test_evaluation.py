@@ -199,18 +199,6 @@ def error(*args) -> str:
     return result.stderr
 
 
-MODULES = [pytest.param(name, marks=[needs("jax"), pytest.mark.jax]) for name in ("g.mlir", "g.mlirbc")]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_formats_of_fixed_sizes_refuse_before_they_write(path, tmp_path, name):
-    out = tmp_path / name
-    told = error("grad", path, "--wrt", "w", "-o", out)
-    assert "have fixed sizes, and the size B is open" in told and "--size B=32" in told and not out.exists()
-    succeed("convert", path, "--size", "B=2", "--size", "T=3", "-o", tmp_path / "fixed.json")
-    succeed("grad", tmp_path / "fixed.json", "--wrt", "w", "-o", out)
-
-
 @needs("llvmlite")
 def test_engines_see_numbers(rnn):
     given = {key: value for key, value in inputs(2, 3).items() if "@" not in key}

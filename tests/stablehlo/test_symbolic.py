@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,7 +16,7 @@ from tests.stablehlo.claims.written import in_this_process
 from tests.tiers import few
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
-from tidu_cli.errors import DocumentError, TransformError
+from tidu_cli.errors import DocumentError
 from tidu_cli.graph.open_sizes import bounds_to_file
 
 jax.config.update("jax_enable_x64", True)
@@ -49,6 +48,11 @@ PROGRAMS: Mapping[str, Callable[[Any], Any]] = {
     "halves": lambda x: jnp.prod(jnp.stack(jnp.split(jnp.concatenate([x, x]), 2)), axis=0),
     "half": lambda x: x[: x.shape[0] // 2 + 1] * jnp.cumsum(x, axis=1)[0],
     "sorted": lambda x: jnp.sort(x, axis=0) + jax.nn.logsumexp(x),
+    "cumulative": lambda x: jnp.cumsum(x, axis=0) * lax.cummax(x, axis=0, reverse=True),
+    "windows": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 1), (1, 1), "SAME"),
+    "convolution": lambda x: lax.conv_general_dilated(x.T[None], jnp.ones((2, 3, 2)), (1,), "SAME"),
+    "transform": lambda x: jnp.abs(jnp.fft.rfft(x)),
+    "special": lambda x: lax.erfc(x) + jnp.arcsinh(x),
 }
 
 
@@ -72,6 +76,75 @@ def test_derivatives_of_modules_keep_sizes_open() -> None:
     for n in SIZES:
         x = np.random.default_rng(n).normal(size=(n, 3))
         np.testing.assert_allclose(tidu.evaluate(gradient, {"0": x})["0@-1"], (1 - np.tanh(x) ** 2) / n, rtol=1e-9)
+
+
+LOOPS: Mapping[str, Callable[[Any], Any]] = {
+    "rows": lambda x: lax.scan(lambda c, row: (c * 0.5 + row * row, c * row), jnp.zeros(3), x)[1],
+    "reverse": lambda x: lax.scan(lambda c, row: (c * 0.5 + row * row, c * row), jnp.ones(3), x, reverse=True)[1],
+    "last": lambda x: lax.scan(lambda c, row: (c * 0.5 + row * row, None), jnp.ones(3), x)[0],
+    "places": lambda x: lax.scan(lambda c, i: (c * 0.5 + jnp.asarray(x)[i] * i, c), jnp.zeros(3), jnp.arange(x.shape[0]))[1],
+    "twice as many": lambda x: lax.scan(lambda c, row: (c + row**2, c * row), jnp.ones(3), jnp.concatenate([x, x]))[1],
+    "nested": lambda x: lax.scan(lambda c, row: (lax.scan(lambda d, r: (d * 0.5 + r, d), c, x)[0] * row, c), jnp.zeros(3), x)[1],
+    "map": lambda x: lax.map(lambda row: jnp.sin(row) * row[0], x),
+}
+
+
+@pytest.mark.parametrize("name", few(LOOPS, 4))
+def test_a_loop_over_an_open_axis_is_a_scan_with_a_gradient(name: str) -> None:
+    program = LOOPS[name]
+    document = import_module(module(program, export.symbolic_shape("N, 3")))
+    ops = [document.head.cases[code].op for code in document.head.code]
+    assert ("scan" in ops, "while" in ops) == (True, False)
+    gradient = tidu.materialize(tidu.transpose(tidu.linearize(document, ["0"])))
+    for n in few(SIZES, 2):
+        x = np.random.default_rng(n).normal(size=(n, 3))
+        y, pullback = jax.vjp(program, x)
+        np.testing.assert_allclose(tidu.evaluate(document, {"0": x})["y"], y, rtol=1e-10, atol=1e-12)
+        seed = np.random.default_rng(n + 1).normal(size=y.shape)
+        np.testing.assert_allclose(tidu.evaluate(gradient, {"0": x, "y@-1": seed})["0@-1"], *pullback(seed), rtol=1e-9, atol=1e-11)
+
+
+COUNTED = """module {
+  func.func public @main(%x: tensor<?xf32>) -> tensor<f32> {
+    %zero = stablehlo.constant dense<FIRST> : tensor<TYPE>
+    %one = stablehlo.constant dense<STEP> : tensor<TYPE>
+    %y = stablehlo.constant dense<1.5> : tensor<f32>
+    %size = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+    %n = stablehlo.convert %size : (tensor<i32>) -> tensor<TYPE>
+    %0:2 = stablehlo.while(%i = %zero, %v = %y) : tensor<TYPE>, tensor<f32>
+    cond {
+      %3 = stablehlo.compare RELATION, %i, %n, SIGNED : (tensor<TYPE>, tensor<TYPE>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    } do {
+      %4 = stablehlo.add %i, %one : tensor<TYPE>
+      %5 = stablehlo.multiply %v, %v : tensor<f32>
+      stablehlo.return %4, %5 : tensor<TYPE>, tensor<f32>
+    }
+    return %0#1 : tensor<f32>
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "first", "step", "relation", "length"),
+    [
+        ("i32", 0, 1, "LT", "N"),
+        ("i64", 1, 1, "LE", "N"),
+        ("i64", 0, 2, "LT", "(N+1)//2"),
+        ("i64", 5, 1, "LT", "max(N-5,0)"),
+        ("i64", 0, -1, "LT", ""),
+        ("i8", 0, 1, "LT", ""),
+    ],
+)
+def test_a_count_up_to_a_size_is_the_length_of_a_scan(type_: str, first: int, step: int, relation: str, length: str) -> None:
+    text = COUNTED.replace("TYPE", type_).replace("FIRST", str(first)).replace("STEP", str(step)).replace("RELATION", relation)
+    document = import_module(in_this_process(text.encode(), "text"))
+    loops = [case for code in document.head.code if (case := document.head.cases[code]).op in ("scan", "while")]
+    lengths = [str(case.attrs.length).replace("d0_0", "N") for case in loops if case.op == "scan"]
+    assert lengths == ([length] if length else [])
+    for n in (1, 4, 7) if length else ():
+        steps = len(range(first, n + (relation == "LE"), step))
+        np.testing.assert_allclose(tidu.evaluate(document, {"0": np.ones(n, "f")})["y"], np.float32(1.5) ** 2**steps, rtol=1e-5)
 
 
 def test_arguments_have_the_names_bounds_and_relations_of_the_module() -> None:
@@ -98,12 +171,29 @@ def test_sizes_that_are_compared_are_not_taken_for_equal() -> None:
 
 def test_what_is_not_followed_is_refused_with_its_place() -> None:
     with pytest.raises(DocumentError, match="whose shape is not known; export the module with fixed shapes"):
-        import_module(module(lambda x: jnp.cumsum(x, axis=0), export.symbolic_shape("N, 3")))
+        import_module(module(lambda x: jnp.linalg.cholesky(x), export.symbolic_shape("N, 3, 3")))
 
 
-def test_open_sizes_are_not_written(tmp_path: Path) -> None:
-    document = tidu.formula("sum(x)/size(x)", x="f64[N]")
-    for suffix in ("mlir", "mlirbc", "c"):
-        with pytest.raises(TransformError, match=r"have fixed sizes, and the size N is open; give it a number first: specialize\("):
-            tidu.save(document, tmp_path / f"f.{suffix}")
-    assert not list(tmp_path.iterdir())
+WINDOWS = """module {
+  func.func public @main(%x: tensor<?xf32>, %n: tensor<1xi32>, %pads: tensor<1x2xi32>) -> tensor<?xf32> {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = stablehlo.custom_call @stablehlo.dynamic_reduce_window(OPERANDS) {CALLED} : (TYPES) -> tensor<?xf32>
+    return %0 : tensor<?xf32>
+  }
+  func.func private @sum(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.add %a, %b : tensor<f32>
+    return %0 : tensor<f32>
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    "called", ["called_computations = [@sum]", "called_computations = [@none]", "called_computations = []", "x = 1 : i32"]
+)
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_windows_that_make_no_sense_are_refused(called: str, n: int) -> None:
+    operands = ["%x", "%zero", *["%n"] * 4, "%pads"][:n]
+    types = ["tensor<?xf32>", "tensor<f32>", *["tensor<1xi32>"] * 4, "tensor<1x2xi32>"][:n]
+    text = WINDOWS.replace("OPERANDS", ", ".join(operands)).replace("TYPES", ", ".join(types)).replace("CALLED", called)
+    with pytest.raises(DocumentError, match=r"has windows whose sizes are not known; export the module with fixed shapes"):
+        import_module(in_this_process(text.encode(), "text"))

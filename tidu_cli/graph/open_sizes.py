@@ -44,6 +44,11 @@ def names_in(graph: Graph) -> dict[str, Name]:
     return _names(_parts([graph], graph.cases), lambda: f"graph '{graph.name}'")
 
 
+def names_in_case(case: Case) -> dict[str, Name]:
+    """Likewise, of a case."""
+    return _names([case], lambda: case.op)
+
+
 def _parts(graphs: Sequence[Graph], cases: CaseTable) -> Iterator[object]:
     """What may have open sizes: nothing where no case of the table and no input has."""
     for graph in graphs:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidu_cli.graph.graph import Case, Document
-from tidu_cli.graph.open_sizes import require_fixed
 from tidu_cli.options import CHECKS
 from tidu_cli.port_data import Asked, FromPlain, Imported, Option, Remarks, Written
 from tidu_cli.ports import Readable
@@ -39,7 +38,6 @@ class _StableHLO:
 
     def write(self, document: Document, beside: str | None, options: Mapping[str, Any]) -> Written:
         """As `stablehlo_text` and `stablehlo_artifact` do."""
-        require_fixed(document, self.subject)
         from tidu_cli.adapters.stablehlo.writing.files import stablehlo_artifact, stablehlo_text
 
         if not self.binary:

@@ -9,10 +9,10 @@ from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import Operation
 from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_of, array_type
-from tidu_cli.errors import UndecidedSizeError
+from tidu_cli.errors import TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.open import larger, smaller
+from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 from tidu_cli.graph.types import TensorType
 
 MOST_NUMBERS = 64
@@ -53,17 +53,21 @@ def shape_of(x: Value) -> tuple[Any, ...]:
     return x.type.shape
 
 
-def _ints(operation: Operation, name: str) -> list[int]:
+def _ints(operation: Operation, name: str) -> list[Any]:
     value = operation.attributes.get(name)
     if isinstance(value, Mapping):
         array, type_ = array_of(value)
         return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
-    return [int(x) for x in value or ()]
+    return [x if isinstance(x, OpenSize) else int(x) for x in value or ()]
 
 
 def _same(operation: Operation, operands: Sequence[Value]) -> Any:
     """That of the operand with the most axes: others are scalars."""
     return max(map(shape_of, operands), key=len)
+
+
+def _first(operation: Operation, operands: Sequence[Value]) -> Any:
+    return shape_of(operands[0])
 
 
 def _given(place: int) -> Callable[[Operation, Sequence[Value]], Any]:
@@ -128,6 +132,31 @@ def _windowed(operation: Operation, operands: Sequence[Value]) -> Any:
     return tuple((n - (w - 1) * d - 1) // s + 1 for n, w, d, s in zip(spread, window, inner, strides, strict=True))
 
 
+def _convolved(operation: Operation, operands: Sequence[Value]) -> Any:
+    numbers, (x, kernel) = operation.attributes["dimension_numbers"], [shape_of(o) for o in operands[:2]]
+    spatial, inner = numbers["input_spatial_dimensions"], numbers["kernel_spatial_dimensions"]
+    ones = [1] * len(spatial)
+    strides, base, dilations = (_ints(operation, name) or ones for name in ("window_strides", "lhs_dilation", "rhs_dilation"))
+    pads = operands[2].numbers if len(operands) > 2 else _ints(operation, "padding") or [0] * 2 * len(spatial)
+    if pads is None:
+        return None
+    sizes = {
+        numbers["output_batch_dimension"]: x[numbers["input_batch_dimension"]] // operation.attributes.get("batch_group_count", 1)
+    }
+    sizes[numbers["output_feature_dimension"]] = kernel[numbers["kernel_output_feature_dimension"]]
+    rows = zip(numbers["output_spatial_dimensions"], spatial, inner, strides, base, dilations, pads[::2], pads[1::2], strict=True)
+    for k, a, b, stride, spread, dilation, low, high in rows:
+        length = low + larger((x[a] - 1) * spread + 1, 0) + high
+        sizes[k] = larger((length - (larger(kernel[b] - 1, 0) * dilation + 1)) // stride + 1, 0)
+    return tuple(sizes[k] for k in range(len(sizes)))
+
+
+def _transformed(operation: Operation, operands: Sequence[Value]) -> Any:
+    *others, last = shape_of(operands[0])
+    kind, length = operation.attributes.get("fft_type"), _ints(operation, "fft_length")[-1]
+    return (*others, {"RFFT": length // 2 + 1, "IRFFT": length}.get(str(kind), last))
+
+
 def _sliced(operation: Operation, operands: Sequence[Value]) -> Any:
     given = [x.numbers for x in operands[1:4]]
     if any(g is None for g in given):
@@ -141,10 +170,18 @@ _ELEMENTWISE = (
     "reverse round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic shift_right_logical sign sine "
     "sort sqrt subtract tan tanh xor optimization_barrier"
 )
+_SPECIAL = (
+    "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf lgamma next_after polygamma sinh square "
+    "tan zeta"
+)
 SHAPES: Mapping[str, Callable[[Operation, Sequence[Value]], Any]] = {
     **dict.fromkeys(_ELEMENTWISE.split(), _same),
-    **dict.fromkeys(("scatter", "dynamic_update_slice"), lambda operation, operands: shape_of(operands[0])),
-    **{f"chlo.{name}": _same for name in ("erf", "erf_inv", "square", "lgamma", "digamma", "asin", "acos", "atan", "sinh", "cosh")},
+    **dict.fromkeys(("scatter", "dynamic_update_slice", "select_and_scatter", "cholesky"), _first),
+    **{f"chlo.{name}": _same for name in _SPECIAL.split()},
+    "triangular_solve": lambda operation, operands: shape_of(operands[1]),
+    "fft": _transformed,
+    "convolution": _convolved,
+    "dynamic_conv": _convolved,
     "dynamic_broadcast_in_dim": _given(1),
     "dynamic_reshape": _given(1),
     "dynamic_iota": _given(0),
@@ -168,13 +205,14 @@ def static(operation: Operation, operands: Sequence[Value]) -> Operation:
     into = _ATTRIBUTES.get(name)
     if into is None or any(x.numbers is None for x in operands[-len(into) :]):
         return operation
-    static = {"real_dynamic_slice": "slice"}.get(name, name.removeprefix("dynamic_"))
+    static = {"real_dynamic_slice": "slice", "dynamic_conv": "convolution"}.get(name, name.removeprefix("dynamic_"))
     given = {key: list(x.numbers or ()) for key, x in zip(into, operands[-len(into) :], strict=True)}
     kept = operation.operands[: -len(into)]
     return replace(operation, name=f"stablehlo.{static}", operands=kept, attributes={**operation.attributes, **given})
 
 
 _ATTRIBUTES = {
+    "dynamic_conv": ("padding",),
     "dynamic_gather": ("slice_sizes",),
     "dynamic_pad": ("edge_padding_low", "edge_padding_high", "interior_padding"),
     "real_dynamic_slice": ("start_indices", "limit_indices", "strides"),
@@ -187,9 +225,9 @@ _ATTRIBUTES = {
 
 def numbers_of(operation: Operation, operands: Sequence[Value], types: Sequence[TensorType | None]) -> tuple[Any, ...] | None:
     """The integers that a result holds, if they are few and known."""
-    if len(types) != 1 or types[0] is None or types[0].rank > 1 or types[0].inexact:
-        return None
     name = operation.name.removeprefix("stablehlo.")
+    if len(types) != 1 or types[0] is None or types[0].inexact or types[0].rank > 1 + (name in _OF_ROWS):
+        return None
     count = types[0].size
     if not isinstance(count, int) or count > MOST_NUMBERS:
         return None
@@ -206,7 +244,7 @@ def numbers_of(operation: Operation, operands: Sequence[Value], types: Sequence[
         return None
     try:
         return _computed(name, operation, known, count)
-    except UndecidedSizeError:
+    except TypeRuleError:  # what is not decided, or beyond the limits of sizes, as the greatest i64 less a size is
         return None
 
 
@@ -216,6 +254,8 @@ def _computed(name: str, operation: Operation, given: Sequence[tuple[Any, ...]],
     if name in ("broadcast_in_dim", "dynamic_broadcast_in_dim"):
         return given[0] * count if len(given[0]) == 1 else given[0]
     if name == "concatenate":
+        if operation.attributes["dimension"]:
+            return None
         return tuple(n for part in given for n in part)
     if name == "slice":
         (start,), (limit,), (step,) = (_ints(operation, k) for k in ("start_indices", "limit_indices", "strides"))
@@ -226,6 +266,9 @@ def _computed(name: str, operation: Operation, given: Sequence[tuple[Any, ...]],
     function = _RELATIONS.get(str(operation.attributes.get("comparison_direction"))) if name == "compare" else _ARITHMETIC.get(name)
     return tuple(function(*row) for row in zip(*given, strict=True)) if function else None
 
+
+_OF_ROWS = ("constant", "convert", "reshape", "concatenate")
+"""Operations whose results are also followed where they are pairs, as paddings are: of these come pairs one after the other."""
 
 _DECIDING = {"and": (False,), "or": (True,)}
 """What one operand decides, whatever the other is."""

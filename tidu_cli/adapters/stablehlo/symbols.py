@@ -7,10 +7,10 @@ have the attributes that they were given as operands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
+from tidu_cli.adapters.stablehlo.module import CALLEES, Block, Function, Module, Operation
 from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_type, placed_error
 from tidu_cli.adapters.stablehlo.shapes import BRANCHES, SHAPES, Value, numbers_of, shape_of, shape_of_text, static
 from tidu_cli.errors import DocumentError, LimitError, TiduError, TypeTextError
@@ -69,25 +69,50 @@ class _Said:
             if name and name not in _texts(other):
                 sizes = {text: substituted(size, {name: other}) for text, size in sizes.items()} | {name: other}
         rest = [name for name in unknown if name not in sizes]
-        called: dict[str, str] = {}
-        for size, text in self.names:
-            if (name := _name_of(size)) in rest and text not in called.values() and _is_name(text):
-                called.setdefault(name, text)
-        declared = {name: self._declared(name, called.get(name, name)) for name in rest}
-        by_name: dict[str, Any] = {name: size_named(declared[name]) for name in rest}
+        wholes = self._called(rest, sizes)
+        wholes |= {name: size_named(Name(name)) for name in rest if name not in wholes}
+        declared = {text: self._declared(text, wholes) for whole in wholes.values() for text in _texts(whole)}
+        named = {text: size_named(name) for text, name in declared.items()}
+        by_name: dict[str, Any] = {name: substituted(whole, named) for name, whole in wholes.items()}
         for name in unknown:
             if name in sizes:
                 by_name[name] = substituted(sizes[name], by_name)
-        return by_name, {n.text: n for n in declared.values()}
+        return by_name, declared
 
-    def _declared(self, name: str, text: str) -> Name:
-        ends = [end for size in self.positive if (end := _end(size, name)) is not None]
+    def _called(self, rest: Sequence[str], sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """Of unknown sizes what they are in the names that the module has: N, or N + 1 where what it calls N is one less."""
+        wholes: dict[str, Any] = {}
+        texts = set[str]()
+        for size, text in sorted(dict.fromkeys(self.names), key=lambda said: not _name_of(said[0])):
+            if text not in texts and _is_name(text):
+                inverse = self._inverse(substituted(substituted(size, sizes), wholes), text, set(rest) - set(wholes))
+                wholes |= inverse
+                texts |= {text} if inverse else set()
+        return wholes
+
+    def _inverse(self, size: Any, text: str, rest: Collection[str]) -> dict[str, Any]:
+        """The one of these unknown sizes that makes a size a name, and what it is then; nothing if there is none."""
+        part, times = _alone(size), 1
+        if isinstance(part, Part) and part.op == "//" and isinstance(part.b, int):
+            if not any(isinstance(b, int) and b == 0 and a == part.a % part.b for a, b in self.equal):
+                return {}
+            size, times = part.a, part.b
+        for name in (name for name in dict.fromkeys(_texts(size)) if name in rest):
+            others = size - size_named(Name(name))
+            if name not in _texts(others):
+                return {name: size_named(Name(text)) * times - others}
+        return {}
+
+    def _declared(self, text: str, wholes: Mapping[str, Any]) -> Name:
+        """A name, with the bounds that are asserted of it alone."""
+        positive = [substituted(size, wholes) for size in self.positive]
+        equal = [(substituted(a, wholes), b) for a, b in self.equal if isinstance(b, int) and b == 0]
+        ends = [end for size in positive if (end := _end(size, text)) is not None]
         least, most = max([1, *(-k for sign, k in ends if sign > 0)]), min([k for sign, k in ends if sign < 0], default=None)
         multiples = [
             part.b
-            for a, b in self.equal
-            if isinstance(b, int) and b == 0 and isinstance(part := _alone(a), Part) and part.op == "%"
-            if isinstance(part.b, int) and _name_of(part.a) == name
+            for a, _ in equal
+            if isinstance(part := _alone(a), Part) and part.op == "%" and isinstance(part.b, int) and _name_of(part.a) == text
         ]
         return Name(text, least, most, max(multiples, default=1))
 
@@ -126,6 +151,10 @@ def _texts(size: Any) -> list[str]:
 def _is_assertion(operation: Operation) -> bool:
     """Whether an operation says of shapes what has to hold."""
     return operation.name == "stablehlo.custom_call" and operation.attributes.get("call_target_name") == "shape_assertion"
+
+
+_OF_WINDOWS = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
+"""What the last operands of windows of open sizes are."""
 
 
 class _Reader:
@@ -168,8 +197,11 @@ class _Reader:
         name = operation.name.removeprefix("stablehlo.")
         if _is_assertion(operation):
             return None, []
-        if operation.name == "func.call":
+        if operation.name in CALLEES:
             return self.call(operation, operands)
+        if name == "custom_call" and operation.attributes.get("call_target_name") == "stablehlo.dynamic_reduce_window":
+            operation = self.windows(operation, operands)
+            operands, name = operands[: len(operation.operands)], operation.name.removeprefix("stablehlo.")
         branches: list[Value] = []
         if operation.regions:
             operation, branches = self.regions(operation, operands, values)
@@ -182,7 +214,7 @@ class _Reader:
             raise
         except TiduError as error:
             raise placed_error(operation, error) from None
-        except (ArithmeticError, LookupError, RuntimeError, ValueError):
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
             raise placed_error(operation, RefusedError("has sizes that do not fit its operands")) from None
         results = [Value(t, str(t) if t is not None else text) for t, text in zip(types, operation.results, strict=True)]
         if numbers is not None:
@@ -191,9 +223,10 @@ class _Reader:
 
     def call(self, operation: Operation, operands: Sequence[Value]) -> tuple[Operation, list[Value]]:
         """A call, of the function as it is for these operands."""
-        function = self.module.functions.get(str(operation.attributes.get("callee")))
+        callee = CALLEES[operation.name]
+        function = self.module.functions.get(str(operation.attributes.get(callee)))
         if function is None:
-            raise RefusedError(f"the module has no function @{operation.attributes.get('callee')}")
+            raise RefusedError(f"the module has no function @{operation.attributes.get(callee)}")
         for attributes, value in zip(function.argument_attributes, operands, strict=True):
             if (text := attributes.get("jax.global_constant")) and value.numbers:
                 self.said.names.append((value.numbers[0], str(text)))
@@ -203,7 +236,20 @@ class _Reader:
             return operation, results
         name = f"{function.name}.sizes{len(self.made)}"
         self.made[name] = replace(changed, name=name)
-        return replace(operation, attributes={**operation.attributes, "callee": name}, results=[x.text for x in results]), results
+        return replace(operation, attributes={**operation.attributes, callee: name}, results=[x.text for x in results]), results
+
+    def windows(self, operation: Operation, operands: Sequence[Value]) -> Operation:
+        """The call that JAX writes for windows of sizes that are known at run time, as the operation that it stands for."""
+        given = {name: x.numbers for name, x in zip(_OF_WINDOWS, operands[-len(_OF_WINDOWS) :], strict=False)}
+        names = operation.attributes.get("called_computations")
+        called = self.module.functions.get(str(names[0])) if isinstance(names, list) and names else None
+        if called is None or len(given) < len(_OF_WINDOWS) or None in given.values():
+            raise placed_error(
+                operation, RefusedError("has windows whose sizes are not known; export the module with fixed shapes")
+            )
+        attributes = {name: list(numbers or ()) for name, numbers in given.items()}
+        arrays = operation.operands[: -len(_OF_WINDOWS)]
+        return replace(operation, name="stablehlo.reduce_window", operands=arrays, attributes=attributes, regions=[called.body])
 
     def regions(
         self, operation: Operation, operands: Sequence[Value], values: Mapping[int, Value]

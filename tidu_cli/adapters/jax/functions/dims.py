@@ -1,4 +1,4 @@
-"""Symbolic dimensions of JAX, as jax.export has them, and open sizes: one and the other, by what they are made of."""
+"""Symbolic dimensions of JAX, as jax.export has them, as open sizes; `lowering/dims.py` has the way back."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from tidu_cli.adapters.numpy.arrays.sizes import number_of
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.graph.sizes.algebra import Name, Part, size_named, terms_of
-from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
+from tidu_cli.graph.sizes.algebra import Name, size_named
+from tidu_cli.graph.sizes.open import larger, smaller
 
 
 def sizes_of(shape: Any) -> tuple[Any, ...]:
@@ -76,44 +76,6 @@ def _named(name: str, constraints: frozenset[str]) -> Any:
         elif (m := _MULTIPLE.fullmatch(constraint)) and m[1] == name:
             multiple = int(m[2])
     return size_named(Name(name, least, most, multiple))
-
-
-# The way back.
-
-
-@lru_cache(maxsize=1)
-def _scope() -> Any:
-    """The one scope of the names of sizes: JAX takes together only dimensions of one."""
-    from jax import export
-
-    return export.SymbolicScope()
-
-
-def dims_of(shape: Any) -> tuple[Any, ...]:
-    """A shape as JAX has it, with symbolic dimensions for open sizes."""
-    return tuple([_dim(n) if isinstance(n, OpenSize) else n for n in shape])
-
-
-def _dim(size: Any) -> Any:
-    total: Any = 0
-    for monomial, coefficient in terms_of(size):
-        product: Any = coefficient
-        for atom, power in monomial:
-            product = product * _factor(atom) ** power
-        total = total + product
-    return total
-
-
-def _factor(atom: Any) -> Any:
-    import jax
-
-    if isinstance(atom, Part):
-        return {**_EXACT, "max": jax.core.max_dim, "min": jax.core.min_dim}[atom.op](_dim(atom.a), _dim(atom.b))
-    (name,) = jax.export.symbolic_shape(atom.text, scope=_scope())
-    return name // atom.multiple if atom.multiple > 1 else name
-
-
-_EXACT: Mapping[str, Callable[[Any, Any], Any]] = {"//": operator.floordiv, "%": operator.mod}
 
 
 def as_value(eq: Any) -> Any:

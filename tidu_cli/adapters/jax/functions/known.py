@@ -166,7 +166,7 @@ def struct_of(type_: TensorType) -> Any:
 
     shape = type_.shape
     if has_open_size(shape):
-        from tidu_cli.adapters.jax.functions.dims import dims_of  # which functions of fixed sizes do without
+        from tidu_cli.adapters.jax.lowering.dims import dims_of  # which functions of fixed sizes do without
 
         shape = dims_of(shape)
     return jax.ShapeDtypeStruct(shape, dtype_of(type_.dtype))

@@ -153,7 +153,10 @@ def _chosen(attrs: Attrs, x: Any) -> Any:
     x = lax.stop_gradient(x)
     greatest = attrs["select_prim"] == "ge"
     worst = (lowest if greatest else highest)(np, dtype_name(x.dtype))
-    places = jnp.arange(x.size, dtype=np.int32 if x.size < 2**31 else np.int64).reshape(x.shape)
+    is_open = not isinstance(x.size, int)
+    places = jnp.arange(x.size, dtype=np.int64 if is_open or x.size >= 2**31 else np.int32).reshape(x.shape)
+    # Of open sizes a reducer is a function, in which JAX calls no others: what it writes of them is invalid.
+    choose = lax.select if is_open else jnp.where
 
     def better(one: Any, other: Any) -> Any:
         (x, i), (y, k) = one, other
@@ -161,7 +164,7 @@ def _chosen(attrs: Attrs, x: Any) -> Any:
         ties = (y == x) | ((y != y) & (x != x))
         # Padding is the worst there is, and of ties it is the last.
         taken = beats | (ties & (k < i))
-        return jnp.where(taken, y, x), jnp.where(taken, k, i)
+        return choose(taken, y, x), choose(taken, k, i)
 
     init = jnp.asarray(worst, x.dtype), jnp.asarray(x.size, places.dtype)
     windows = [attrs[name] or (1,) * x.ndim for name in ("base_dilation", "window_dilation")]

@@ -16,6 +16,7 @@ from tidu_cli.adapters.jax.lowering.graphs import graph_function
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -124,13 +125,23 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
 
     if precise and case.op in _LOSING and case.results[0].dtype == "f64":  # type: ignore[union-attr]
         return None
-    attrs = dict(cast(Any, case.attrs))
+    attrs = _attrs(case)
     called = (_precise().get(case.op) if precise else None) or _families().get(case.op) or _special().get(case.op)
     if called is not None:
         return lambda *xs: _tuple(called(attrs, *xs))
     name = _ALIASES.get(case.op, case.op).replace("-", "_")
     function = getattr(lax, name, None) if case.op in BUILTIN.primitives and case.op != "igamma_grad_a" else None  # without order
     return None if function is None else lambda *xs: _tuple(function(*xs, **attrs))
+
+
+def _attrs(case: Case) -> dict[str, Any]:
+    """The attrs of a case, with symbolic dimensions for open sizes."""
+    attrs = dict(cast(Any, case.attrs))
+    if not are_there_open_sizes():
+        return attrs
+    from tidu_cli.adapters.jax.lowering.dims import dim_of  # which functions of fixed sizes do without
+
+    return {name: dim_of(value) for name, value in attrs.items()}
 
 
 @cache

@@ -16,6 +16,7 @@ from jax import numpy as jnp
 from tidu_cli.errors import MissingRuleError, placed
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.sizes.open import OpenSize
 
 Function = Callable[..., tuple[Any, ...]]
 
@@ -73,16 +74,24 @@ OfGraph = Callable[[ClosedGraph], Callable[..., tuple[Any, ...]]]
 
 
 def _scan(attrs: Any, of_graph: OfGraph) -> Callable[..., Any]:
-    body, n, n_carry = of_graph(attrs.body), attrs.num_consts, attrs.num_carry
+    body, n, n_carry, length = of_graph(attrs.body), attrs.num_consts, attrs.num_carry, attrs.length
+    if isinstance(length, OpenSize):
+        from tidu_cli.adapters.jax.lowering.dims import dim_of  # which functions of fixed sizes do without
+
+        length = dim_of(length)
 
     def scan(*operands: Any) -> Any:
         consts, carry, slices = operands[:n], operands[n : n + n_carry], operands[n + n_carry :]
 
-        def step(carry: Any, slices: Any) -> Any:
-            values = body(*consts, *carry, *slices)
+        scanned, steps = slices, length
+        if isinstance(attrs.length, OpenSize):  # which lax.scan takes from arrays alone
+            scanned, steps = slices or (jnp.zeros((length,), bool),), None
+
+        def step(carry: Any, rows: Any) -> Any:
+            values = body(*consts, *carry, *rows[: len(slices)])
             return values[:n_carry], values[n_carry:]
 
-        carry, stacked = lax.scan(step, carry, slices, attrs.length, attrs.reverse)
+        carry, stacked = lax.scan(step, carry, scanned, steps, attrs.reverse)
         return (*carry, *stacked)
 
     return _compiled(scan)

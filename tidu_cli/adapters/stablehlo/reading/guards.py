@@ -8,13 +8,15 @@ the select lets no cotangent through. Elements that are taken keep their bits, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 from tidu_cli.adapters.stablehlo.reading.recording import Recording
+from tidu_cli.errors import UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, cases_within, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, Graph
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import COMPLEXES, INEXACT, INTEGERS, TensorType, Type
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.index import FAMILIES
@@ -204,16 +206,17 @@ class Affine(Frozen, slots=False):
     """The number slope · t + start in step t."""
 
     slope: int
-    start: int
+    start: Any
+    """An integer, or an open size."""
 
-    def range(self, length: int) -> tuple[int, int]:
-        """The least and the greatest value after these steps."""
+    def range(self, length: Any) -> tuple[Any, Any]:
+        """The least and the greatest value after these steps, which is one at least."""
         ends = self.start, self.start + self.slope * (length - 1)
-        return min(ends), max(ends)
+        return ends if self.slope >= 0 else ends[::-1]
 
 
-def affine_values(graph: ClosedGraph, counts: Mapping[int, Affine], length: int) -> dict[int, Affine]:
-    """The scalars of integers of a body that are affine, where inputs of these numbers are."""
+def affine_values(graph: ClosedGraph, counts: Mapping[int, Affine], length: Any) -> dict[int, Affine]:
+    """The scalars of integers of a body that are affine, where inputs of these numbers are; `length` may be an open size."""
     scalars, truths = dict(counts), dict[int, bool]()
     inner = graph.graph
     for code, args, first, _ in forwards(inner, inner.args):
@@ -222,24 +225,37 @@ def affine_values(graph: ClosedGraph, counts: Mapping[int, Affine], length: int)
         if len(case.results) != 1 or not isinstance(result, TensorType) or result.shape:
             continue
         if result.dtype == "bool":
-            truth = _truth(case, [scalars.get(a) for a in args], length)
+            truth = decided(lambda: _truth(case, [scalars.get(a) for a in args], length))  # noqa: B023 - called at once
             if truth is not None:
                 truths[first] = truth
         elif result.dtype in INTEGERS:
-            value = _value(case, args, scalars, truths, length)
+            value = decided(lambda: _value(case, args, scalars, truths, length))  # noqa: B023
             if value is not None and fits(value, result.dtype, length):
                 scalars[first] = value
     return scalars
 
 
-def fits(value: Affine, dtype: str, length: int) -> bool:
-    """Whether a dtype of integers has the numbers of all steps, so that none wraps round."""
+T = TypeVar("T")
+
+
+def decided(answer: Callable[[], T]) -> T | None:
+    """An answer, None where it depends on what open sizes are."""
+    try:
+        return answer()
+    except UndecidedSizeError:
+        return None
+
+
+def fits(value: Affine, dtype: str, length: Any) -> bool:
+    """Whether a dtype of integers has the numbers of all steps, so that none wraps round: as i32 has all open sizes of modules."""
     low, high = value.range(length)
     n = int(dtype[1:]) - (dtype[0] == "i")
-    return (-(2**n) if dtype[0] == "i" else 0) <= low and high < 2**n
+    if isinstance(low, OpenSize) or isinstance(high, OpenSize):
+        return n >= 31 and decided(lambda: low >= 0) is True
+    return bool((-(2**n) if dtype[0] == "i" else 0) <= low and high < 2**n)
 
 
-def _truth(case: Case, operands: list[Affine | None], length: int) -> bool | None:
+def _truth(case: Case, operands: list[Affine | None], length: Any) -> bool | None:
     """What a comparison says in all steps, None if it says this in some and that in others."""
     if len(operands) != 2 or None in operands or case.op not in ("lt", "le", "gt", "ge"):
         return None
@@ -252,12 +268,14 @@ def _truth(case: Case, operands: list[Affine | None], length: int) -> bool | Non
     return False if x[0] > y[1] or (x[0] == y[1] and strict) else None
 
 
-def _value(case: Case, args: Any, scalars: dict[int, Affine], truths: dict[int, bool], length: int) -> Affine | None:
+def _value(case: Case, args: Any, scalars: dict[int, Affine], truths: dict[int, bool], length: Any) -> Affine | None:
     if case.op == "constant":
         import numpy as np
 
         value: Any = case.attrs
         return Affine(0, int(literal_array(np, value.value)))
+    if case.op == "size":
+        return Affine(0, case.attrs.expression)  # type: ignore[attr-defined]
     if case.op == "select_n":
         which = truths.get(args[0])
         return None if which is None else scalars.get(args[1 + which])
@@ -268,7 +286,7 @@ def _value(case: Case, args: Any, scalars: dict[int, Affine], truths: dict[int, 
     return _computed(case.op, known, length)
 
 
-def _computed(op: str, known: list[Affine], length: int) -> Affine | None:
+def _computed(op: str, known: list[Affine], length: Any) -> Affine | None:
     x, y = known[0], known[-1]
     if op in ("convert_element_type", "copy"):
         return x

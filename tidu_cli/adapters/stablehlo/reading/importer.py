@@ -127,13 +127,19 @@ class _Importer:
         return results
 
     def region(self, site: Site, block: Block, types: Sequence[TensorType]) -> tuple[ClosedGraph, list[Term]]:
-        """The graph of a region, and the values from around that it takes before its arguments. What is known becomes constant."""
+        """The graph of a region, and the values from around that it takes before its arguments.
+
+        What is known becomes constant, and open sizes are sizes within.
+        """
         numbers = sorted(_free(block))
         known = {n: site.known(site.values[n]) for n in numbers}
-        read = [n for n in numbers if known[n] is None]
+        sizes = {n: site.recording.size(site.values[n]) for n in numbers if known[n] is None}
+        sizes = {n: size for n, size in sizes.items() if size is not None}
+        read = [n for n in numbers if known[n] is None and n not in sizes]
         recording = Recording(site.recording.primitives, [*[site.values[n].type for n in read], *types])
         values = dict(zip(read, recording.sources, strict=False))
         values |= {n: recording.constant(known[n], site.values[n].type) for n in numbers if known[n] is not None}
+        values |= {n: recording.full(size, site.values[n].type) for n, size in sizes.items()}
         values |= dict(enumerate(recording.sources[len(read) :], block.first))
         return recording.closed(self.block(block, recording, values)), [site.values[n] for n in read]
 

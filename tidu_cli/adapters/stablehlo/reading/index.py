@@ -16,8 +16,7 @@ REASONS = {
     **dict.fromkeys(
         ["all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "cross-replica-sum",
          "partition_id", "reduce_scatter", "replica_id", "send", "recv"], COLLECTIVE),
-    **dict.fromkeys(
-        ["dynamic_conv", "set_dimension_size", "compute_reshape_shape", "cstr_reshapable"], DYNAMIC),
+    **dict.fromkeys(["set_dimension_size", "compute_reshape_shape", "cstr_reshapable"], DYNAMIC),
     **dict.fromkeys(["after_all", "create_token", "infeed", "outfeed", "trace"], EFFECT),
     **dict.fromkeys(["async_start", "async_done"], ASYNCHRONOUS),
     **dict.fromkeys(["tuple", "get_tuple_element"], "is of tuples, for which tidu has no type; return arrays one by one"),

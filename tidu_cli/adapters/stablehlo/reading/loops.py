@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.stablehlo.reading.guards import Affine, affine_values, fits
+from tidu_cli.adapters.stablehlo.reading.guards import Affine, affine_values, decided, fits
 from tidu_cli.adapters.stablehlo.reading.recording import Recording, Site, inlined
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.sizes.open import OpenSize, larger
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.terms import Term
@@ -65,16 +66,23 @@ def _with_constants(
     carried: Sequence[int],
     wanted: Sequence[int] = (0,),
 ) -> tuple[ClosedGraph, list[Term]]:
-    """The graph in which what a loop does not change comes first, and is a constant where it is known; and what comes first."""
+    """The graph in which what a loop does not change comes first, and what comes first.
+
+    What is known is a constant instead, and what is an open size is that in the graph.
+    """
     fixed = {t.slot: t for t in (*outside, *[x for k, x in enumerate(operands) if k not in carried])}
     used = _used(graph)
     given = [*outside, *operands]
     needed = {given[k].slot for k in used}
     known = {slot: x for slot, t in fixed.items() if slot in needed and (x := site.known(t)) is not None}
-    before = [t for slot, t in fixed.items() if slot in needed and slot not in known]
+    sizes = {
+        slot: n for slot, t in fixed.items() if slot in needed and slot not in known and (n := site.recording.size(t)) is not None
+    }
+    before = [t for slot, t in fixed.items() if slot in needed and slot not in known and slot not in sizes]
     recording = Recording(site.recording.primitives, [*[t.type for t in before], *[operands[k].type for k in carried]])
     terms = dict(zip([t.slot for t in before], recording.sources, strict=False))
     terms |= {slot: recording.constant(x, fixed[slot].type) for slot, x in known.items()}
+    terms |= {slot: recording.full(n, fixed[slot].type) for slot, n in sizes.items()}
     of_carried = dict(zip(carried, recording.sources[len(before) :], strict=True))
     unused: Any = recording.sources[0] if recording.sources else None  # nothing reads what stands there
     inputs = [terms.get(t.slot, unused) for t in outside]
@@ -100,7 +108,7 @@ def _counted(
     start, step = site.known(first[count]), _step(site, body, len(consts) + count, count)
     if start is None or not step:
         return None
-    length = _length(op, int(start), step, bound)
+    length = decided(lambda: _length(op, int(start), step, bound))
     if length is None:
         return None
     if length == 0:
@@ -122,8 +130,8 @@ def _counts(site: Site, body: ClosedGraph, n_consts: int, first: Sequence[Term])
     return counts
 
 
-def _comparison(site: Site, condition: ClosedGraph) -> tuple[int, str, int] | None:
-    """The carried number that a condition compares, how, and with which known number."""
+def _comparison(site: Site, condition: ClosedGraph) -> tuple[int, str, Any] | None:
+    """The carried number that a condition compares, how, and with which known number or open size."""
     recording = Recording(site.recording.primitives, condition.input_types)
     (result,) = inlined(recording, condition, recording.sources)
     case, args = recording.made_by(result), recording.read_by(result)
@@ -133,10 +141,11 @@ def _comparison(site: Site, condition: ClosedGraph) -> tuple[int, str, int] | No
     op = case.op
     if y.slot < len(recording.sources):
         x, y, op = y, x, TURNED[op]
-    bound = recording.known(y)
+    known = recording.known(y)
+    bound = recording.size(y) if known is None else int(known)
     if x.slot >= len(recording.sources) or bound is None or x.type.dtype not in INTEGERS or x.type.shape:
         return None
-    return x.slot, op, int(bound)
+    return x.slot, op, bound
 
 
 def _step(site: Site, body: ClosedGraph, number: int, output: int) -> int:
@@ -153,8 +162,8 @@ def _step(site: Site, body: ClosedGraph, number: int, output: int) -> int:
     return 0 if known is None else int(known) if case.op == "add" else -int(known)
 
 
-def _length(op: str, start: int, step: int, bound: int) -> int | None:
-    """How many steps there are, None if there is no end to them."""
+def _length(op: str, start: Any, step: int, bound: Any) -> Any:
+    """How many steps there are, None if there is no end to them. Raises UndecidedSizeError."""
     if op in ("le", "ge"):
         bound, op = (bound + 1, "lt") if op == "le" else (bound - 1, "gt")
     if op == "ne":
@@ -162,6 +171,8 @@ def _length(op: str, start: int, step: int, bound: int) -> int | None:
         return distance // step if distance % step == 0 and distance // step >= 0 else None
     if op == "gt":
         start, step, bound = -start, -step, -bound
+    if isinstance(bound, OpenSize):
+        return larger((bound - start + step - 1) // step, 0) if step > 0 else None
     if start >= bound:
         return 0
     return -((start - bound) // step) if step > 0 else None
@@ -183,7 +194,7 @@ class _Scan:
     consts: Sequence[Term]
     first: Sequence[Term]
     counts: dict[int, Affine]
-    length: int
+    length: Any
     scanned: dict[int, tuple[Term, _Slice]] = field(default_factory=dict)
     """The nodes that take slices of operands, by their numbers."""
     stacked: dict[int, tuple[int, _Slice]] = field(default_factory=dict)
@@ -283,7 +294,8 @@ class _Scan:
         place = places[axes[0]]
         assert place is not None
         low, high = place.range(self.length)
-        return _Slice(axes[0], place) if low >= 0 and high < whole.shape[axes[0]] else None
+        within = decided(lambda: low >= 0 and high < whole.shape[axes[0]])
+        return _Slice(axes[0], place) if within else None
 
     def _live(self, wanted: Sequence[int]) -> tuple[set[int], set[int]]:
         """The nodes that these values need, slices taken for what is there, and all values that are needed."""
@@ -341,7 +353,7 @@ class _Scan:
     def _counted(self, number: int, reverse: bool) -> Term:
         """The numbers that a count goes through, in the order of a scan."""
         count, type_ = self.counts[number], self.first[number].type
-        if self.length <= 64:
+        if isinstance(self.length, int) and self.length <= 64:
             numbers = count.start + count.slope * np.arange(self.length)
             ordered = (numbers[::-1] if reverse else numbers).astype(numpy_dtype(np, type_.dtype))
             return self.site.recording.constant(ordered, type_.with_shape((self.length,)))
@@ -351,4 +363,4 @@ class _Scan:
         values = self.site.emit("iota", dtype=type_.dtype, shape=(self.length,), dimension=0)
         if step != 1:
             values = self.site.emit("mul", values, step)
-        return self.site.emit("add", values, start) if start else values
+        return self.site.emit("add", values, start) if start != 0 else values

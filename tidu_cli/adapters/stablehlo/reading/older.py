@@ -110,7 +110,7 @@ def _known_as(name: str, *attributes: str) -> Reader:
             known = site.known(term)
             if known is None:
                 raise RefusedError(f"has {attribute} that are only known at run time; export the module with fixed shapes")
-            given[attribute] = [int(k) for k in known]
+            given[attribute] = [int(k) for k in known.flat]
         return _as(site, name, operands[:n], **given)
 
     return read
@@ -129,6 +129,7 @@ OPERATIONS: dict[str, Reader] = {
     **{f"chlo.broadcast_{name}": _of_one_shape(f"chlo.{name}") for name in ("next_after", "polygamma", "zeta")},
     "chlo.broadcast_select": _of_one_shape("stablehlo.select"),
     "stablehlo.dynamic_broadcast_in_dim": _without_shape("stablehlo.broadcast_in_dim"),
+    "stablehlo.dynamic_conv": _known_as("stablehlo.convolution", "padding"),
     "stablehlo.dynamic_gather": _known_as("stablehlo.gather", "slice_sizes"),
     "stablehlo.dynamic_iota": _without_shape("stablehlo.iota"),
     "stablehlo.dynamic_pad": _known_as("stablehlo.pad", "edge_padding_low", "edge_padding_high", "interior_padding"),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.adapters.stablehlo.module import Block, Operation
-from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.errors import DocumentError, TiduError, TypeRuleError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.open_sizes import is_open_case
-from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -31,6 +32,24 @@ MOST_KNOWN = 1024
 """How many elements a value may have that is computed while a module is read: counts of steps and starts of sums are scalars."""
 
 
+MOST_STEPS = 64
+"""How many operations a size is followed through."""
+
+_OF_SIZES: Mapping[str, Callable[..., Any]] = {
+    "convert_element_type": lambda n: n,
+    "reshape": lambda n: n,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "max": larger,
+    "min": smaller,
+}
+
+
+_SIZE_TYPES = (TensorType("i32"), TensorType("i64"))
+"""The types of sizes in modules."""
+
+
 class Recording(Trace):
     """A recording whose sources, the arguments of a block and what it reads from around, come before all nodes."""
 
@@ -43,6 +62,7 @@ class Recording(Trace):
         """How many steps looking for special functions has taken."""
         self._starts, self._after = list[int](), len(self.sources)
         self._known: dict[int, NDArray[Any] | None] = {}
+        self._sizes: dict[int, Any] = {}
 
     def constant(self, array: Any, type_: TensorType) -> Term:
         """A constant array."""
@@ -99,6 +119,30 @@ class Recording(Trace):
             if not missing:
                 self._known[slot] = None if due is None or any(self._known[s] is None for s in due) else self._computed(slot)
         return self._known[term.slot]
+
+    def size(self, term: Term) -> Any:
+        """The open size that a scalar of i32 or i64 is, or a number within one; None of all others."""
+        return self._size(term.slot, term.type, 0)
+
+    def _size(self, slot: int, type_: Type, depth: int) -> Any:
+        if slot not in self._sizes and depth <= MOST_STEPS and type_ in _SIZE_TYPES:
+            self._sizes[slot] = self._followed(Term(self, slot, type_, False), depth)
+        return self._sizes.get(slot)
+
+    def _followed(self, term: Term, depth: int) -> Any:
+        case = self.made_by(term)
+        if case is None:
+            return None
+        if case.op == "size":
+            return case.attrs.expression  # type: ignore[attr-defined]
+        if case.op not in _OF_SIZES:
+            return None if (number := self.known(term)) is None else int(number)
+        reads = zip(self.read_by(term), cast(Types, case.operands), strict=True)
+        sizes = [self._size(slot, type_, depth + 1) for slot, type_ in reads]
+        try:
+            return None if None in sizes else _OF_SIZES[case.op](*sizes)
+        except TypeRuleError:  # of sizes beyond their limits
+            return None
 
     def _node(self, slot: int) -> int | None:
         """The number of the node that makes a value, None of a source."""

@@ -10,7 +10,7 @@ import msgpack
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.own import checksum, claims
 from tidu_cli.adapters.stablehlo.parsing import as_plain
-from tidu_cli.adapters.stablehlo.writing.lowering import package
+from tidu_cli.adapters.stablehlo.writing.functions import package
 from tidu_cli.adapters.stablehlo.writing.module import module_text
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
 from tidu_cli.errors import ArgumentError, Remedy

@@ -5,16 +5,29 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from tidu_cli.adapters.stablehlo.writing.lowering import CALLED, Body, Lowered, lowered
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays, constant_text, quoted, tensor_text, zeros_text
+from tidu_cli.adapters.stablehlo.writing.functions import CALLED
+from tidu_cli.adapters.stablehlo.writing.lowering import Body, Lowered, lowered
+from tidu_cli.adapters.stablehlo.writing.values import (
+    SIZE,
+    WRAPPED,
+    UnwrittenError,
+    arrays,
+    constant_text,
+    quoted,
+    size_value,
+    tensor_text,
+    zeros_text,
+)
 from tidu_cli.errors import TypeTextError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Document, Externals, Graph, Output
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.open_sizes import has_open_size, open_names
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.vocabulary import vocabulary
@@ -55,14 +68,14 @@ class Templates:
     def __init__(self, primitives: PrimitiveSet, constant: Callable[[str], str]) -> None:
         self.primitives = primitives
         self.constant = constant
-        self._functions: dict[str, str] = {}
-        """The names of functions by their texts, in which they have none."""
-        self._made: dict[int, Template] = {}
-        self._taken = {"main"}
+        self._functions: dict[tuple[str, object, int], str] = {}
+        """The names of functions by their texts, in which they have none; of open sizes also by whose they are, and a number."""
+        self._made: dict[object, Template] = {}
+        self._taken = {"main", WRAPPED}
         self._numbers: Counter[str] = Counter()
 
-    def of(self, number: int, case: Case) -> Template:
-        """The template of a case, by its number. Raises UnwrittenError."""
+    def of(self, number: object, case: Case) -> Template:
+        """The template of a case, by its number, or what else there is once for it. Raises UnwrittenError."""
         if number not in self._made:
             lowering = lowered(case, self.primitives)
             self._made[number] = self._call(case, lowering) if lowering.body is None else self._copy(case, lowering.body)
@@ -70,12 +83,13 @@ class Templates:
 
     def functions(self) -> Iterator[str]:
         """The texts of all functions that are called."""
-        for text, name in self._functions.items():
+        for (text, _, _), name in self._functions.items():
             yield text.replace("@", f"@{name}", 1)
 
     def _copy(self, case: Case, body: Body) -> Template:
         """The template of one operation, which is copied as it is."""
-        names: dict[str, int | str] = {name: k for k, name in enumerate(body.arguments)}
+        names: dict[str, int | str] = {name: size_value(text) for name, text in body.sizes.items()}
+        names |= {name: k for k, name in enumerate(body.arguments)}
         names |= {name: self.constant(text) for name, text in body.constants.items()}
         slots: list[int] = []
 
@@ -92,16 +106,28 @@ class Templates:
 
     def _call(self, case: Case, lowering: Lowered) -> Template:
         """The template of a call."""
+        *called, (_, text) = lowering.functions
+        name = self.named([*called, (case.op, text)], case if lowering.sizes else None)[-1]
+        given, made = ([tensor_text(leaf) for t in types if t for _, leaf in arrays(t)] for types in (case.operands, case.results))
+        operands = [*[f"%{size_value(text)}" for text in lowering.sizes], *["%s"] * len(given)]
+        types = [*[SIZE] * len(lowering.sizes), *given]
+        text = f"func.call @{name}({', '.join(operands)}) : ({', '.join(types)}) -> ({', '.join(made)})"
+        return Template.of(case, text, range(len(given)), len(made), [~k for k in range(len(made))])
+
+    def named(self, functions: Sequence[tuple[str, str]], of: object = None) -> Sequence[str]:
+        """The names of functions, of which each calls only those before it; those of something with open sizes are its own.
+
+        StableHLO's refinement of shapes takes a function to be called with arrays of one shape, which its text does not say.
+        """
         names: list[str] = []
-        for wished, text in lowering.functions:
+        for number, (wished, text) in enumerate(functions):
             for k, name in enumerate(names):
                 text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
-            if text not in self._functions:
-                self._functions[text] = self._name(case.op if wished == "main" else wished)
-            names.append(self._functions[text])
-        given, made = ([tensor_text(leaf) for t in types if t for _, leaf in arrays(t)] for types in (case.operands, case.results))
-        text = f"func.call @{names[-1]}({', '.join(['%s'] * len(given))}) : ({', '.join(given)}) -> ({', '.join(made)})"
-        return Template.of(case, text, range(len(given)), len(made), [~k for k in range(len(made))])
+            key = (text, None, 0) if of is None else (text, of, number)
+            if key not in self._functions:
+                self._functions[key] = self._name(wished)
+            names.append(self._functions[key])
+        return names
 
     def _name(self, wished: str) -> str:
         base = re.sub(r"\W", "_", wished)
@@ -143,6 +169,7 @@ class ModuleWriter:
     def pieces(self) -> Iterator[str]:
         """The text."""
         arguments = list(self._arguments())
+        wrapped = self._wrapped([type_ for _, type_ in arguments])
         returned: list[str] = []
         for number, graph in enumerate(self.document.graphs):
             try:
@@ -151,21 +178,34 @@ class ModuleWriter:
             except UnwrittenError as error:
                 raise UnwrittenError(f"graph '{graph.name}'{error}") from None
         results = list(self._results())
+        types = ", ".join(type_ for _, type_ in results)
+        ports = ", ".join(text for text, _ in arguments), ", ".join(text for text, _ in results)
         yield f"module @{quoted(self.document.head.name or 'graph')} {{\n"
-        yield f"func.func public @main({', '.join(arguments)}) -> ({', '.join(text for text, _ in results)}) {{\n"
+        yield f"func.func public @main({ports[0]}) -> ({ports[1]}) {{\n"
+        if wrapped:
+            yield from wrapped.pieces([type_ for _, type_ in results])
         yield from (f"{name} = {text}\n" for text, name in self.constants.items())
         yield from self.lines
-        yield f"return {', '.join(returned)}{' : ' if returned else ''}{', '.join(type_ for _, type_ in results)}\n}}\n"
+        yield f"return {', '.join(returned)}{' : ' if returned else ''}{types}\n}}\n"
         yield from (f"{text}\n" for text in self.templates.functions())
         yield "}\n"
 
-    def _arguments(self) -> Iterator[str]:
+    def _wrapped(self, arguments: Sequence[str]) -> Any:
+        """What stands in @main where sizes are open: the function of the nodes is another then, which it calls."""
+        if not open_names(self.document):
+            return None
+        from tidu_cli.adapters.stablehlo.writing.sizes import Wrapper  # which fixed sizes do without
+
+        return Wrapper(self.document, arguments, lambda functions: self.templates.named(functions, WRAPPED))
+
+    def _arguments(self) -> Iterator[tuple[str, str]]:
+        """The arguments with their attributes, and their types."""
         n = 0
         for declared in self.document.free_inputs:
             names = []
             for attributes, type_ in _ports(declared.key, declared.type):
                 names.append(f"%arg{n}")
-                yield f"%arg{n}: {type_} {attributes}"
+                yield f"%arg{n}: {type_} {attributes}", type_
                 n += 1
             self.inputs[declared.key] = _names(declared.type, names)
 
@@ -235,12 +275,23 @@ class ModuleWriter:
     def _output(self, number: int, graph: Graph, output: Output) -> Sequence[str]:
         """The names of an output's arrays."""
         if output.value is None:
-            return [self.constant(zeros_text(leaf)) for _, leaf in arrays(output.type)]
+            return [self._zeros(leaf) for _, leaf in arrays(output.type)]
         try:
             names = self.values[number][output.value] if output.value >= 0 else self._elsewhere(graph, number, output.value)
         except UnwrittenError as error:
             raise UnwrittenError(f", output '{output.key}': {error}") from None
         return (names,) if isinstance(names, str) else names
+
+    def _zeros(self, type_: TensorType) -> str:
+        """The name of an array of zeros, which a node of its own makes if its sizes are open."""
+        if not has_open_size(type_):
+            return self.constant(zeros_text(type_))
+        primitives, scalar = self.templates.primitives, type_.with_shape(())
+        attrs = primitives.parse_attrs("broadcast_in_dim", {"shape": list(type_.shape), "broadcast_dimensions": []})
+        case = primitives.case("broadcast_in_dim", attrs, None, [scalar])
+        self._put(self.templates.of(case, case), [self.constant(zeros_text(scalar))], [type_], len(self.lines))
+        (zeros,) = self.values[-1][-1:]
+        return cast(str, zeros)
 
 
 def output_keys(document: Document) -> list[Key]:

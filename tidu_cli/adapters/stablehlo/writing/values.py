@@ -10,11 +10,24 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.errors import DocumentError
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, storage_dtype
 
 ELEMENTS = {"bool": "i1", "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "c64": "complex<f32>", "c128": "complex<f64>"}
 ELEMENTS |= {f"{sign}{bits}": f"{prefix}i{bits}" for sign, prefix in (("i", ""), ("u", "u")) for bits in (8, 16, 32, 64)}
 """MLIR's names of the elements of arrays by dtype."""
+
+
+SIZE = "tensor<i64>"
+"""MLIR's type of an open size."""
+
+WRAPPED = "_wrapped_jax_export_main"
+"""What jax.export calls the function that takes sizes before arguments."""
+
+
+def size_value(name: str) -> str:
+    """The name of the value that an open size is."""
+    return f"%size_{name}"
 
 
 class UnwrittenError(DocumentError):
@@ -23,8 +36,8 @@ class UnwrittenError(DocumentError):
 
 @lru_cache(maxsize=4096)
 def tensor_text(type_: TensorType) -> str:
-    """MLIR's text of the type of an array; of times that of their counts."""
-    sizes = "".join(f"{n}x" for n in type_.shape)
+    """MLIR's text of the type of an array, in which open sizes are ?; of times that of their counts."""
+    sizes = "".join("?x" if isinstance(n, OpenSize) else f"{n}x" for n in type_.shape)
     return f"tensor<{sizes}{ELEMENTS[storage_dtype(type_.dtype)]}>"
 
 
