@@ -266,11 +266,14 @@ def test_the_text_is_the_same_each_time() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (squared("f64[max(M,N)]"), ": JAX does not solve the shapes of arguments for the size M; give it a number first: "),
-        (squared("f64[N//2]"), ": JAX does not solve the shapes of arguments for the size N; give it a number first: "),
+        (
+            squared("f64[max(M,N)]"),
+            "graph 'f': JAX does not solve the shapes of arguments for the size M; give it a number first: ",
+        ),
+        (squared("f64[N//2]"), "graph 'f': JAX does not solve the shapes of arguments for the size N; give it a number first: "),
         (
             document_of({"x": "f64[N]"}, [{"op": "size", "inputs": [], "attrs": {"expression": "K", "dtype": "f64"}}], 0),
-            ": no argument says what the size K is; give it a number first: ",
+            "graph 'f': no argument says what the size K is; give it a number first: ",
         ),
         (
             document_of({"x": "c128[N]"}, [{"op": "fft", "inputs": [0], "attrs": {"fft_type": "FFT", "fft_lengths": ["N"]}}], 1),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.onnx.writing.functions import by_reference, by_runtime, by_tidu, case, checked_model, difference, drawn
+from tests.onnx.writing.lowered import by_reference, by_runtime, by_tidu, case, checked_model, difference, drawn
 from tidu_cli.adapters.onnx.writing.model import OPSET
 from tidu_cli.adapters.onnx.writing.templates import operators
 from tidu_cli.graph.graph import Case

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests import tiers
-from tests.onnx.writing.functions import (
+from tests.onnx.writing.lowered import (
     LONG,
     by_reference,
     by_runtime,

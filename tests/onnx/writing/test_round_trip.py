@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from onnx import helper
 
 from tests.graphs.strategies import REAL, documents
-from tests.onnx.writing.functions import LONG
+from tests.onnx.writing.lowered import LONG
 from tests.onnx.writing.written import by_reference, checked_model, require_round_trip
 from tests.tiers import examples, few
 from tidu_cli.adapters.onnx.own import claimed

@@ -196,7 +196,10 @@ class ModuleWriter:
             return None
         from tidu_cli.adapters.stablehlo.writing.sizes import Wrapper  # which fixed sizes do without
 
-        return Wrapper(self.document, arguments, lambda functions: self.templates.named(functions, WRAPPED))
+        try:
+            return Wrapper(self.document, arguments, lambda functions: self.templates.named(functions, WRAPPED))
+        except UnwrittenError as error:
+            raise UnwrittenError(f"graph '{self.document.head.name}'{error}") from None
 
     def _arguments(self) -> Iterator[tuple[str, str]]:
         """The arguments with their attributes, and their types."""
