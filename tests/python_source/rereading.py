@@ -46,6 +46,9 @@ def _primal(graph):
     values, cores, turned = list(range(len(graph.inputs))), {}, {}
     for case, args in graph.nodes():
         case, operands = _case(case), [values[a] for a in args]
+        if case.op.startswith("reduce_") and getattr(case.attrs, "axes", None) == ():
+            values += operands  # which is written as what it reduces
+            continue
         if case.op == "dot_general":
             case, operands = _turned(case, operands, turned)
         if case.op == "iota" and case.results[0].rank > 1:
