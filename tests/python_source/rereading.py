@@ -32,7 +32,7 @@ def again(document, folder):
 def normal(document):
     """A document as it is compared: own operations written out, simplified, of primal nodes, with numbers for the names of ports.
 
-    Outputs that are structural zeros are arrays of zeros, and x**2 is a square, as source has them.
+    Outputs that are structural zeros are arrays of zeros, x**2 is a square and x**-1 a quotient, as source has them.
     """
     graph = _primal(tidu_cli.materialize(document, inline=True).head)
     inputs = [replace(i, key=Key(f"x{k}")) for k, i in enumerate(graph.inputs)]
@@ -49,23 +49,31 @@ def _primal(graph):
         if case.op.startswith("reduce_") and getattr(case.attrs, "axes", None) == ():
             values += operands  # which is written as what it reduces
             continue
+        if case.op == "integer_pow" and case.attrs.y == -1:
+            operands = [_whole(builder, _number(builder, case.operands[0].dtype, 1), case.operands[0], cores), *operands]
+            case = BUILTIN.case("div", BUILTIN.parse_attrs("div", {}), None, case.operands * 2)
         if case.op == "dot_general":
             case, operands = _turned(case, operands, turned)
         if case.op == "iota" and case.results[0].rank > 1:
             first = _counted(builder, case)
             values.append(first)
             continue
-        core = _of_cores(case) if operands and all(x in cores for x in operands) else None
-        first = builder.append(builder.cases.intern(core or case), [cores[x] for x in operands] if core else operands)
+        core, axes = _of_cores(case, [cores.get(x) for x in operands])
+        kept = None
         if core:
-            first = _whole(builder, first, case.results[0], cores)
+            operands = [_spread(builder, cores[x], type_, axes) for x, type_ in zip(operands, core.operands, strict=True)]
+            first = builder.append(builder.cases.intern(core), operands)
+        elif kept := _core(case, operands, cores):
+            first, axes = kept
+        else:
+            first = builder.append(builder.cases.intern(case), operands)
+        if core or kept:
+            first = _whole(builder, first, case.results[0], cores, axes)
         elif case.op == "transpose":
             turned[first] = operands[0], case
-        elif case.op == "broadcast_in_dim" and not case.operands[0].rank:
-            cores[first] = operands[0]
         values += range(first, first + len(case.results))
     outputs = [
-        replace(o, value=values[o.value] if o.value is not None else _whole(builder, _zero(builder, o.type.dtype), o.type, {}))
+        replace(o, value=values[o.value] if o.value is not None else _whole(builder, _number(builder, o.type.dtype, 0), o.type, {}))
         for o in graph.outputs
     ]
     return builder.build(graph.name, outputs)
@@ -75,6 +83,8 @@ def _case(case):
     """A case as source has it: a square is no power, and a number becomes an array by being broadcast."""
     if case.op == "integer_pow" and case.attrs.y == 2:
         return BUILTIN.case("square", BUILTIN.parse_attrs("square", {}), None, case.operands)
+    if case.op.startswith("reduce_") and hasattr(case.attrs, "axes"):
+        case = replace(case, attrs=made(type(case.attrs), {**dict(case.attrs), "axes": tuple(sorted(case.attrs.axes))}))
     if case.op == "reshape" and not case.operands[0].rank:
         return _broadcast(case.results[0])
     if case.op == "cond" and case.operands[0].dtype == "bool":
@@ -103,15 +113,37 @@ def _turned(case, operands, turned):
     return BUILTIN.case(case.op, attrs, None, types), operands
 
 
-def _of_cores(case):
-    """An elementwise case of arrays of one number, as one of numbers: NumPy broadcasts what it gives."""
-    types = {t.shape for t in (*case.operands, *case.results)}
-    if len(types) > 1 or case.op in ("scan", "while", "cond"):
-        return None
+def _of_cores(case, cores):
+    """An elementwise case of arrays that are broadcast, as one of what is broadcast, and the axes of that: NumPy does it last."""
+    if not cores or None in cores:
+        return None, ()
+    (shape, *others), (along, *more) = {t.shape for t in (*case.operands, *case.results)}, {a for _, a in cores if a} or {()}
+    if others or more or case.op in ("scan", "while", "cond"):
+        return None, ()
     try:
-        return BUILTIN.case(case.op, case.attrs, None, [t.with_shape(()) for t in case.operands])
+        core = tuple([shape[k] for k in along])
+        return BUILTIN.case(case.op, case.attrs, None, [t.with_shape(core) for t in case.operands]), along
     except TiduError:
+        return None, ()
+
+
+def _core(case, operands, cores):
+    """What an array repeats, if it does so along new axes alone, and along which of its axes that goes; or None."""
+    if case.op not in ("broadcast_in_dim", "reshape"):
         return None
+    (type_,), (result,) = case.operands, case.results
+    axes = list(case.attrs.broadcast_dimensions) if case.op != "reshape" else [k for k, n in enumerate(result.shape) if n != 1]
+    if case.op == "reshape" and type_.shape != tuple([result.shape[k] for k in axes]):
+        return None
+    core, own = cores.get(operands[0], (operands[0], tuple(range(type_.rank))))
+    repeats = all(type_.shape[k] == result.shape[axes[k]] for k in own)
+    return (core, tuple([axes[k] for k in own])) if repeats else None
+
+
+def _spread(builder, core, type_, axes):
+    """What a core is among others: a number is broadcast."""
+    value, own = core
+    return value if own == axes else _whole(builder, value, type_, {})
 
 
 def _counted(builder, case):
@@ -128,17 +160,17 @@ def _broadcast(type_, axes=()):
     return BUILTIN.case("broadcast_in_dim", attrs, None, [type_.with_shape(tuple([type_.shape[k] for k in axes]))])
 
 
-def _whole(builder, number, type_, cores):
-    """An array of one number."""
-    if not type_.rank:
-        return number
-    whole = builder.append(builder.cases.intern(_broadcast(type_)), [number])
-    cores[whole] = number
+def _whole(builder, core, type_, cores, axes=()):
+    """An array of one number, or of what is repeated along other axes than these."""
+    if len(axes) == type_.rank:
+        return core
+    whole = builder.append(builder.cases.intern(_broadcast(type_, axes)), [core])
+    cores[whole] = core, axes
     return whole
 
 
-def _zero(builder, dtype):
-    attrs = BUILTIN.parse_attrs("constant", {"value": filled(TensorType(dtype), 0)})
+def _number(builder, dtype, number):
+    attrs = BUILTIN.parse_attrs("constant", {"value": filled(TensorType(dtype), number)})
     return builder.append(builder.cases.intern(BUILTIN.case("constant", attrs, None, [])), [])
 
 
