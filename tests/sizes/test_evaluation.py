@@ -199,6 +199,13 @@ def error(*args) -> str:
     return result.stderr
 
 
+@needs("dask", "distributed")
+def test_a_jacobian_in_chunks(path):
+    by_rows = succeed("jacobian", path, "--wrt", "x", *STATED)
+    assert succeed("jacobian", path, "--wrt", "x", "--scheduler", "local", "--chunk", "2", *STATED) == by_rows
+    assert "missing inputs: h" in error("jacobian", path, "--wrt", "x", "--chunk", "2", *STATED[:2])
+
+
 @needs("llvmlite")
 def test_engines_see_numbers(rnn):
     given = {key: value for key, value in inputs(2, 3).items() if "@" not in key}
@@ -206,8 +213,11 @@ def test_engines_see_numbers(rnn):
     assert tidu_cli.evaluate(rnn, given, engine="native")["loss"] == pytest.approx(due, rel=1e-14)
 
 
+STATED = ["--set", "w=[[1,0,0],[0,1,0],[0,0,1]]", "--set", "h=[[1,2,3]]", "--set", "x=[[[1,2,3]],[[1,2,3]]]"]
+
+
 def test_commands(path, tmp_path):
-    stated = ["--set", "w=[[1,0,0],[0,1,0],[0,0,1]]", "--set", "h=[[1,2,3]]", "--set", "x=[[[1,2,3]],[[1,2,3]]]"]
+    stated = STATED
     value = json.loads(succeed("eval", path, *stated))["loss"]
     lines = "".join(json.dumps({"h": [[1, 2, 3]], "x": [[[1, 2, 3]]] * n}) + "\n" for n in (2, 1, 2))
     answers = succeed("eval", path, *stated[:2], "--stream", input=lines.encode()).splitlines()
@@ -228,9 +238,6 @@ def test_commands(path, tmp_path):
     assert "patterns of sparse derivatives have fixed sizes, and the size B is open" in told and "--size B=32" in told
     slope = json.loads(succeed("grad", path, "--wrt", "h", *stated))["h@-1"]
     assert np.shape(slope) == (1, 3) and np.shape(json.loads(succeed("jacobian", path, "--wrt", "h", *stated))["loss/h"]) == (1, 3)
-    by_rows = succeed("jacobian", path, "--wrt", "x", *stated)
-    assert succeed("jacobian", path, "--wrt", "x", "--scheduler", "local", "--chunk", "2", *stated) == by_rows
-    assert "missing inputs: h" in error("jacobian", path, "--wrt", "x", "--chunk", "2", *stated[:2])
     succeed("view", path, *stated, "-o", tmp_path / "page.html")
     assert "f64[2,1,3]" in (tmp_path / "page.html").read_text()
     gradient = tmp_path / "g.json"
