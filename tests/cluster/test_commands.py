@@ -174,9 +174,9 @@ def test_a_wrong_dtype_in_chunk_500(many, tmp_path):
 )
 def test_a_chunk_that_is_damaged_in_mid_run(scheduler, damage, why, many, tmp_path, client, monkeypatch):
     """It is not what it was when the run began: one line names it, and what is done is kept, and gone on from."""
-    from tidu_cli.cluster import run
+    from tidu_cli.cluster import saved
 
-    bad, out, begin = many / "500.npy", tmp_path / "y.npz", run.results
+    bad, out, begin = many / "500.npy", tmp_path / "y.npz", saved.parts
     right = bad.read_bytes()
 
     def damaged(*given):
@@ -184,7 +184,7 @@ def test_a_chunk_that_is_damaged_in_mid_run(scheduler, damage, why, many, tmp_pa
         return begin(*given)
 
     how = ("--scheduler", client.scheduler.address) if scheduler else ()
-    monkeypatch.setattr(run, "results", damaged)
+    monkeypatch.setattr(saved, "parts", damaged)
     reply = evaluated(many, out, "--chunk", "10", *how)
     monkeypatch.undo()
     bad.write_bytes(right)

@@ -14,7 +14,7 @@ from tidu_cli.cli.building import build_option, kind_of
 from tidu_cli.cli.messages import detail, is_terminal, is_verbose, note, paused
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import DocumentError, TiduError, counted, printable
-from tidu_cli.formats.files import DOCUMENTS, format_of, reading
+from tidu_cli.formats.files import DOCUMENTS, OWN, format_of, reading
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
 from tidu_cli.options import OPTIONS
@@ -298,7 +298,7 @@ def require_printable(out: str | None, format_: str) -> None:
 
 
 def _is_binary(name: str) -> bool:
-    return name in BINARY or (name not in DOCUMENTS and is_foreign(name) and getattr(format_named(name), "binary", False))
+    return name in BINARY or (name not in OWN and is_foreign(name) and getattr(format_named(name), "binary", False))
 
 
 def emit_bytes(data: bytes, out: str | None) -> None:
