@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import tidu_cli
 from tests.graphs.interpret import random_value, tree
 from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, TiduError
@@ -332,3 +333,24 @@ def test_a_tangent_or_cotangent_of_null_is_zero(text, path):
 def test_other_nulls_are_refused(key, text):
     with pytest.raises(EvaluationError, match="got null"):
         value_of_input(key, type_(text), None)
+
+
+class OfAnotherPackage:
+    """An array that NumPy can read, as those of JAX and PyTorch, or cannot, as one on a device."""
+
+    def __init__(self, data: object) -> None:
+        self.data, self.shape = data, np.shape(data)
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        if self.data is None:
+            raise TypeError("cannot read an array on the device cuda:0")
+        return np.array(self.data)
+
+
+def test_arrays_of_other_packages_are_those_of_numpy() -> None:
+    document = tidu_cli.formula("2 * x", x="f64[N]")
+    given = OfAnotherPackage([1.0, 2.0])
+    for result in (tidu_cli.evaluate(document, x=given), tidu_cli.compile(document)(x=given)):
+        np.testing.assert_array_equal(result["y"], [2, 4])
+    with pytest.raises(EvaluationError, match=r"^input x: not an array of NumPy's: cannot read an array on the device cuda:0$"):
+        tidu_cli.evaluate(tidu_cli.formula("2 * x", x="f64[2]"), x=OfAnotherPackage(None))

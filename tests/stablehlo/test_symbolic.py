@@ -104,6 +104,31 @@ def test_a_loop_over_an_open_axis_is_a_scan_with_a_gradient(name: str) -> None:
         np.testing.assert_allclose(tidu.evaluate(gradient, {"0": x, "y@-1": seed})["0@-1"], *pullback(seed), rtol=1e-9, atol=1e-11)
 
 
+ROWS: Mapping[str, Callable[[Any], Any]] = {
+    "rows": lambda x: lax.scan(lambda c, row: (jnp.tanh(c * 0.5 + row), c.sum(0)), jnp.zeros(x.shape[1:]), x)[1],
+    "reverse": lambda x: lax.scan(lambda c, row: (jnp.tanh(c * 0.5 + row), c), x[0], x, reverse=True)[1],
+    "place": lambda x: lax.dynamic_slice(x, (jnp.argmax(x[:, 0, 0]), 0, 0), (1, x.shape[1], 3)),
+    "clamped": lambda x: lax.dynamic_slice(x, (jnp.argmax(x[:, 0, 0]) + x.shape[0] - 1, -5, 1), (1, x.shape[1], 2)),
+}
+
+
+@pytest.mark.parametrize("name", few(ROWS, 4))
+def test_slices_of_open_sizes_at_computed_places_are_read(name: str) -> None:
+    """They are written by their limits: a loop over such rows is a scan."""
+    program = ROWS[name]
+    document = import_module(module(program, export.symbolic_shape("T, B, 3")))
+    ops = [document.head.cases[code].op for code in document.head.code]
+    assert ("scan" in ops, "while" in ops) == (name in ("rows", "reverse"), False)
+    gradient = tidu.materialize(tidu.transpose(tidu.linearize(document, ["0"])))
+    for shape in ((1, 1, 3), (3, 2, 3), (2, 5, 3)):
+        x = np.random.default_rng(shape[1]).normal(size=shape)
+        y, pullback = jax.vjp(program, x)
+        np.testing.assert_allclose(tidu.evaluate(document, {"0": x})["y"], y, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            tidu.evaluate(gradient, {"0": x, "y@-1": np.asarray(y)})["0@-1"], *pullback(y), rtol=1e-9, atol=1e-11
+        )
+
+
 COUNTED = """module {
   func.func public @main(%x: tensor<?xf32>) -> tensor<f32> {
     %zero = stablehlo.constant dense<FIRST> : tensor<TYPE>

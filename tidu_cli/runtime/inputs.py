@@ -163,9 +163,12 @@ def input_array(place: str, type_: TensorType, value: object) -> NDArray[Any]:
             return array
         wide = widened(place, type_, value.type, array)
         return _in_unit(place, type_, value.type, array) if wide is None else wide
-    if not isinstance(value, np.ndarray | np.generic):
+    if not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "__array__"):
         return _converted(place, type_, value)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # of another package, as of a tensor on a device
+        raise EvaluationError(f"{place}: not an array of NumPy's: {error}") from None
     array = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if array.dtype.kind in "mM":
         return _of_numpy_times(place, type_, array)

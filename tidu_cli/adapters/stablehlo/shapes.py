@@ -26,11 +26,12 @@ BRANCHES = ("stablehlo.case", "stablehlo.if")
 
 
 class Value(Frozen, slots=False):
-    """What is known of a value: its type, if it is an array, and of a few integers what they are, sizes or numbers."""
+    """What is known of a value: its type, if it is an array, what a few integers are, sizes or numbers, and what computes it."""
 
     type: TensorType | None
     text: str
     numbers: tuple[Any, ...] | None = None
+    by: Operation | None = None
 
 
 def shape_of_text(text: str) -> tuple[list[int | None], str]:
@@ -195,6 +196,7 @@ SHAPES: Mapping[str, Callable[[Operation, Sequence[Value]], Any]] = {
     "pad": _padded,
     "dynamic_pad": _padded,
     "real_dynamic_slice": _sliced,
+    "dynamic_slice": lambda operation, operands: tuple(_ints(operation, "slice_sizes")),
 }
 """The shape of the result, by the operation."""
 

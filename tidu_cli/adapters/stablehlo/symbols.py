@@ -153,6 +153,37 @@ def _is_assertion(operation: Operation) -> bool:
     return operation.name == "stablehlo.custom_call" and operation.attributes.get("call_target_name") == "shape_assertion"
 
 
+def _at_places(operation: Operation, values: Mapping[int, Value]) -> Operation | None:
+    """A slice from clamped places on, which JAX writes by its limits where sizes are open, as stablehlo.dynamic_slice; or None."""
+    x, start, limit, step = operation.operands
+    clamp, add = values[start].by, values[limit].by
+    if values[start].numbers is not None or clamp is None or add is None:
+        return None
+    if (clamp.name, add.name) != ("stablehlo.clamp", "stablehlo.add") or add.operands[0] != start:
+        return None
+    low, place, high = clamp.operands
+    sizes, joined, shape = values[add.operands[1]].numbers, values[place].by, shape_of(values[x])
+    if sizes is None or joined is None or joined.name != "stablehlo.concatenate" or len(joined.operands) != len(shape):
+        return None
+    due = tuple([n - size for n, size in zip(shape, sizes, strict=True)])
+    if values[high].numbers != due or {*(values[low].numbers or "?")} != {0} or {*(values[step].numbers or "?")} != {1}:
+        return None
+    places = [_number(place, values) for place in joined.operands]
+    return replace(operation, name="stablehlo.dynamic_slice", operands=[x, *places], attributes={"slice_sizes": list(sizes)})
+
+
+def _number(value: int, values: Mapping[int, Value]) -> int:
+    """The integer that an array of one integer has, before it was made that array."""
+    by = values[value].by
+    while by is not None and by.name in ("stablehlo.reshape", "stablehlo.convert"):
+        (operand,) = by.operands
+        type_ = values[operand].type
+        if type_ is None or type_.inexact or type_.dtype == "bool":
+            break
+        value, by = operand, values[operand].by
+    return value
+
+
 _OF_WINDOWS = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
 """What the last operands of windows of open sizes are."""
 
@@ -208,6 +239,8 @@ class _Reader:
         if name == "compare":
             self.compare(operation, operands)
         try:
+            if name == "real_dynamic_slice" and (at_places := _at_places(operation, values)):
+                operation, operands = at_places, operands[:1]
             types = [self.result(operation, branches or operands, k, text) for k, text in enumerate(operation.results)]
             numbers = numbers_of(operation, operands, types)
         except (DocumentError, LimitError):
@@ -216,7 +249,8 @@ class _Reader:
             raise placed_error(operation, error) from None
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
             raise placed_error(operation, RefusedError("has sizes that do not fit its operands")) from None
-        results = [Value(t, str(t) if t is not None else text) for t, text in zip(types, operation.results, strict=True)]
+        by = operation
+        results = [Value(t, str(t) if t is not None else text, by=by) for t, text in zip(types, by.results, strict=True)]
         if numbers is not None:
             results = [replace(results[0], numbers=numbers)]
         return static(replace(operation, results=[x.text for x in results]), operands), results
