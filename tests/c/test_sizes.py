@@ -21,7 +21,7 @@ from tests.docs.blocks import ROOT
 from tests.graphs.strategies import REAL, documents, seeds
 from tests.lax.test_batching import drawn
 from tests.programs import needs
-from tests.sizes.opened import opened_document
+from tests.sizes.opened import opened_document, opened_documents
 from tests.sizes.test_evaluation import RECURRENT
 from tests.sizes.test_primitives import WITHOUT, cases, derived
 from tests.sizes.test_programs import derived as program_derivative
@@ -35,7 +35,6 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.frozen import replace
 from tidu_cli.graph.open_sizes import open_names
-from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules.specializing import specialized
 
@@ -130,8 +129,7 @@ def agree_with_fixed(document, number):
 @given(documents(makers=REAL, dtypes=("f64",)), seeds)
 def test_random_programs_and_their_derivatives(document, seed):
     document = tidu.materialize(document)
-    sizes = {n for i in document.free_inputs if isinstance(i.type, TensorType) for n in i.type.shape}
-    opened = [(made, n) for n in sorted(sizes) if (made := opened_document(document, n)) is not None and open_names(made)]
+    opened = opened_documents(document)
     assume(opened)
     made, number = opened[0]
     for order in (0, 1, 2):

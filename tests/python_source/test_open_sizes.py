@@ -19,7 +19,7 @@ from tests.lax.test_batching import drawn
 from tests.programs import needs
 from tests.python_source.running import alike, expected, function_of, source_of
 from tests.python_source.test_primitives import REFUSED
-from tests.sizes.opened import opened, opened_document
+from tests.sizes.opened import opened, opened_documents
 from tests.tiers import few
 from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.adapters.python_source.sizes import read
@@ -137,8 +137,7 @@ def check(document, numbers, seed, orders=(0, 1, 2)):
 @given(documents(makers=REAL, dtypes=("f64",)), seeds)
 def test_random_programs(document, seed):
     document = tidu_cli.materialize(document)
-    sizes = {n for i in document.free_inputs if isinstance(i.type, TensorType) for n in i.type.shape}
-    programs = [(made, n) for n in sorted(sizes) if (made := opened_document(document, n)) is not None and open_names(made)]
+    programs = opened_documents(document)
     assume(programs)
     for made, number in programs:
         assert check(made, {number, *NUMBERS}, seed) > 0

@@ -111,3 +111,10 @@ def of_fixed_sizes(document: Document) -> Document:
     """A document with 4 for each open size."""
     sizes = dict.fromkeys(open_names(document), 4)
     return specialized(document, sizes, vocabulary(document.cases)) if sizes else document
+
+
+def opened_documents(document: Document) -> list[tuple[Document, int]]:
+    """A document with N for each number in the shapes of its inputs, and the number; those whose nodes all take N."""
+    sizes = {n for i in document.free_inputs if isinstance(i.type, TensorType) for n in i.type.shape}
+    made = [(opened_document(document, n), n) for n in sorted(sizes)]
+    return [(one, n) for one, n in made if one is not None and open_names(one)]

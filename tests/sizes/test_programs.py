@@ -12,11 +12,10 @@ import tests.tiers as tiers
 import tidu_cli
 from tests.graphs.strategies import REAL, documents, seeds
 from tests.lax.test_batching import drawn
-from tests.sizes.opened import opened_document
+from tests.sizes.opened import opened_documents
 from tidu_cli.errors import MissingRuleError, TransformError, UndecidedSizeError
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.open_sizes import open_names
-from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.specializing import specialized
 
@@ -64,8 +63,7 @@ def check(document, number, seed):
 @given(documents(makers=REAL, dtypes=("f64",)), seeds)
 def test_random_programs(document, seed):
     document = tidu_cli.materialize(document)
-    sizes = {n for i in document.free_inputs if isinstance(i.type, TensorType) for n in i.type.shape}
-    opened = [(made, n) for n in sorted(sizes) if (made := opened_document(document, n)) is not None and open_names(made)]
+    opened = opened_documents(document)
     assume(opened)
     for made, number in opened:
         assert check(made, number, seed) > 0
@@ -78,8 +76,7 @@ def test_samples(name):
     if not path.exists():
         pytest.fail(f"no sample {name}")
     document = tidu_cli.materialize(tidu_cli.load(path), inline=True)
-    sizes = {n for i in document.free_inputs for n in getattr(i.type, "shape", ())}
-    opened = [(made, n) for n in sorted(sizes) if (made := opened_document(document, n)) is not None and open_names(made)]
+    opened = opened_documents(document)
     assert opened
     for made, number in opened:
         assert check(made, number, 0) > 0

@@ -318,7 +318,7 @@ def test_what_cannot_be_decided_names_sizes_and_the_way_out(name: str) -> None:
 
 
 def pooled(rows: int) -> Any:
-    """Maxima of so many rows, of images of which the height is open."""
+    """Maxima of a number of rows of images whose height is open."""
     return lambda f: f("MaxPool", "x", kernel_shape=[rows, 1], strides=[rows, 1])
 
 

@@ -235,7 +235,7 @@ class Function:
 
 
 def _room(n: int) -> int:
-    """How many places so many elements take."""
+    """The number of places that these elements take."""
     return n if isinstance(n, OpenSize) else n or 1
 
 

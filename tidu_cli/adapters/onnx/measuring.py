@@ -7,9 +7,10 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, NoMeaningError, Wanted
-from tidu_cli.graph.sizes.algebra import EXTREMES, Name, Size, terms_of, way_to_fix
+from tidu_cli.graph.sizes.algebra import EXTREMES, Name, Size, way_to_fix
 from tidu_cli.graph.sizes.bounds import bounds
 from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.values import in_one_name
 from tidu_cli.graph.types import TensorType, Type, leaves
 
 
@@ -37,15 +38,12 @@ def axes_of_names(inputs: Mapping[str, Type]) -> dict[str, Axis]:
 
 def _read_off(size: Any) -> tuple[str, int, int] | None:
     """The name in a size that is a multiple of one and a number more: it, the factor and the number."""
-    terms = dict(terms_of(size))
-    more = terms.pop((), 0)
-    if len(terms) != 1:
+    line = in_one_name(size)
+    if line is None:
         return None
-    ((monomial, coefficient),) = terms.items()
-    if len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(monomial[0][0], Name):
-        return None
-    whole, rest = divmod(coefficient, monomial[0][0].multiple)
-    return None if rest or whole < 1 else (monomial[0][0].text, whole, more)
+    name, coefficient, more = line
+    whole, rest = divmod(coefficient, name.multiple)
+    return None if rest or whole < 1 else (name.text, whole, more)
 
 
 class Measuring:

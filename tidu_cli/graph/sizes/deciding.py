@@ -170,7 +170,7 @@ def _in_place_of(name: Name, bound: Name) -> Any:
 
 
 MOST_MORE = 64
-"""Sizes that are so much greater than a name are said; limits of how functions compute, such as 10,000, are not what users have."""
+"""Messages propose N+64 at most: a greater bound, such as 10,000, is a limit of a function and no size that users have."""
 
 
 def _as_file(bound: Name) -> str:

@@ -49,28 +49,37 @@ def _is(size: Any, known: str = "is", else_: str = "may be") -> str:
     return known if isinstance(size, int) else else_
 
 
-def solved(size: Any, number: int, known: Mapping[str, int]) -> tuple[str, int] | None:
-    """The one name that is not known of a size that comes to a number, and what it is; None where that is not one, or not linear.
-
-    Raises TypeRuleError where there is no such integer.
-    """
-    rest = substituted(size, known)
-    terms = dict(terms_of(rest))
+def in_one_name(size: Any) -> tuple[Name, int, int] | None:
+    """The name, the factor of its units and the constant of a size such as 2*N+1; None of all others."""
+    terms = dict(terms_of(size))
     constant = terms.pop((), 0)
     if len(terms) != 1:
         return None
     ((monomial, coefficient),) = terms.items()
     if len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(monomial[0][0], Name):
         return None
+    return monomial[0][0], coefficient, constant
+
+
+def solved(size: Any, number: int, known: Mapping[str, int]) -> tuple[str, int] | None:
+    """The one name that is not known of a size that comes to a number, and what it is; None where that is not one, or not linear.
+
+    Raises TypeRuleError where there is no such integer.
+    """
+    rest = substituted(size, known)
+    line = in_one_name(rest)
+    if line is None:
+        return None
+    name, coefficient, constant = line
     units, remainder = divmod(number - constant, coefficient)
     low, high = bounds(size)
     if not low <= number <= high:
         raise TypeRuleError(f"the size {size} is {f'at least {low:.0f}' if number < low else f'at most {high:.0f}'}")
-    if remainder and isinstance(size, Size) and size == rest and (name := monomial[0][0]).text == str(size):
+    if remainder and isinstance(size, Size) and size == rest and name.text == str(size):
         raise TypeRuleError(f"the size {size} is a multiple of {name.multiple}")
     if remainder:
         raise TypeRuleError(f"the size {size} is never {number}")
-    return monomial[0][0].text, units * monomial[0][0].multiple
+    return name.text, units * name.multiple
 
 
 class Found:

@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 def scan(
     body: Function, length: Any, reverse: bool, consts: Sequence[Leaf], carry: Sequence[Leaf], scanned: Sequence[Leaf]
 ) -> tuple[Array, ...]:
-    """What a loop of so many steps carries out, and the arrays of its other results."""
+    """What a loop of this length carries out, and the arrays of its other results."""
     recorder = _recorder()
     given, xs = [_array(recorder, x) for x in (*consts, *carry)], [_array(recorder, x) for x in scanned]
     types = [*[x.type for x in given], *[x.type.with_shape(x.type.shape[1:]) for x in xs]]
