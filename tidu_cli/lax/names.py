@@ -87,3 +87,9 @@ def names_of(op: str) -> list[str]:
 def ops_of(system: str) -> Mapping[str, str]:
     """The ops of a system by its names: of `numpy`, `{"arcsin": "asin", ...}`."""
     return {name.removeprefix(f"{system}."): op for op in _NAMES for name in names_of(op) if name.rpartition(".")[0] == system}
+
+
+@cache
+def names_in(system: str) -> Mapping[str, str]:
+    """What a system calls its ops: of `numpy`, `{"asin": "arcsin", ...}`."""
+    return {op: name for name, op in ops_of(system).items()}

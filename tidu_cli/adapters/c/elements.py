@@ -19,13 +19,12 @@ from tidu_cli.adapters.c.functions.reals import REALS
 from tidu_cli.adapters.c.views import CTYPES, HALVES, bits
 from tidu_cli.graph.types import FLOATS, SIGNED
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.names import names_in
 
 Use = Callable[..., str]
 """From the name of a function and dtypes to what it is called; notes that the file needs it."""
 
-_SAME_NAME = """exp exp2 expm1 log log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc lgamma
-floor ceil nextafter"""
-_CALLS = {**{name: name for name in _SAME_NAME.split()}, "abs": "fabs", "gamma": "tgamma", "rem": "fmod"}
+_CALLS = {**names_in("math"), **{name: name for name in ("floor", "ceil", "nextafter")}, "abs": "fabs", "gamma": "tgamma"}
 """The functions of math.h by op."""
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}

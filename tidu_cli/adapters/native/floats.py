@@ -22,6 +22,7 @@ from tidu_cli.adapters.native.opcodes import (
     over,
     same,
 )
+from tidu_cli.lax.names import names_in
 
 
 def _extremum(relation: str, e: Emitter, x: Value, y: Value) -> Value:
@@ -81,10 +82,8 @@ def _strong(zero: int, emit: Emit, e: Emitter, *operands: Value) -> Value:
     return e.b.select(is_weak, none, result)
 
 
-_LIBM = (
-    "exp", "exp2", "expm1", "log", "log1p", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-    "asinh", "acosh", "atanh",
-)  # fmt: skip
+_LIBM = tuple(op for op in names_in("math") if op in names_in("numpy") and op not in ("sqrt", "atan2", "rem"))
+"""Functions of one number that the C library has, and NumPy takes from there."""
 
 CALLING = frozenset({*_LIBM, "logistic", "integer_pow", "pow", "atan2", "rem", "nextafter"})
 """The operations that call functions of the C library, of one number at a time."""

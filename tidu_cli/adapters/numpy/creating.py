@@ -19,7 +19,7 @@ from tidu_cli.adapters.numpy.buffers.elements import STATIC, ElementTable, mark_
 from tidu_cli.adapters.numpy.buffers.memory import Memory, first_array, holds_traced, innermost_running, numbers_of, plain, resolved
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.lax.names import ops_of
+from tidu_cli.lax.names import names_in, ops_of
 
 Function = Callable[..., Any]
 
@@ -302,11 +302,11 @@ def _of_results(results: Sequence[Any], shape: tuple[int, ...], types: str | Non
 # Where `math` raises, as for the root of a negative number, a graph has NaN or an infinity.
 
 
-_UFUNCS = {op: ufunc for ufunc, op in ops_of("numpy").items()}
+_UFUNCS = names_in("numpy")
 _RENAMED = {name: _UFUNCS[op] for name, op in ops_of("math").items() if op in _UFUNCS} | {"pow": "float_power", "fabs": "absolute"}
 _SAME = ("copysign", "degrees", "isfinite", "isinf", "isnan", "log10", "log2", "radians")
 _WHOLE = ("ceil", "floor", "trunc")
-_FUNCTIONS = {op: function for function, op in ops_of("scipy.special").items()}
+_FUNCTIONS = names_in("scipy.special")
 _SPECIAL = {name: _FUNCTIONS[op] for name, op in ops_of("math").items() if op in _FUNCTIONS}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tidu_cli.adapters.python_source.text import AND, ATOM, COMPARED, OR, POWER, PRODUCT, SHIFT, SIGN, SUM, XOR, Text, shape_text
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, SIGNED
+from tidu_cli.lax.names import names_in
 
 Template = tuple[str, int, tuple[int, ...]]
 """A text with {0}, {1} … for operands, its level, and the levels that these need."""
@@ -20,22 +21,14 @@ _SIGNS = {
     "ge": (">=", COMPARED),
 }  # fmt: skip
 
-_SAME = "sign exp exp2 expm1 log log1p sqrt cbrt sin cos tan sinh cosh tanh floor ceil nextafter conj"
 _FUNCTIONS = {
-    **{name: name for name in _SAME.split()},
-    "abs": "abs", "max": "maximum", "min": "minimum", "is_finite": "isfinite", "real": "real", "imag": "imag", "asin": "arcsin",
-    "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2",
+    **names_in("numpy"),
+    **{name: name for name in ("abs", "floor", "ceil", "real", "imag", "conj")},
+    "is_finite": "isfinite",
 }  # fmt: skip
 """NumPy's functions by op."""
 
-_SAME_OF_SCIPY = "erf erfc gamma expi spence dawsn erfcx zeta owens_t polygamma"
-_SPECIAL = {
-    **{name: name for name in _SAME_OF_SCIPY.split()},
-    "lgamma": "gammaln", "digamma": "psi", "erf_inv": "erfinv", "erfc_inv": "erfcinv", "logistic": "expit",
-    "igamma": "gammainc", "igammac": "gammaincc", "regularized_incomplete_beta": "betainc", "bessel_i0e": "i0e",
-    "bessel_i1e": "i1e", "igamma_inv": "gammaincinv", "igammac_inv": "gammainccinv",
-    "regularized_incomplete_beta_inv": "betaincinv",
-}  # fmt: skip
+_SPECIAL = {**names_in("scipy.special"), "zeta": "zeta", "polygamma": "polygamma"}
 """SciPy's functions by op."""
 
 _PARAMETERS = {
@@ -74,13 +67,12 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str) -> Templat
         return called("_logistic", 1) if op == "logistic" else None
     if op in ("expm1", "log1p") and one in COMPLEXES:
         return called(f"special.{op}", n)
-    if op in _FUNCTIONS:
-        return called(f"np.{_FUNCTIONS[op]}", n)
     if op == "complex":
         return f"_complex({{0}}, {{1}}, {dtype_text(result)})", ATOM, (0, 0)
     if op in ("strong_mul", "strong_div", "clz"):
         return called(f"_{op}", n)
-    return _bits(op, one, result) or _other(op, attrs, dtypes, one, result)
+    written = _bits(op, one, result) or _other(op, attrs, dtypes, one, result)
+    return written or (called(f"np.{_FUNCTIONS[op]}", n) if op in _FUNCTIONS else None)
 
 
 def _special(op: str, attrs: Any, dtype: str, n: int) -> Template | None:
@@ -132,8 +124,6 @@ def _other(op: str, attrs: Any, dtypes: Sequence[str], one: str, result: str) ->
         return f"np.power({{0}}.astype({wide}), {{1}}.astype({wide})).astype({dtype_text(result)})", ATOM, (ATOM, ATOM)
     if op == "round":
         return called("_round" if attrs.rounding_method == "AWAY_FROM_ZERO" else "np.rint", 1)
-    if op == "rem":
-        return called("np.fmod", 2)
     if op == "convert_element_type":
         return _converted(dtypes[0], result)
     if op == "reduce_precision":
@@ -146,7 +136,6 @@ def _other(op: str, attrs: Any, dtypes: Sequence[str], one: str, result: str) ->
         "clamp": ("np.clip({1}, {0}, {2})", ATOM, (0, 0, 0)),
         "neg": ("-{0}", SIGN, (POWER,)),
         "not": ("~{0}", SIGN, (SIGN,)),
-        "square": ("np.square({0})", ATOM, (0,)),
         "rsqrt": ("1 / np.sqrt({0})", PRODUCT, (0,)),
     }.get(op)
 

@@ -17,7 +17,7 @@ from tidu_cli.adapters.numpy.numpy.indexing import common_shape
 from tidu_cli.adapters.onnx.loading import held
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
 from tidu_cli.adapters.onnx.reading.standing import converted_to, rounded_straight
-from tidu_cli.lax.names import ops_of
+from tidu_cli.lax.names import names_in, ops_of
 
 
 def converted(node: Node, x: Value, dtype: Any) -> Value:
@@ -136,12 +136,10 @@ def _clip(node: Node, x: Value, low: Value | None = None, high: Value | None = N
     return x if high is None else np.minimum(x, high)
 
 
-_UFUNCS = {op: ufunc for ufunc, op in ops_of("numpy").items()}
-
-
 def _named(op: str) -> Operator:
     """NumPy's function of that operation, which computes what is known, or the primitive, of which NumPy has none."""
-    return _of(getattr(np, _UFUNCS[op])) if op in _UFUNCS else _primitive(op)
+    ufunc = names_in("numpy").get(op)
+    return _of(getattr(np, ufunc)) if ufunc else _primitive(op)
 
 
 def relu(x: Value) -> Value:
