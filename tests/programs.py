@@ -50,6 +50,7 @@ EXTRAS = {
 }
 EXTRAS |= dict.fromkeys(("PIL", "diffrax", "equinox", "flax", "hatchling", "iree", "magika", "mypy", "numpyro", "ruff"), "check")
 EXTRAS |= dict.fromkeys(("onnxruntime", "optax", "rapidocr_onnxruntime", "skl2onnx", "sklearn"), "check")
+EXTRAS |= dict.fromkeys(("tree_sitter", "tree_sitter_julia"), "check")
 """The extra of tidu that brings each Python package."""
 
 _NAMES = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
