@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import pickle
 from contextlib import suppress
 from typing import Any
@@ -19,6 +21,7 @@ from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.sizes.reading import declaring, names_from_file, parse_size, parse_sizes
 from tidu_cli.graph.sizes.values import names_of, numbers_of, substituted
 from tidu_cli.graph.types import TensorType, parse_type, require_possible
+from tidu_cli.rules.recording.trace import emit_size
 
 NAMES = {"M": Name("M"), "N": Name("N", least=2), "K": Name("K", multiple=8, least=8), "B": Name("B", least=0, most=5)}
 NUMBERS = {
@@ -89,6 +92,13 @@ def test_sizes_that_are_equal_are_so_for_all_numbers(first: Any, second: Any, nu
 def test_a_size_is_what_its_text_says(pair: Any) -> None:
     size, _ = pair
     with declaring(NAMES):
+        try:
+            if not isinstance(size, int):
+                size.require_text()
+        except TypeRuleError:  # of more parts, or characters, than the size of an axis may have
+            with pytest.raises(TypeTextError):
+                parse_size(str(size))
+            return
         assert parse_size(str(size)) == size
     assert pickle.loads(pickle.dumps(size)) == size
     assert {name.text for name in names_of(size)} <= set(NAMES)
@@ -104,6 +114,27 @@ def test_sums_and_products_have_one_form(first: Any, second: Any, third: Any) ->
         assert a - (a - b) == b
     except TypeRuleError:  # beyond the limits
         assume(False)
+
+
+AXES = st.lists(st.sampled_from(["N//2", "N//3", "M//2", "max(M,N)", "(M//5)%3", "N%7", "K//16", "B", "3"]), min_size=1, max_size=2)
+
+
+@MANY
+@given(st.lists(AXES, min_size=2, max_size=3), st.fixed_dictionaries(NUMBERS))
+def test_a_size_too_long_for_a_file_is_computed_from_shorter_ones(axes: list[list[str]], numbers: dict[str, int]) -> None:
+    """Such as the number of elements of an array whose axes are sums of quotients."""
+    with declaring(NAMES):
+        size = math.prod(sum(map(parse_size, axis)) for axis in axes)
+
+    def emit(op: str, *operands: int, dtype: str = "", expression: Any = None) -> Any:
+        if op != "size":
+            return getattr(operator, op)(*operands)
+        with declaring(NAMES):
+            assert parse_size(str(expression)) == expression
+        return substituted(expression, numbers)
+
+    text = "*".join(f"({'+'.join(axis)})" for axis in axes)
+    assert emit_size(emit, size, "i64") == eval(text, {"max": max}, numbers)
 
 
 QUOTIENTS: dict[str, Any] = {
@@ -138,6 +169,8 @@ def test_quotients_and_their_bounds(text: str) -> None:
     ("text", "canonical"),
     [
         ("N", "N"),
+        ("(N//2)%3", "(N//2)%3"),
+        ("M*(N//2)-3*M*(N//6)", "((N//2)%3)*M"),
         ("1+N*2", "2*N+1"),
         ("N+N", "2*N"),
         ("(N+1)*(N-1)", "N*N-1"),

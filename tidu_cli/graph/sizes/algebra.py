@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf, prod
 from typing import Any
 
-from tidu_cli.errors import Remedy, UndecidedSizeError
+from tidu_cli.errors import Remedy, TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.sizes.bounds import bounds
 from tidu_cli.graph.sizes.open import OpenSize
@@ -30,6 +30,7 @@ from tidu_cli.graph.sizes.polynomials import (
     Terms,
     added,
     floor,
+    halved,
     in_remainders,
     multiplied,
     ordered,
@@ -192,6 +193,15 @@ class Size(OpenSize):
         if low < 0:
             raise undecided(f"the size {self!s} may be less than 0", self, dues=[(self, 0, 0)])
         return int(low)
+
+    def halves(self) -> tuple[str, Any, Any] | None:
+        """(op, a, b) such that a size whose text is too long for a file is their sum, difference or product; None of others."""
+        try:
+            self.require_text()
+        except TypeRuleError:
+            halves = halved(self.terms)
+            return halves and (halves[0], _made(halves[1]), _made(halves[2]))
+        return None
 
     def larger(self, other: Any) -> Any:  # noqa: D102
         return _extreme("max", self, other)

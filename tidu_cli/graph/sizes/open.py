@@ -15,6 +15,7 @@ class OpenSize:
     least: Callable[[], int]
     larger: Callable[[Any], Any]
     smaller: Callable[[Any], Any]
+    halves: Callable[[], tuple[str, Any, Any] | None]
 
 
 def are_there_open_sizes() -> bool:

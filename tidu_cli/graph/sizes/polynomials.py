@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from math import inf
 from typing import Any, Protocol
@@ -120,18 +120,29 @@ def in_remainders(terms: Terms) -> Terms:
 
 def _in_remainder(total: Mapping[Monomial, int], monomial: Monomial, coefficient: int) -> dict[Monomial, int] | None:
     """The same with one quotient less, that of this term, where b divides the term, and a times it is there but for constants."""
-    for atom, _ in monomial:
-        b = atom.b if getattr(atom, "op", "") == "//" else None
-        if not isinstance(b, int) or coefficient % b:
+    for atom, a, b in (division for factor, _ in monomial for division in _divisions(factor, total)):
+        if coefficient % b:
             continue
         others = quotient((monomial, -coefficient // b), (((atom, 1),), 1))
         assert others is not None
-        part = multiplied(atom.a.terms, [others])
+        part = multiplied(a.terms, [others])
         if all(total.get(m, 0) // c > 0 for m, c in part.items() if m):
             rest = added({**total, monomial: 0}.items(), scaled(part.items(), -1))
-            remainder = multiplied([(((type(atom)("%", atom.a, b), 1),), 1)], [others])
+            remainder = multiplied([(((type(atom)("%", a, b), 1),), 1)], [others])
             return {m: c for m, c in added(rest.items(), remainder.items()).items() if c}
     return None
+
+
+def _divisions(atom: Any, terms: Iterable[Monomial]) -> Iterator[tuple[Any, Any, int]]:
+    """The atom, a and b, if it is a // b: N // 6 is also (N // 2) // 3, where these terms have N // 2."""
+    if getattr(atom, "op", "") != "//" or not isinstance(atom.b, int):
+        return
+    yield atom, atom.a, atom.b
+    for other in dict.fromkeys(other for monomial in terms for other, _ in monomial):
+        if getattr(other, "op", "") == "//" and other.a == atom.a and isinstance(other.b, int) and other.b < atom.b:
+            times, rest = divmod(atom.b, other.b)
+            if not rest:
+                yield atom, type(atom.a)(((((other, 1),), 1),)), times
 
 
 def text_of(terms: Terms) -> str:
@@ -167,7 +178,7 @@ def floor(a: float, b: float) -> float:
 
 def require_short(terms: Terms, text: str, most: int = MAX_TEXT, parts: int = MAX_PARTS) -> None:
     """Raises TypeRuleError for a size of these terms and this text that is too long, by default for a type, or an attr."""
-    if _n_parts(terms) > parts:
+    if _n_parts(in_remainders(terms)) > parts:
         raise TypeRuleError(f"a size may have {parts} quotients, remainders, maxima and minima, and this one has more")
     if len(text) > most:
         raise TypeRuleError(f"a size may have {most} characters, and {text[:40]}... has {len(text)}")
@@ -176,3 +187,18 @@ def require_short(terms: Terms, text: str, most: int = MAX_TEXT, parts: int = MA
 def _n_parts(terms: Terms) -> int:
     atoms = [atom for monomial, _ in terms for atom, _ in monomial if hasattr(atom, "op")]
     return sum(1 + sum(_n_parts(getattr(size, "terms", ())) for size in (atom.a, atom.b)) for atom in atoms)
+
+
+def halved(terms: Terms) -> tuple[str, dict[Monomial, int], dict[Monomial, int]] | None:
+    """(op, a, b) of polynomials whose sum, difference or product this is, without terms below 0; None of a name, or an atom."""
+    above, below = ({m: abs(c) for m, c in terms if (c > 0) == positive} for positive in (True, False))
+    if above and below:
+        return "sub", above, below
+    half = len(terms) // 2
+    if half:
+        return "add", dict(terms[:half]), dict(terms[half:])
+    ((monomial, coefficient),) = terms
+    first, *others = (((atom, 1),) for atom, power in monomial for _ in range(power))
+    if coefficient == 1 and not others:
+        return None
+    return "mul", {first: 1}, multiplied([((), coefficient)], [(sum(others, ()), 1)])

@@ -59,7 +59,7 @@ def size_from_file(value: Any, least: int) -> Any:
     if not isinstance(value, str | Size):
         at_least = f" of at least {least}" if least >= 0 else ""
         raise TypeTextError(f'expected a whole number{at_least}, or the text of a size such as "2*N"')
-    size = parse_size(value) if isinstance(value, str) else value
+    size = parse_size(value) if isinstance(value, str) else within_limits(value)
     if least >= 0 and bounds(size)[0] < least:
         raise _too_small(size, least)
     return size
@@ -89,12 +89,20 @@ def parse_size(text: str) -> Any:
     parser = _Parser(text, tokens)
     try:
         size = parser.sum(0)
-        if isinstance(size, Size):
-            size.require_text()
     except TypeRuleError as error:
         raise TypeTextError(f"the size {text[:60]!r}: {error}") from None
     if parser.tokens:
         raise _malformed(text)
+    return within_limits(size)
+
+
+def within_limits(size: Any) -> Any:
+    """The size itself. Raises TypeTextError for one whose text no file may have."""
+    try:
+        if isinstance(size, Size):
+            size.require_text()
+    except TypeRuleError as error:
+        raise TypeTextError(f"the size {str(size)[:60]!r}: {error}") from None
     return size
 
 

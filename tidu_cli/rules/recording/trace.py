@@ -7,8 +7,8 @@ node of the case, with no further call of the rule.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.frozen import Frozen, replace
@@ -113,7 +113,7 @@ class Trace:
     def _number(self, value: Number, dtype: str) -> Term:
         if not isinstance(value, OpenSize):
             return self.emit("constant", value=filled(TensorType(dtype), value))
-        number = self.emit("size", expression=value, dtype=dtype if dtype in FLOATS else "i64")
+        number: Term = emit_size(self.emit, value, dtype if dtype in FLOATS else "i64")
         return number if dtype == number.type.dtype else self.emit("convert_element_type", number, new_dtype=dtype)
 
     def template(self, n_sources: int, results: Sequence[Term | None]) -> Template:
@@ -165,6 +165,17 @@ class Trace:
 #
 # Operations that are defined by graphs are derived by the transforms. What these give is a document, whose nodes a rule emits as
 # its own: `spliced` goes over them. The way back, from what a rule emits to a graph, is `recorded`.
+
+
+def emit_size(emit: Callable[..., Any], size: Any, dtype: str) -> Any:
+    """The number that a size is: one node, or, where its text is too long for a file, sums and products of such."""
+    halves = size.halves() if isinstance(size, OpenSize) else None
+    if halves is None:
+        return emit("size", expression=size, dtype=dtype)
+    if dtype in FLOATS:  # which the number is rounded to once
+        return emit("convert_element_type", emit_size(emit, size, "i64"), new_dtype=dtype)
+    op, a, b = halves
+    return emit(op, emit_size(emit, a, dtype), emit_size(emit, b, dtype))
 
 
 def spliced(trace: Recorder, document: Document, sources: Mapping[Key, Term]) -> list[Term | None]:

@@ -26,6 +26,7 @@ from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 from tidu_cli.graph.sizes.traced import NUMBERS
 from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import FLOATS, TensorType
+from tidu_cli.rules.recording.trace import emit_size
 
 Shape = tuple[int, ...]
 
@@ -43,7 +44,7 @@ def number_of(recorder: Any, size: OpenSize, dtype: Any = None) -> Array:
     own = name if name in FLOATS else "i64"
     for reader in (recorder, *recorder.around):  # as it is known when the graph runs
         reader.reads_traced = True
-    exact: Array = recorder.emit("size", expression=size, dtype=own)
+    exact: Array = emit_size(recorder.emit, size, own)
     return exact.convert(name)
 
 

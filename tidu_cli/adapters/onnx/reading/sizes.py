@@ -18,6 +18,7 @@ from tidu_cli.adapters.onnx.reading.node import Node, Operator, Sizes, Value, as
 from tidu_cli.errors import UndecidedSizeError
 from tidu_cli.graph.sizes.open import OpenSize, larger, smaller, surely
 from tidu_cli.graph.types import FLOATS, INTEGERS
+from tidu_cli.rules.recording.trace import emit_size
 
 _READING = frozenset((
     "AffineGrid", "CenterCropPad", "Col2Im", "ConstantOfShape", "Expand", "EyeLike", "Loop", "MaxUnpool", "OneHot", "Pad", "Range",
@@ -211,7 +212,7 @@ def _number(recorder: Any, size: Any, dtype: str) -> Array:
         return constant
     n: Any = size
     if surely(lambda: n >= 0):
-        emitted: Array = recorder.emit("size", expression=n, dtype=dtype)
+        emitted: Array = emit_size(recorder.emit, n, dtype)
         return emitted
     from tidu_cli.graph.sizes.bounds import bounds  # which models without open sizes do without
 
