@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
+from tidu_cli.graph.open_sizes import unequal
 from tidu_cli.graph.types import (
     ANY,
     COMPLEXES,
@@ -197,9 +198,8 @@ def _reshape_types(attrs: ReshapeAttrs, operands: Types) -> Types:
     (operand,) = operands
     result = operand.with_shape(attrs.new_sizes)
     if result.size != operand.size:
-        raise TypeRuleError(
-            f"new_sizes {list(attrs.new_sizes)} has {result.size} elements; the operand {operand} has {operand.size}"
-        )
+        told = f"new_sizes {list(attrs.new_sizes)} has {result.size} elements; the operand {operand} has {operand.size}"
+        raise unequal(told, result, operand)
     return (result,)
 
 
