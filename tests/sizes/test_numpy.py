@@ -173,6 +173,7 @@ def test_an_open_axis_is_padded_by_open_sizes() -> None:
     assert str(document.head.outputs[0].type) == "f64[2*N+5,3]"
     x = np.arange(12.0).reshape(4, 3)
     np.testing.assert_array_equal(tidu.evaluate(document, {"x": x})["y"], np.pad(x, ((3, 2), (0, 0)), mode="reflect"))
+    assert str(tidu.trace(lambda x: np.pad(x, (0, 5), mode="edge"), "f64[N]").head.outputs[0].type) == "f64[N+5]"
     with pytest.raises(BuildError, match=r"by N and 0 needs N\+1 elements, and axis 0 of f64\[N\] has N"):
         tidu.trace(lambda x: np.pad(x, (x.shape[0], 0), mode="reflect"), "f64[N]")
 
