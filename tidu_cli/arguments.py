@@ -217,11 +217,13 @@ def count(name: str, value: Any) -> object:
 
 
 def whole(name: str, value: Any) -> object:
-    """A check: an integer."""
+    """A check: an integer, of NumPy's too, and not True or False."""
     try:
-        return operator.index(value)
+        if not isinstance(value, bool):
+            return operator.index(value)
     except TypeError:
-        raise _refuse(name, value, "an integer") from None
+        pass
+    raise _refuse(name, value, "an integer")
 
 
 def at_least(least: int, *, optional: bool = True) -> Check:
@@ -231,7 +233,7 @@ def at_least(least: int, *, optional: bool = True) -> Check:
         if value is None and optional:
             return None
         n = whole(name, value)
-        if isinstance(value, bool) or not isinstance(n, int) or n < least:
+        if not isinstance(n, int) or n < least:
             raise _refuse(name, value, f"an integer from {least} on")
         return n
 

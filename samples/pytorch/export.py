@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from networks import Cnn, Gpt, Potential, counting, molecule, pictures
+from networks import Cnn, Gpt, Potential, Voice, counting, molecule, pictures, sound
 from torch.nn.functional import cross_entropy, ctc_loss
 
 OPTIMIZERS = {
@@ -82,6 +82,21 @@ def forces(model):
     return values | {f"slope {name}": value for name, value in zip(names, slopes, strict=True)}
 
 
+def chances(model):
+    """For each rate the sum of a detector's chances, its slopes by sound, state and parameters, and a Hessian-vector product."""
+    x, state = (torch.from_numpy(part).double().requires_grad_() for part in sound())
+    direction = torch.from_numpy(np.random.RandomState(6).standard_normal(x.shape))
+    values = {"x": x, "state": state, "direction": direction}
+    for name, network in model.double().named_children():
+        chance, following = network(x, state)
+        names, parameters = zip(*network.named_parameters(prefix=name), strict=True)
+        slope, *slopes = torch.autograd.grad(chance.sum(), [x, state, *parameters], create_graph=True)
+        (product,) = torch.autograd.grad(slope, x, direction, retain_graph=True)
+        values |= {f"{name} chance": chance, f"{name} state": following, f"{name} slope x": slope, f"{name} product": product}
+        values |= {f"{name} slope {key}": value for key, value in zip(["state", *names], slopes, strict=True)}
+    return values
+
+
 def alignments():
     """The CTC loss of some sequences and its slopes, in f64.
 
@@ -101,16 +116,23 @@ def alignments():
     return values | {"loss": loss, "slope": slope}
 
 
-def export(path, model, inputs, output, **options):
+def export(path, model, inputs, *outputs, **options):
     """Export for inputs by name, and leave out what the exporters note of the source: it is most of a file so small."""
     given = tuple(torch.from_numpy(x) for x in inputs.values())
-    torch.onnx.export(model, given, path, input_names=list(inputs), output_names=[output], **options)
+    torch.onnx.export(model, given, path, input_names=list(inputs), output_names=list(outputs), **options)
     written = onnx.load(path)
-    for part in (written.graph, *written.graph.node, *written.graph.value_info, *written.graph.input, *written.graph.output):
+    without_notes(written.graph)
+    onnx.save(written, path)
+
+
+def without_notes(graph):
+    """Leave them out of a graph, and of those within."""
+    for part in (graph, *graph.node, *graph.value_info, *graph.input, *graph.output):
         part.ClearField("metadata_props")
         part.ClearField("doc_string")
-    written.graph.ClearField("value_info")
-    onnx.save(written, path)
+    graph.ClearField("value_info")
+    for attribute in (attribute for node in graph.node for attribute in node.attribute if attribute.HasField("g")):
+        without_notes(attribute.g)
 
 
 def write_arrays(path, values):
@@ -141,6 +163,16 @@ def main(folder):
     molecules = {"species": species, "pairs": pairs, "positions": positions}
     export(folder / "potential.onnx", fresh(Potential), molecules, "energy", **dynamo)
 
+    x, state = sound()
+    sounds = {"x": x, "state": state, "rate": np.array(16000)}
+    axes = {"x": {0: "batch", 1: "samples"}, "state": {1: "batch"}}
+    ends = {"chance": {0: "batch"}, "next": {1: "batch"}}
+    scripted = {"dynamo": False, "opset_version": 16, "dynamic_axes": axes | ends}
+    export(folder / "voice_script.onnx", torch.jit.script(fresh(Voice).eval()), sounds, "chance", "next", **scripted)
+    open_axes = {"dynamic_shapes": {**axes, "rate": None}}
+    export(folder / "voice_dynamo.onnx", fresh(Voice).eval(), sounds, "chance", "next", **dynamo, **open_axes)
+
+    write_arrays(folder / "voice.npz", chances(fresh(Voice)))
     write_arrays(folder / "potential.npz", forces(fresh(Potential)))
     write_arrays(folder / "alignments.npz", alignments())
     losses = {

@@ -1,4 +1,4 @@
-"""Three small networks, and data for them: what export.py exports and trains."""
+"""Four small networks, and data for them: what export.py exports and trains."""
 
 import math
 
@@ -87,6 +87,46 @@ class Potential(nn.Module):
         return self.atom(x + messages).sum()
 
 
+class Frames(nn.Module):
+    """How likely a voice is in each frame of a sound: short Fourier transforms, strided convolutions and an LSTM."""
+
+    def __init__(self, window: int, width: int = 4):
+        super().__init__()
+        self.padding, self.hop, self.bins = window // 4, window // 2, window // 2 + 1
+        angle = 2 * math.pi * torch.arange(self.bins)[:, None] * torch.arange(window) / window
+        self.register_buffer("basis", (torch.cat([angle.cos(), -angle.sin()]) * torch.hann_window(window))[:, None])
+        first, *others = (nn.Conv1d(n, width, 3, stride=k, padding=1) for n, k in ((self.bins, 1), (width, 2), (width, 2)))
+        self.encoder = nn.Sequential(first, nn.ReLU(), others[0], nn.ReLU(), others[1], nn.ReLU())
+        self.rnn = nn.LSTM(width, width, batch_first=True)
+        self.decoder = nn.Sequential(nn.ReLU(), nn.Conv1d(width, 1, 1), nn.Sigmoid())
+
+    def forward(self, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The mean over frames f32[n,1] and the next state of samples f32[n,m] and a state f32[2,n,4]."""
+        padded = nn.functional.pad(x[:, None], [self.padding, self.padding], mode="reflect")
+        waves = nn.functional.conv1d(padded, self.basis, stride=self.hop)
+        strength = torch.sqrt(waves[:, : self.bins] ** 2 + waves[:, self.bins :] ** 2 + 1e-6)
+        every, (last, cell) = self.rnn(self.encoder(strength).transpose(1, 2), (state[0:1], state[1:2]))
+        return self.decoder(every.transpose(1, 2)).squeeze(1).mean(1, keepdim=True), torch.cat([last, cell])
+
+
+class Voice(nn.Module):
+    """A detector of voices with a network for each of two sample rates."""
+
+    def __init__(self):
+        super().__init__()
+        self.at16k, self.at8k = Frames(16), Frames(8)
+
+    def forward(self, x: torch.Tensor, state: torch.Tensor, rate: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What Frames gives for a rate i64[], 16000 or 8000: If in ONNX, from TorchScript and from torch.cond."""
+        if not torch.jit.is_scripting():
+            return torch.cond(rate == 16000, self.at16k, self.at8k, (x, state))
+        if rate == 16000:
+            chance, following = self.at16k(x, state)
+        else:
+            chance, following = self.at8k(x, state)
+        return chance, following
+
+
 def pictures(batches=4, size=16):
     """Stripes in three directions with noise: images f32[batches,size,1,8,8], labels i64[batches,size]."""
     rng = np.random.RandomState(0)
@@ -111,3 +151,9 @@ def molecule(atoms=6):
     grid = np.stack(np.meshgrid(range(2), range(2), range(2)), -1).reshape(-1, 3)[:atoms] * 1.5
     positions = grid + 0.2 * rng.standard_normal((atoms, 3))
     return rng.randint(0, 3, atoms), np.stack(np.triu_indices(atoms, 1)), positions.astype("f4")
+
+
+def sound(batch=3, samples=40):
+    """Noise f32[batch,samples] and a state f32[2,batch,4]."""
+    rng = np.random.RandomState(5)
+    return rng.standard_normal((batch, samples)).astype("f4"), 0.5 * rng.standard_normal((2, batch, 4)).astype("f4")

@@ -65,6 +65,30 @@ def test_slopes_of_an_error_of_forces() -> None:
         require_close(slopes[f"{name}@-2"], recorded[f"slope {name}"], name)
 
 
+@pytest.mark.parametrize("rate", [16000, 8000])
+@pytest.mark.parametrize("exporter", ["script", "dynamo"])
+def test_a_detector_of_voices_with_a_branch_for_each_rate(exporter: str, rate: int) -> None:
+    """First derivatives by sound, state and parameters, and second ones by sound, at sizes that the file leaves open."""
+    recorded, name = arrays("voice"), "at16k" if rate == 16000 else "at8k"
+    loaded = tidu.load_onnx(FOLDER / f"voice_{exporter}.onnx", cast="f64", weights=True)
+    point = {**loaded.weights, **{key: recorded[key] for key in ("x", "state")}, "rate": np.asarray(rate)}
+    values = tidu.evaluate(loaded.document, point)
+    require_close(values["chance"], recorded[f"{name} chance"])
+    require_close(values["next"], recorded[f"{name} state"])
+    along = point | {"chance@-1": np.ones((3, 1)), "x@2": recorded["direction"]}
+    gradient = tidu.vjp(loaded.document, ["x"], "chance")
+    product = tidu.evaluate(tidu.jvp(gradient, ["x"], "x@-1"), along)
+    require_close(product["x@-1@2"], recorded[f"{name} product"])
+    slopes = {key.removeprefix(f"{name} slope "): x for key, x in recorded.items() if key.startswith(f"{name} slope ")}
+    kept = [
+        key for key in slopes if exporter == "dynamo" or ".rnn." not in key
+    ]  # of TorchScript's LSTM they are constants of nodes
+    assert (len(slopes), len(kept)) in ((14, 14), (14, 10))
+    found = tidu.evaluate(tidu.vjp(loaded.document, kept, "chance"), along)
+    for key in kept:
+        require_close(found[f"{key}@-1"], slopes[key], key)
+
+
 def cross_entropy(logits: Any, labels: Any) -> Any:
     chosen = np.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
     return np.mean(logsumexp(logits, axis=-1) - chosen)

@@ -290,6 +290,7 @@ def test_reading_takes_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bounds_hold_where_parts_undo_one_another():
     cases = {"N//2-N%2": -1, "N-N//2-1": 0, "N-1-max(N-2,0)": 0, "N-min(N,2)": 0, "M-N%M-1": 0, "(N-1)//2-N//2": -1}
+    cases |= {"N-N%M": 0, "N+1-(N+1)%M": 0, "5-5%M": 0}
     for text, least in cases.items():
         size = parse_size(text)
         values = [substituted(size, {"N": n, "M": m}) for n in range(1, 12) for m in range(1, 12)]

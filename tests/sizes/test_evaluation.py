@@ -11,7 +11,7 @@ import pytest
 import tidu_cli
 from tests.cli.running import invoke, succeed
 from tests.programs import needs
-from tidu_cli.errors import EvaluationError, TransformError, UnknownNameError
+from tidu_cli.errors import ArgumentError, EvaluationError, TransformError, UnknownNameError
 from tidu_cli.formats.write import format_document
 
 STEP = {
@@ -144,6 +144,10 @@ def test_what_specializing_refuses(rnn):
         tidu_cli.specialize(rnn, {"N": 3})
     with pytest.raises(TransformError, match="B=0: the size B is at least 1, and 0 is less"):
         tidu_cli.specialize(rnn, {"B": 0})
+    for size in (True, 2.0, np.True_, np.float64(2)):
+        with pytest.raises(ArgumentError, match=f"'size' takes an integer, not a value of type {type(size).__name__}"):
+            tidu_cli.specialize(rnn, {"B": size})
+    assert str(tidu_cli.specialize(rnn, {"B": np.int32(2)}).head.inputs[1].type) == "f64[2,3]"
     with pytest.raises(TransformError, match="and T-1 may be less"):
         tidu_cli.specialize(rnn, {"T": "T-1+0*B"} | {"B": "B"})
 

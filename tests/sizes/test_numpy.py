@@ -167,6 +167,27 @@ def _dtype(type_: Any) -> str:
     return {"f64": "float64", "f32": "float32"}[type_.dtype]
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_an_open_axis_is_padded_by_its_own_elements(mode: str) -> None:
+    """By slices, where places are known at fixed sizes: cotangents are added in another order."""
+    for width in (((2, 1), (0, 4)), ((0, 2), (0, 0)), ((1, 0), (1, 1))):
+        opened = _orders(tidu.trace(lambda x, width=width: np.pad(x**2, width, mode=mode) ** 2, "f64[N+2,3]"))
+        for n in (1, 2, 7):
+            fixed = _orders(tidu.trace(lambda x, width=width: np.pad(x**2, width, mode=mode) ** 2, f"f64[{n + 2},3]"))
+            for one, general in zip(fixed, opened, strict=True):
+                np.testing.assert_allclose(_values(tidu.specialize(general, size={"N": n})), _values(one), 1e-12)
+
+
+def test_an_open_axis_is_padded_by_open_sizes() -> None:
+    document = tidu.trace(lambda x: np.pad(x, ((x.shape[0] - 1, 2), (0, 0)), mode="reflect"), "f64[N+2,3]")
+    assert str(document.head.outputs[0].type) == "f64[2*N+5,3]"
+    x = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(tidu.evaluate(document, {"x": x})["y"], np.pad(x, ((3, 2), (0, 0)), mode="reflect"))
+    assert str(tidu.trace(lambda x: np.pad(x, (0, 5), mode="edge"), "f64[N]").head.outputs[0].type) == "f64[N+5]"
+    with pytest.raises(BuildError, match=r"by N and 0 needs N\+1 elements, and axis 0 of f64\[N\] has N"):
+        tidu.trace(lambda x: np.pad(x, (x.shape[0], 0), mode="reflect"), "f64[N]")
+
+
 FORMULAS = (
     "sum(x*x)/size(x)",
     "size(x, 0)*x",
@@ -222,7 +243,7 @@ REFUSED: Mapping[str, tuple[Callable[..., Any], str]] = {
     "below 0": (lambda x: np.ones(x.shape[0] - 3), "N-3 may be less than 0; write N+2, or a number, in place of N in the types"),
     "quantile": (lambda x: np.quantile(x, 0.3), "the quantile of the open size 3*N cannot be traced"),
     "squeeze": (lambda x: np.squeeze(x), "drops axes that may have one element; say which, with axis=, or write N+1, or a number"),
-    "reflect": (lambda x: np.pad(x, 1, mode="reflect"), "np.pad with mode='reflect' of the open size N; write np.concatenate"),
+    "reflect": (lambda x: np.pad(x, 1, mode="reflect"), "cannot decide whether N >= 2; write N+1, or a number, in place of N"),
     "strided write": (lambda x: _set(x, slice(None, None, 2)), "assignment to each element number 2 of the open size N"),
 }
 

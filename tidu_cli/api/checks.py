@@ -75,7 +75,7 @@ _ELSEWHERE = " is for files of other systems; leave it out"
 
 
 class Checked(NamedTuple):
-    """In a few words what a file holds, the report on it, and of a file of another system what it became."""
+    """In a few words what a file holds, the report on it, and what was read of it, with notes."""
 
     title: str
     report: Report
@@ -116,7 +116,7 @@ def taken_by(primitive: Primitive, primitives: PrimitiveSet) -> dict[str, str]:
 
 
 def check_subject(
-    subject: Document | PrimitiveSet | bytes,
+    subject: Document | Imported | PrimitiveSet | bytes,
     name: str,
     where: str,
     asked: Asked,
@@ -144,8 +144,10 @@ def check_subject(
     if isinstance(subject, PrimitiveSet):
         title = f"valid {name}, a library of {counted(len(subject.definitions), 'op')}"
         return Checked(title, check_library(subject, asked.parts, seed=asked.seed))
-    report = check_document(subject, vocabulary(subject.cases), asked.parts, given=asked.given(subject), seed=asked.seed)
-    return Checked(f"valid {name}, {_size(subject)}", report)
+    imported = subject if isinstance(subject, Imported) else Imported(subject, {})
+    document = imported.document
+    report = check_document(document, vocabulary(document.cases), asked.parts, given=asked.given(document), seed=asked.seed)
+    return Checked(f"valid {name}, {_size(document)}", report, imported)
 
 
 def _check_foreign(

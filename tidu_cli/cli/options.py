@@ -189,7 +189,9 @@ def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
-def load_subject(file: str, files: Sequence[str] = (), *, shared: bool = False) -> tuple[Document | PrimitiveSet | bytes, str]:
+def load_subject(
+    file: str, files: Sequence[str] = (), *, shared: bool = False
+) -> tuple[Document | Imported | PrimitiveSet | bytes, str]:
     """Read a document, or a library: then its ops with the built-in ones; of a file of another system its bytes. And the format.
 
     What is built, is built as `load` says. Raises TiduError.

@@ -16,6 +16,7 @@ from tidu_cli.errors import UnknownNameError
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.select import covered, listed
+from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
@@ -163,8 +164,6 @@ def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str
     given: dict[str, Given] = {}
     for one in declared():
         key, type_, constant = one.key, one.type, one.constant
-        if names is not None and key.partition(".")[0] not in names:
-            continue
         if type_ is not None:
             given[key] = type_
         elif constant is not None:
@@ -172,9 +171,19 @@ def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str
 
             require_no_type(key, constant)
             given[key] = Static(read_constant(constant, f"-i {key}"))
-        elif not settings and not files:
+        elif not settings and not files and (names is None or key.partition(".")[0] in names):
             raise click.UsageError(f"no type given for input {key}, and no data: write -i {key}:f64[], or -i {key}:f64[3], say")
-    return given
+    given = _with_sizes(given) if are_there_open_sizes() else given
+    return given if names is None else {key: x for key, x in given.items() if key.partition(".")[0] in names}
+
+
+def _with_sizes(given: dict[str, Given]) -> dict[str, Given]:
+    """Types of the sizes that constants are: of -i x:f64[n] -i n=5, x is f64[5]. Raises TransformError for a size below 1."""
+    from tidu_cli.port_data import Static
+    from tidu_cli.rules.specializing import types_with
+
+    numbers = {key: x.value for key, x in given.items() if isinstance(x, Static) and type(x.value) is int}
+    return given | types_with({key: x for key, x in given.items() if not isinstance(x, Static)}, numbers)
 
 
 def words_of(document: Document, source: str, settings: Sequence[str], files: Sequence[str]) -> list[str]:

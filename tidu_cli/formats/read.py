@@ -64,7 +64,7 @@ def parse_imported(
         _require_options(options, {*known, STOP}, f"{where}: is {format_.title}")
         watch("parsing")
         with no_collection(), blaming(format_.name):
-            from_plain = None if plain else lambda data: _read(data, primitives)
+            from_plain = None if plain else lambda data: _read(data, primitives).document
             own = {name: value for name, value in (options or {}).items() if name in known}
             imported = format_.read(source, where, own, from_plain)
         stops = {} if STOP in known else options
@@ -73,7 +73,7 @@ def parse_imported(
     with _errors_of(where), no_collection():
         content, name = parse(source)
         _require_options(options, (STOP,), f"is {name}")
-        return with_stops(Imported(_read(content, primitives), {}), options), name
+        return with_stops(_read(content, primitives), options), name
 
 
 def with_stops(imported: Imported, options: Mapping[str, Any] | None) -> Imported:
@@ -95,7 +95,7 @@ def _require_options(options: Mapping[str, Any] | None, known: Collection[str], 
             raise DocumentError(f"{what}, and {called} is for {owner.subject}; leave it out")
 
 
-def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Document | PrimitiveSet, str]:
+def parse_subject(data: bytes | Source, where: str, primitives: PrimitiveSet = KNOWN) -> tuple[Imported | PrimitiveSet, str]:
     """Read a document, or a library, which has no graphs: then give `primitives` with what it brings.
 
     It is JSON or msgpack. Raises as `parse_document` does.
@@ -147,13 +147,20 @@ def parse(data: bytes | Source) -> tuple[object, str]:
     return parsed(source), "json"
 
 
-def _read(plain: object, primitives: PrimitiveSet) -> Document:
+def _read(plain: object, primitives: PrimitiveSet) -> Imported:
     if not isinstance(plain, dict) or "sizes" not in plain:
-        return _read_sized(plain, primitives)
+        return Imported(_read_sized(plain, primitives), {})
     from tidu_cli.graph.sizes.reading import declaring, names_from_file
 
-    with declaring(names_from_file(plain["sizes"])):
-        return _read_sized(plain, primitives)
+    with declaring(names_from_file(plain["sizes"])) as unread:
+        document = _read_sized(plain, primitives)
+    if not unread:
+        return Imported(document, {})
+    from tidu_cli.graph.open_sizes import open_names
+    from tidu_cli.graph.select import listed
+
+    known = listed(sorted(open_names(document)))  # one of which was meant, perhaps
+    return Imported(document, {}, (f"sizes: no type or attr has the size {listed(sorted(unread))} (open sizes: {known})",))
 
 
 def _read_sized(plain: object, primitives: PrimitiveSet) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.errors import TransformError
+from tidu_cli.errors import TransformError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph
 from tidu_cli.graph.sizes.open import OpenSize
@@ -148,3 +148,23 @@ def ways_to_agree(a: Type, b: Type) -> list[object]:
         return ["; give the names in it the same bounds in both, or a number: ", way_to_fix(next(names_of(first[0])).text)]
     name, size = (other, first[0]) if isinstance(first[1], OpenSize) and other.isidentifier() else (one, first[1])
     return [" (", way_to_fix(name, size), " makes them one)"] if name.isidentifier() else []
+
+
+def unequal(problem: str, a: TensorType, b: TensorType) -> TypeRuleError:
+    """The error of two types that are to have as many elements, with the ways out where open sizes may come to that."""
+    if not has_open_size((a, b)):
+        return TypeRuleError(problem)
+    from tidu_cli.graph.sizes.algebra import undecided, way_to_fix
+    from tidu_cli.graph.sizes.bounds import bounds
+    from tidu_cli.graph.sizes.deciding import bounds_by_which, first_by, names_in
+
+    low, high = bounds(a.size - b.size)
+    if low > 0 or high < 0:
+        return TypeRuleError(problem)
+    same = a.size, b.size
+    names, pairs = names_in(same), [pair for pair in zip(a.shape, b.shape, strict=False) if pair[0] != pair[1]]
+    if len(names) == 1 and bounds_by_which(None, same) is None and (number := first_by(names[0], same)) is not None:
+        return TypeRuleError(problem, " (", way_to_fix(names[0].text, number), " makes them one)")
+    if len(names) > 1 and len(pairs) == 1 and not {*names_in(pairs[0][:1])} & {*names_in(pairs[0][1:])}:
+        return TypeRuleError(problem, *ways_to_agree(a, b))
+    return undecided(problem, *same, same=same)

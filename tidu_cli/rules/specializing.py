@@ -72,6 +72,25 @@ def _require_admitted(names: Mapping[str, Any], sizes: Sizes) -> None:
                 raise TransformError(f"{text}={size}: {error}") from None
 
 
+def types_with(types: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
+    """Types, by any names, with these sizes for names in them. Raises TransformError for a size that is below 1."""
+    from tidu_cli.graph.sizes.algebra import Name
+
+    for name, size in sizes.items():
+        if (changed := {key: _with_size(type_, {name: size}) for key, type_ in types.items()}) != types:
+            _require_admitted({name: Name(name)}, {name: size})
+        types = changed
+    return dict(types)
+
+
+def _with_size(type_: Any, sizes: Sizes) -> Any:
+    from tidu_cli.graph.sizes.values import substituted
+
+    if isinstance(type_, RecordType):
+        return replace(type_, fields=tuple([(name, _with_size(field, sizes)) for name, field in type_.fields]))
+    return type_.with_shape(tuple([substituted(n, sizes) for n in type_.shape])) if isinstance(type_, TensorType) else type_
+
+
 class _Change:
     """Sizes put in the place of names, in cases of one table."""
 
@@ -118,10 +137,8 @@ class _Change:
             from tidu_cli.graph.sizes.values import substituted
 
             return substituted(value, self.sizes)
-        if isinstance(value, TensorType):
-            return value.with_shape(self.value(value.shape))
-        if isinstance(value, RecordType):
-            return replace(value, fields=tuple([(name, self.value(field)) for name, field in value.fields]))
+        if isinstance(value, TensorType | RecordType):
+            return _with_size(value, self.sizes)
         if isinstance(value, ClosedGraph):
             return ClosedGraph(_Change(self.primitives, self.sizes, value.graph.cases).graph(value.graph))
         if isinstance(value, Attrs):

@@ -12,9 +12,10 @@ import pytest
 import tidu_cli as api
 from tests.c.compiled import compiled
 from tests.c.test_programs import CC
+from tests.docs.blocks import ROOT
 from tests.onnx.models_of_others import ocr
 from tests.onnx.operators.evaluators import by_runtime
-from tests.onnx.sizes.open_models import MODELS, convolutional
+from tests.onnx.sizes.open_models import BATCHES, MODELS, convolutional
 from tests.onnx.test_models import FITTED, OCR, model
 from tests.tiers import few
 from tidu_cli.adapters.onnx.choices import Choices
@@ -133,6 +134,42 @@ def test_each_size_is_computed_once_and_before_all_else() -> None:
     claims = [bool(node.metadata_props) for node in nodes]
     assert [node.op_type for node in nodes].count("Shape") == 2
     assert claims == sorted(claims)
+
+
+def derivatives_of_chances(exporter: str, choices: Choices) -> list[Any]:
+    """The gradient of the chances of a voice, and its derivative along a tangent."""
+    path = ROOT / "samples" / "pytorch" / f"voice_{exporter}.onnx"
+    gradient = api.vjp(import_model(loaded(path.read_bytes()), choices).document, "x", "chance")
+    return [gradient, api.jvp(gradient, "x", "x@-1")]
+
+
+@cache
+def written_chances(exporter: str) -> Any:
+    """Likewise, of open sizes, and their files."""
+    opened = derivatives_of_chances(exporter, Choices())
+    return opened, [onnx_bytes(document) for document in opened]
+
+
+@pytest.mark.parametrize("rate", [16000, 8000])
+@pytest.mark.parametrize("exporter", ["script", "dynamo"])
+def test_a_detector_of_voices_is_for_any_batch_and_length(exporter: str, rate: int) -> None:
+    """A branch for each sample rate: reflection, strided convolutions, and an LSTM over what these leave of a length."""
+    opened, files = written_chances(exporter)
+    assert bounds_to_file(opened[0])["sizes"] == {"samples": {"min": 8}}
+    sizes = few([(n, m) for m in (8, 41, 100) for n in BATCHES], 5)
+    for batch, samples in sizes:
+        rng = np.random.default_rng(batch * samples)
+        x, tangent, state = (rng.standard_normal(n).astype("f4") for n in (*[(batch, samples)] * 2, (2, batch, 4)))
+        point = {"x": x, "state": state, "rate": np.asarray(rate), "chance@-1": np.ones((batch, 1), "f4"), "x@2": tangent}
+        with_fixed = (batch, samples) in few(sizes, 1)
+        chosen = Choices(sizes={"batch": batch, "samples": samples})
+        fixed = derivatives_of_chances(exporter, chosen) if with_fixed else opened
+        for data, general, special in zip(files, opened, fixed, strict=True):
+            given = {key: point[key] for key in map(str, general.inputs)}
+            values = by_runtime(data, given)
+            agree(values, api.evaluate(general, given), 1e-4)
+            if with_fixed:
+                agree(values, by_runtime(onnx_bytes(special), given))
 
 
 @pytest.mark.parametrize("name", FITTED)

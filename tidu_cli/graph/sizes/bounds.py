@@ -78,10 +78,12 @@ def _between(size: Any, monomial: Monomial, count: int) -> tuple[float, float]:
         low, high = bounds(part.b * rest + count * part.a)
         lost = count * (part.b - 1)  # a // b is (a - r) / b, of a remainder r
         return -((max(lost, 0) - low) // part.b), (high - min(lost, 0)) // part.b
-    ends = (0, part.b - 1) if part.op == "%" else (part.a, part.b)
-    (low, high), (other_low, other_high) = (bounds(rest + count * end) for end in ends)
     if part.op == "%":
-        return min(low, other_low), max(high, other_high)
+        low, high = bounds(rest)
+        most = [part.b - 1, *([part.a] if isinstance(part.b, OpenSize) and bounds(part.a)[0] >= 0 else [])]
+        others = [bounds(rest + count * end) for end in most]
+        return max(min(low, below) for below, _ in others), min(max(high, above) for _, above in others)
+    (low, high), (other_low, other_high) = (bounds(rest + count * end) for end in (part.a, part.b))
     if (part.op == "max") == (count > 0):
         return max(low, other_low), max(high, other_high)
     return min(low, other_low), min(high, other_high)

@@ -29,15 +29,16 @@ _TOKEN = re.compile(rf"{NAME}|[0-9]+|//|[-+*%(),]", re.ASCII)
 _NAME = re.compile(NAME, re.ASCII)
 _FIELDS = ("min", "max", "multiple_of")
 
-_declared: ContextVar[Mapping[str, Name]] = ContextVar("declared sizes", default={})  # noqa: B039 - nobody writes to it
+_declared: ContextVar[tuple[Mapping[str, Name], set[str]]] = ContextVar("declared sizes", default=({}, set()))
 
 
 @contextmanager
-def declaring(names: Mapping[str, Name]) -> Iterator[None]:
-    """Within it, sizes that are read have names with these bounds, where they are among them."""
-    token = _declared.set(names)
+def declaring(names: Mapping[str, Name]) -> Iterator[set[str]]:
+    """Within it, sizes that are read have names with these bounds, where they are among them. Gives those not read yet."""
+    unread = set(names)
+    token = _declared.set((names, unread))
     try:
-        yield
+        yield unread
     finally:
         _declared.reset(token)
 
@@ -155,7 +156,9 @@ class _Parser:
             return int(token)
         if not _NAME.fullmatch(token):
             raise _malformed(self.text)
-        return size_named(_declared.get().get(token) or Name(token))
+        names, unread = _declared.get()
+        unread.discard(token)
+        return size_named(names.get(token) or Name(token))
 
     def due(self, token: str) -> None:
         if not self.take(token):

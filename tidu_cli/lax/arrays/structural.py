@@ -197,9 +197,10 @@ def _reshape_types(attrs: ReshapeAttrs, operands: Types) -> Types:
     (operand,) = operands
     result = operand.with_shape(attrs.new_sizes)
     if result.size != operand.size:
-        raise TypeRuleError(
-            f"new_sizes {list(attrs.new_sizes)} has {result.size} elements; the operand {operand} has {operand.size}"
-        )
+        from tidu_cli.graph.open_sizes import unequal  # which documents without such do without
+
+        problem = f"new_sizes {list(attrs.new_sizes)} has {result.size} elements; the operand {operand} has {operand.size}"
+        raise unequal(problem, result, operand)
     return (result,)
 
 

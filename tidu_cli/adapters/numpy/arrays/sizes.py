@@ -271,3 +271,30 @@ MAKING: Mapping[str, Any] = {
     "linspace": spaced,
 }
 """NumPy's functions that make arrays of open sizes, given a recording first."""
+
+
+def ends_needed(width: tuple[int, int], mode: str) -> int:
+    """The least number of elements of an axis of open size that np.pad pads by its own."""
+    return 1 if mode == "edge" else larger(*width) + (mode == "reflect")
+
+
+def with_ends(x: Array, axis: int, width: tuple[int, int], mode: str) -> list[Array]:
+    """x, and what np.pad puts around it, of open sizes. Raises ValueError, or UndecidedSizeError, for too few elements."""
+    (a, b), n, skipped = width, x.shape[axis], int(mode == "reflect")
+
+    def part(*at: Any) -> Array:
+        return x[(slice(None),) * axis + (slice(*at),)]
+
+    def turned(y: Array) -> Array:
+        return y[(slice(None),) * axis + (slice(None, None, -1),)]
+
+    if not n >= (needed := ends_needed(width, mode)):
+        raise ValueError(f"np.pad with mode={mode!r} by {a} and {b} needs {needed} elements, and axis {axis} of {x.type} has {n}")
+    if mode == "edge":
+        before, after = part(1), part(n - 1, n)
+        before, after = (y.broadcast((*x.shape[:axis], k, *x.shape[axis + 1 :])) for y, k in ((before, a), (after, b)))
+    elif mode == "wrap":
+        before, after = part(n - a, n), part(b)
+    else:
+        before, after = turned(part(skipped, skipped + a)), turned(part(n - skipped - b, n - skipped))
+    return [y for y, k in ((before, a), (x, n), (after, b)) if k != 0]

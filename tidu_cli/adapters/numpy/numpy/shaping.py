@@ -267,13 +267,14 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError("pad widths cannot be negative")
     if mode in _PAD_BY_PLACES:
-        for axis, width in enumerate(widths):
-            if any(width):
-                if isinstance(x.shape[axis], OpenSize):
-                    raise UntraceableError(f"np.pad with mode={mode!r} of the open size {x.shape[axis]}; write np.concatenate")
-                if sum(width) + x.shape[axis] > MAX_REPEATS:
-                    raise ValueError(f"np.pad with mode={mode!r} makes axes of {MAX_REPEATS:,} elements at most")
-                # NumPy pads the places of the elements, and so says what goes where.
+        for axis, width in [(k, pair) for k, pair in enumerate(widths) if any(n != 0 for n in pair)]:
+            if any(isinstance(n, OpenSize) for n in (x.shape[axis], *width)):
+                from tidu_cli.adapters.numpy.arrays.sizes import with_ends
+
+                x = concatenate(with_ends(x, axis, width, mode), axis)
+            elif sum(width) + x.shape[axis] > MAX_REPEATS:
+                raise ValueError(f"np.pad with mode={mode!r} makes axes of {MAX_REPEATS:,} elements at most")
+            else:  # NumPy pads the places of the elements, and so says what goes where.
                 x = part(x, axis, np.pad(np.arange(x.shape[axis]), width, mode=mode))  # type: ignore[call-overload]
         return x
     if mode != "constant":

@@ -10,7 +10,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis
-from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
+from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number, require_size
 from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape
 from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 
@@ -130,6 +130,11 @@ def padded(node: Node, x: Value, widths: Sequence[tuple[int, int]], mode: str = 
     if mode != "constant":
         if mode not in ("reflect", "edge", "wrap"):
             raise RefusedError(f"pads by '{mode}' (modes: constant, edge, reflect, wrap)")
+        for n, pair in zip(x.shape, more, strict=True):
+            if is_open_shape((n, *pair)) and any(k != 0 for k in pair):
+                from tidu_cli.adapters.numpy.arrays.sizes import ends_needed
+
+                require_size(n - ends_needed(pair, mode), f"pads by '{mode}' an axis of {n} elements, by {pair[0]} and {pair[1]}")
         return np.pad(x, more, mode=mode)  # type: ignore[call-overload]
     fill = x.dtype.type(0) if value is None else np.reshape(value, ())
     if isinstance(fill, Array):
