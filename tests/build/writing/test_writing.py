@@ -214,6 +214,24 @@ def test_many_programs_give_what_numpy_gives():
     assert refused < 3_000
 
 
+LAYING_OUT = [
+    "np.ascontiguousarray({x})", "np.asfortranarray({x})", "np.require({x}, None, ['C'])", "np.require({x}, requirements='F')",
+    "np.require({x})", "np.asarray({x}, order='C')", "np.asarray({x}, None, 'F')", "np.array({x}, copy=None, order='C')",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", LAYING_OUT)
+@pytest.mark.parametrize("x", ["a", "a.T", "a[1]", "a[:, 1]", "a[::-1]", "a.T[1:]", "held", "held.T", "held[:, 1:]"])
+def test_what_is_laid_out_otherwise_is_a_copy(call, x):
+    """A write into it changes the array if NumPy gives that back, or a view of it, and leaves it if NumPy copies."""
+    statements = ["held = np.zeros((2, 4))", "held[0] = a[1]", f"w = {call.format(x=x)}", "w[0] = 9", "held = held * 1"]
+    assert check(statements) is None
+
+
+def test_a_copy_of_a_read_only_view_is_writable():
+    assert check(["w = np.ascontiguousarray(np.diagonal(c))", "np.multiply.at(w, ([1, 0, 1],), 3)", "w[0] = 1"]) is None
+
+
 # Derivatives.
 
 ARRAYS = ("a", "b", "c")
