@@ -341,3 +341,11 @@ def test_files_of_others_are_read_as_before(folder):
     )
     read = build_function(f"{path}:f", {"x": TensorType("f64")})
     assert [read.cases[code].op for code in read.head.code] == ["mul"] * 3
+
+
+@pytest.mark.parametrize("expression", ["-" * 9000 + "x", "x" + " + x" * 20000, "x" + ".T" * 9000])
+def test_expressions_that_nest_deeply_are_refused_in_a_line(expression, folder):
+    path = folder / "deep.py"
+    path.write_text(f"{MARK}def f(x):\n    return {expression}\n")
+    with pytest.raises(TiduError, match=r"^[^:]*deep\.py: an expression has too many others within it; give parts of it names$"):
+        build_function(f"{path}:f", {"x": TensorType("f64")})

@@ -14,24 +14,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from types import ModuleType
 
+from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.written import nodes, operations
 from tidu_cli.adapters.numpy_helpers import HELPERS
 
-STACKING = ("np.stack", "np.array")
-"""What gives of a list of arrays what it gives of the array of them all."""
 NODES, OPERATIONS = "__nodes", "__operations"
 """The names under which they have the functions of the modules of these names; no name that tidu writes begins so."""
 
 
 def run(module: ModuleType, source: bytes, file: str) -> None:
-    """Run the source of a file that tidu wrote as this module. Raises what Python does."""
-    tree = ast.parse(source, file)
-    statements = _Statements(_Scope(tree, None))
-    for function in tree.body:
-        if isinstance(function, ast.FunctionDef):
-            statements.visit(function)
+    """Run the source of a file that tidu wrote as this module. Raises what Python does, and BuildError."""
+    try:
+        tree = ast.parse(source, file)
+        statements = _Statements(_Scope(tree, None))
+        tree.body = [statements.visit(x) if isinstance(x, ast.FunctionDef) else x for x in tree.body]
+        code = compile(ast.fix_missing_locations(tree), file, "exec")
+    except (RecursionError, MemoryError):  # of Python's parser, too
+        raise BuildError(f"{file}: an expression has too many others within it; give parts of it names") from None
     module.__dict__.update({NODES: nodes, OPERATIONS: operations})
-    exec(compile(ast.fix_missing_locations(tree), file, "exec"), module.__dict__)
+    exec(code, module.__dict__)
 
 
 class _Statements(ast.NodeTransformer):
@@ -220,8 +221,7 @@ class _Scope:
             self.loads.update(_free(function))
         loops = [x for loop in self.own if isinstance(loop, ast.For | ast.While) for x in ast.walk(loop)]
         held = [t for x in self.own if isinstance(x, ast.Assign) and _may_change(x.value) for t in x.targets]
-        several = [name for name, n in self.stored.items() if n > 1]
-        self.changing = {_ANYTHING, *several, *_names(held), *_stored(loops)}
+        self.changing = {_ANYTHING, *(name for name, n in self.stored.items() if n > 1), *_names(held), *_stored(loops)}
 
     def keeps(self, function: ast.expr) -> bool:
         """Whether a function gives the same whenever it is called with the same: it reads nothing else that changes."""
@@ -283,11 +283,11 @@ def _lists(scope: _Scope) -> dict[str, str]:
                 empty.add(name)
             case ast.Attribute(ast.Name(name), "append"):
                 appended[name] += 1
-            case ast.Call(function, [ast.Name(name)]) if _dotted(function) in STACKING:
+            case ast.Call(function, [ast.Name(name)]) if _dotted(function) in ("np.stack", "np.array"):
                 stacked[name, "[]"] += 1
-            case ast.Call(function, [ast.Subscript(ast.Name(name), index)]) if _dotted(function) in STACKING:
+            case ast.Call(function, [ast.Subscript(ast.Name(name), index)]) if _dotted(function) in ("np.stack", "np.array"):
                 stacked[name, ast.unparse(index).join("[]")] += 1
-    lists = {}
+    lists = {}  # in whose place an array may stand, as np.stack and np.array give the same of both
     for name in empty:
         ways = stacked[name, "[]"], stacked[name, "[::-1]"]
         if scope.stored[name] == appended[name] == 1 and scope.loads[name] == 1 + sum(ways) and not all(ways):
