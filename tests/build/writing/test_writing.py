@@ -232,6 +232,10 @@ def test_a_copy_of_a_read_only_view_is_writable():
     assert check(["w = np.ascontiguousarray(np.diagonal(c))", "np.multiply.at(w, ([1, 0, 1],), 3)", "w[0] = 1"]) is None
 
 
+def test_what_is_flipped_without_axes_is_a_number():
+    assert check(["v = np.flip(b[..., 0])", "b[0] = 9"]) is None
+
+
 # Derivatives.
 
 ARRAYS = ("a", "b", "c")

@@ -271,7 +271,7 @@ def _lens(name: str, result: Array, call: Call) -> Lens | None:
     if name == "meshgrid":
         return call if not call.options.get("copy", True) else None
     shows = (
-        (name in VIEWS and not (name == "unstack" and not result.type.rank))
+        (name in VIEWS and not (name in ("flip", "unstack") and not result.type.rank))
         or name in READ_ONLY
         or (name == "diag" and result.type.rank == 1)
     )
