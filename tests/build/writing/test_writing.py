@@ -101,6 +101,7 @@ MAY_BE_REFUSED = (
     "x[i] shows elements of x if i is a number",
     "Incompatible shape for in-place modification",
     "np.negative.at of an array: it is read-only",  # NumPy does not see that
+    "np.maximum.at of an array: it is read-only",  # nor here, where the array has no elements
     "axis 0 is out of range for an array of 0 axes",
     "assignment to elements of an array that it reads with another stride",
     "assignment to .flat reads elements",
