@@ -34,6 +34,7 @@ from tidu_cli.graph.sizes.reading import declaring, names_from_file
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.rules.specializing import specialized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 
@@ -128,6 +129,14 @@ def test_open_sizes(k, order, folder):
     read = again(document, folder)
     assert [i.type for i in read.head.inputs] == [i.type for i in document.head.inputs]
     assert identity(normal(read)) == identity(normal(document))
+
+
+def test_constants_are_padded_to_open_sizes(folder):
+    document = derived(trace(lambda x: np.sum(np.concatenate([x, x[:0]]) * x), "f64[N]", name="f"), 1)
+    assert "np.pad(np.zeros(0" in source_of(document)
+    read, values = again(document, folder), [np.arange(3.0), np.array(2.0)]
+    fixed, of_read = (specialized(x, {"N": 3}, BUILTIN) for x in (document, read))
+    same_bits(of_read, fixed, values)
 
 
 @pytest.mark.parametrize("bounds", [{"min": 2}, {"max": 4}, {"multiple_of": 4}])

@@ -121,6 +121,8 @@ def pad(x: Operand, widths: Sequence[tuple[int, int]], constant_values: Operand 
     """np.pad with one number around."""
     own = resolved(x)
     pairs = isinstance(widths, tuple | list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in widths)
+    if pairs and any(isinstance(n, OpenSize) for pair in widths for n in pair):
+        own = _array(innermost(), own, "")
     is_plain = pairs and isinstance(own, Array) and len(widths) == own.ndim
     given = _converted(own, constant_values, dtype=own.type.dtype) if is_plain else None
     if given is None or given[1].ndim:
