@@ -52,6 +52,11 @@ def _primal(graph):
         if case.op == "integer_pow" and case.attrs.y == -1:
             operands = [_whole(builder, _number(builder, case.operands[0].dtype, 1), case.operands[0], cores), *operands]
             case = BUILTIN.case("div", BUILTIN.parse_attrs("div", {}), None, case.operands * 2)
+        if case.op == "dot_general" and _is_elementwise(case):
+            (lhs, _), (result,) = case.operands, case.results
+            axes = range(lhs.rank), range(lhs.rank, result.rank)
+            operands = [_whole(builder, x, result, cores, tuple(along)) for x, along in zip(operands, axes, strict=True)]
+            case = BUILTIN.case("mul", BUILTIN.parse_attrs("mul", {}), None, [result, result])
         if case.op == "dot_general":
             case, operands = _turned(case, operands, turned)
         if case.op == "iota" and case.results[0].rank > 1:
@@ -98,6 +103,11 @@ def _closed(value):
     if isinstance(value, ClosedGraph):
         return ClosedGraph.of(_primal(value.graph))
     return tuple(map(_closed, value)) if isinstance(value, tuple) and value and isinstance(value[0], ClosedGraph) else None
+
+
+def _is_elementwise(case):
+    """Whether a product adds nothing up, and is not np.outer of two vectors."""
+    return case.attrs.dimension_numbers == (((), ()), ((), ())) and [t.rank for t in case.operands] != [1, 1]
 
 
 def _turned(case, operands, turned):
