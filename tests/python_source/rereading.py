@@ -14,7 +14,7 @@ from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
-from tidu_cli.graph.literals import filled
+from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.fields import made
@@ -62,6 +62,12 @@ def _primal(graph):
         if case.op == "iota" and case.results[0].rank > 1:
             first = _counted(builder, case)
             values.append(first)
+            continue
+        if case.op == "constant" and case.results[0].rank and case.results[0].size == 1:  # as a number that is broadcast
+            (type_,) = case.results
+            attrs = BUILTIN.parse_attrs("constant", {"value": Literal(TensorType(type_.dtype), case.attrs.value.data)})
+            number = builder.append(builder.cases.intern(BUILTIN.case("constant", attrs, None, [])), [])
+            values.append(_whole(builder, number, type_, cores))
             continue
         core, axes = _of_cores(case, [cores.get(x) for x in operands])
         kept = None
