@@ -358,3 +358,14 @@ def test_expressions_that_nest_deeply_are_refused_in_a_line(expression, folder):
     path.write_text(f"{MARK}def f(x):\n    return {expression}\n")
     with pytest.raises(TiduError, match=r"^[^:]*deep\.py: an expression has too many others within it; give parts of it names$"):
         build_function(f"{path}:f", {"x": TensorType("f64")})
+
+
+@pytest.mark.parametrize("saved", [
+    lambda text: text.replace("\n", "\r\n").encode(), lambda text: b"\xef\xbb\xbf" + text.encode(),
+    lambda text: text.replace("    ", "\t").encode(),
+])  # fmt: skip
+def test_files_that_an_editor_saved_otherwise_are_read_likewise(saved, folder):
+    document = sample("logistic_map.json")
+    (folder / "saved.py").write_bytes(saved(source_of(document)))
+    read = build_function(f"{folder / 'saved.py'}:f", {"r": TensorType("f64"), "x": TensorType("f64")})
+    assert identity(normal(read)) == identity(normal(document))
