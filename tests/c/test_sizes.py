@@ -304,6 +304,14 @@ def test_names_of_sizes_and_graphs_mean_nothing_else(tmp_path):
 
 
 @CC
+@pytest.mark.parametrize("dtype", ["u8", "u32", "u64"])
+def test_remainders_of_numbers_without_signs(dtype):
+    """A compiler would warn of what is below 0 there."""
+    document = trace(lambda x, y: (x // 3, x % 7, x % y), f"{dtype}[N]", f"{dtype}[N]")
+    agree(document, NUMBERS, "-O1", interval=(0, 9))
+
+
+@CC
 def test_nothing_is_read_or_written_beyond_the_workspace(tmp_path):
     """A program whose workspaces have just the elements that are asked for, and which ends where C does not say what happens."""
     flags = ("-O0", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")

@@ -14,7 +14,7 @@ from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
-from tidu_cli.graph.literals import filled
+from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.fields import made
@@ -52,11 +52,22 @@ def _primal(graph):
         if case.op == "integer_pow" and case.attrs.y == -1:
             operands = [_whole(builder, _number(builder, case.operands[0].dtype, 1), case.operands[0], cores), *operands]
             case = BUILTIN.case("div", BUILTIN.parse_attrs("div", {}), None, case.operands * 2)
+        if case.op == "dot_general" and _is_elementwise(case):
+            (lhs, _), (result,) = case.operands, case.results
+            axes = range(lhs.rank), range(lhs.rank, result.rank)
+            operands = [_whole(builder, x, result, cores, tuple(along)) for x, along in zip(operands, axes, strict=True)]
+            case = BUILTIN.case("mul", BUILTIN.parse_attrs("mul", {}), None, [result, result])
         if case.op == "dot_general":
             case, operands = _turned(case, operands, turned)
         if case.op == "iota" and case.results[0].rank > 1:
             first = _counted(builder, case)
             values.append(first)
+            continue
+        if case.op == "constant" and case.results[0].rank and case.results[0].size == 1:  # as a number that is broadcast
+            (type_,) = case.results
+            attrs = BUILTIN.parse_attrs("constant", {"value": Literal(TensorType(type_.dtype), case.attrs.value.data)})
+            number = builder.append(builder.cases.intern(BUILTIN.case("constant", attrs, None, [])), [])
+            values.append(_whole(builder, number, type_, cores))
             continue
         core, axes = _of_cores(case, [cores.get(x) for x in operands])
         kept = None
@@ -98,6 +109,11 @@ def _closed(value):
     if isinstance(value, ClosedGraph):
         return ClosedGraph.of(_primal(value.graph))
     return tuple(map(_closed, value)) if isinstance(value, tuple) and value and isinstance(value[0], ClosedGraph) else None
+
+
+def _is_elementwise(case):
+    """Whether a product adds nothing up, and is not np.outer of two vectors."""
+    return case.attrs.dimension_numbers == (((), ()), ((), ())) and [t.rank for t in case.operands] != [1, 1]
 
 
 def _turned(case, operands, turned):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.control_flow.strategies import looping
 from tests.graphs.derived import derivatives
 from tests.graphs.strategies import REAL, documents, seeds
 from tests.python_source.rereading import again, identity, normal
-from tests.python_source.running import expected, function_of, source_of
+from tests.python_source.running import alike, expected, function_of, source_of
 from tests.python_source.test_open_sizes import PROGRAMS, derived, steps
 from tests.python_source.test_primitives import REFUSED
 from tests.python_source.test_primitives import examples as examples_of
@@ -24,6 +25,7 @@ from tests.python_source.test_programs import FORMAT, SAMPLES, is_plain, sample
 from tests.tiers import examples, few
 from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.adapters.numpy.tracing import build_function
+from tidu_cli.adapters.numpy_helpers import MARK
 from tidu_cli.adapters.python_source.text import Names
 from tidu_cli.errors import MissingRuleError, TiduError
 from tidu_cli.formats.read import parse_document
@@ -32,6 +34,7 @@ from tidu_cli.graph.sizes.reading import declaring, names_from_file
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.rules.specializing import specialized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 
@@ -126,6 +129,14 @@ def test_open_sizes(k, order, folder):
     read = again(document, folder)
     assert [i.type for i in read.head.inputs] == [i.type for i in document.head.inputs]
     assert identity(normal(read)) == identity(normal(document))
+
+
+def test_constants_are_padded_to_open_sizes(folder):
+    document = derived(trace(lambda x: np.sum(np.concatenate([x, x[:0]]) * x), "f64[N]", name="f"), 1)
+    assert "np.pad(np.zeros(0" in source_of(document)
+    read, values = again(document, folder), [np.arange(3.0), np.array(2.0)]
+    fixed, of_read = (specialized(x, {"N": 3}, BUILTIN) for x in (document, read))
+    same_bits(of_read, fixed, values)
 
 
 @pytest.mark.parametrize("bounds", [{"min": 2}, {"max": 4}, {"multiple_of": 4}])
@@ -235,19 +246,82 @@ EDITS = {
     "a counter is read": ("body(r, x_2)", "body(r * (k1 + 1), x_2)"),
     "steps are skipped": ("range(10)", "range(1, 10)"),
     "more is done": ("x_2, orbit_k = body(r, x_2)", "x_2, orbit_k = body(r, x_2)\n        r = r + 1"),
-}
+    "the last item is read": ('"orbit": orbit', '"orbit": orbit * orbit_k'),
+    "the last turn is read": ('"orbit": orbit', '"orbit": orbit * k1'),
+    "lists are added": ("np.stack(orbit_ks)", "np.stack(orbit_ks + [x_2])"),
+    "a list is repeated": ("np.stack(orbit_ks)", "np.stack(orbit_ks * 2)"),
+    "a list has something before": ("    for k1", "    orbit_ks.insert(0, r)\n    for k1"),
+    "a list loses something": ("    orbit = ", "    orbit_ks.pop()\n    orbit = "),
+    "another loop goes on": (
+        "    orbit = ",
+        "    for k2 in range(5):\n        x_2, orbit_k = body(x_2, r)\n        orbit_ks.append(orbit_k)\n    orbit = ",
+    ),
+    "a body reads what is carried": ("1.0 - x)", "1.0 - x_2)"),
+    "a body reads the counter": ("1.0 - x)", "1.0 - x + k1)"),
+    "a body reads the list": ("1.0 - x)", "1.0 - x + len(orbit_ks))"),
+    "a body fills a list": (
+        "    x_2 = x\n", "    seen = [x]\n    x_2 = x\n", "return r *", "seen.append(x)\n        return seen[-2] * r *"
+    ),
+    "a body counts": (
+        "    x_2 = x\n", "    n = 1\n    x_2 = x\n", "return r *", "nonlocal n\n        n += 1\n        return n * r *"
+    ),
+    "a body calls what reads what is carried": (
+        "    def body", "    def inner(x):\n        return x + x_2\n\n    def body", "1.0 - x)", "1.0 - inner(x))"
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EDITS)
 def test_edits_of_loops_are_not_lost(name, folder):
     """What is no loop as tidu writes it is what Python makes of it."""
     document, values = sample("logistic_map.json"), [3.1, 0.2]
-    old, new = EDITS[name]
-    read = edited(folder, old, new, document)
-    due = function_of(source_of(document).replace(old, new))(*values)
-    made = expected(read, values)
+    source = source_of(document)
+    for old, new in zip(EDITS[name][::2], EDITS[name][1::2], strict=True):
+        assert old in source
+        source = source.replace(old, new)
+    (folder / "edited.py").write_text(source)
+    read = build_function(f"{folder / 'edited.py'}:f", {"r": TensorType("f64"), "x": TensorType("f64")})
+    due, made = function_of(source)(*values), expected(read, values)
     for key in due:
         np.testing.assert_allclose(made[key], due[key], 1e-13)
+
+
+@pytest.mark.parametrize("body", [
+    "np.clip(x, None, 1.0)", "np.clip(i, 0, 2.5)", "np.clip(i, 1, 2)", "np.pad(x, 1)", "np.pad(x, ((1, 2),))",
+    "np.pad(x, 1, 'edge')", "np.pad(x, ((1, 2), (0, 1)), constant_values=(3, 4))", "np.cumsum(x, axis=None)",
+    "np.cumsum(x, axis=-1)",
+    "np.cumsum(x, axis=1, dtype=np.float32)", "np.cumsum(i.astype(np.int32), axis=0)", "np.cumprod(i.astype(np.uint8), axis=0)",
+    "np.cumsum(i.astype(np.int8), axis=0, dtype=np.int8)", "np.cumsum(x > 1, axis=0)",
+    "np.flip(np.cumsum(np.flip(x, 1), axis=0), 1)", "np.flip(np.cumsum(np.flip(x, 1), axis=1), 1)",
+    "np.arange(-2, dtype=np.float64)", "np.select([x < 1], [x * 2], x)", "np.select([i < 1, i < 2], [1, i * 2], i * 3.5)",
+    "1 / np.sqrt(i)",
+    "np.flip(np.cumsum(np.flip(x, -1), axis=-1), -1)", "np.maximum.accumulate(x, axis=-1)",
+])  # fmt: skip
+def test_edited_expressions_are_what_they_say(body, folder):
+    """Also where they look like those of operations that compute something else."""
+    source = f"{MARK}import numpy as np\n\n\ndef f(x, i):\n    return {body}\n"
+    (folder / "edited.py").write_text(source)
+    read = build_function(f"{folder / 'edited.py'}:f", {"x": TensorType("f64", (2, 3)), "i": TensorType("i64", (2,))})
+    values = [np.arange(1.0, 7).reshape(2, 3) / 3, np.array([3, 1])]
+    alike(expected(read, values)["y"], function_of(source)(*values))
+
+
+@pytest.mark.parametrize("number", [-1, 0, 1, 2])
+def test_edited_branches_are_what_they_say(number, folder):
+    """A number that is tested is true unless it is 0."""
+    document = trace(lambda n, x: tidu_cli.cond(n > 0, lambda x: x * 2, lambda x: x * 3, x), "i64[]", "f64[]", name="f")
+    source = re.sub(r"if \w+:", "if n:", source_of(document))
+    (folder / "edited.py").write_text(source)
+    read = build_function(f"{folder / 'edited.py'}:f", {"n": TensorType("i64"), "x": TensorType("f64")})
+    assert "cond" in ops(read)
+    assert expected(read, [number, 1.0])["y"] == (2.0 if number else 3.0)
+
+
+def test_a_check_of_values_is_not_lost(folder):
+    path = folder / "edited.py"
+    path.write_text(f"{MARK}def f(x):\n    if x < 0:\n        raise ValueError('less')\n    return x\n")
+    with pytest.raises(TiduError, match="a branch on a value"):
+        build_function(f"{path}:f", {"x": TensorType("f64")})
 
 
 def test_edited_helpers_are_what_they_say(folder):
@@ -276,3 +350,22 @@ def test_files_of_others_are_read_as_before(folder):
     )
     read = build_function(f"{path}:f", {"x": TensorType("f64")})
     assert [read.cases[code].op for code in read.head.code] == ["mul"] * 3
+
+
+@pytest.mark.parametrize("expression", ["-" * 9000 + "x", "x" + " + x" * 20000, "x" + ".T" * 9000])
+def test_expressions_that_nest_deeply_are_refused_in_a_line(expression, folder):
+    path = folder / "deep.py"
+    path.write_text(f"{MARK}def f(x):\n    return {expression}\n")
+    with pytest.raises(TiduError, match=r"^[^:]*deep\.py: an expression has too many others within it; give parts of it names$"):
+        build_function(f"{path}:f", {"x": TensorType("f64")})
+
+
+@pytest.mark.parametrize("saved", [
+    lambda text: text.replace("\n", "\r\n").encode(), lambda text: b"\xef\xbb\xbf" + text.encode(),
+    lambda text: text.replace("    ", "\t").encode(),
+])  # fmt: skip
+def test_files_that_an_editor_saved_otherwise_are_read_likewise(saved, folder):
+    document = sample("logistic_map.json")
+    (folder / "saved.py").write_bytes(saved(source_of(document)))
+    read = build_function(f"{folder / 'saved.py'}:f", {"r": TensorType("f64"), "x": TensorType("f64")})
+    assert identity(normal(read)) == identity(normal(document))

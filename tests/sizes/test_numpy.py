@@ -278,6 +278,23 @@ def test_an_inverse_is_of_any_size() -> None:
         np.testing.assert_allclose(tidu.evaluate(document, {"x": x})["y"], np.linalg.inv(x), 1e-10)
 
 
+def test_constants_of_open_sizes_are_left_as_they_are() -> None:
+    """What is computed of them has no number of bytes that could be too many."""
+
+    def constant(x: Any) -> Any:
+        return np.broadcast_to(-np.float64(1.3), (x.shape[0], 2)).sum(1) + x
+
+    def slope(x: Any) -> Any:
+        return np.sum((x[:, None] - x[None, :]) ** 2 * -np.float64(2))
+
+    for document in (tidu.trace(constant, "f64[N]"), tidu.grad(tidu.trace(slope, "f64[N]"))):
+        simple = tidu.materialize(document, simplify=True)
+        for n in (1, 3):
+            point = {"x": np.arange(n) / 3}
+            for key, value in tidu.evaluate(document, point).items():
+                np.testing.assert_allclose(tidu.evaluate(simple, point)[key], value, 1e-14)
+
+
 def test_arrays_of_places_are_simplified_at_any_size() -> None:
     document = tidu.trace(lambda x: np.arange(x.shape[0])[::-1] / x.shape[0] * np.flip(x) + np.eye(x.shape[0]) @ x, "f64[N]")
     simple = tidu.materialize(tidu.vjp(document), simplify=True)

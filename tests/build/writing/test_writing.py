@@ -101,6 +101,7 @@ MAY_BE_REFUSED = (
     "x[i] shows elements of x if i is a number",
     "Incompatible shape for in-place modification",
     "np.negative.at of an array: it is read-only",  # NumPy does not see that
+    "np.maximum.at of an array: it is read-only",  # nor here, where the array has no elements
     "axis 0 is out of range for an array of 0 axes",
     "assignment to elements of an array that it reads with another stride",
     "assignment to .flat reads elements",
@@ -139,6 +140,8 @@ def follows(statements: list[str], text: str, inputs: Mapping[str, Any] = INPUTS
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         try:
+            if ".at(" in text and text.endswith(end := ") * 1)"):  # of no values NumPy reads what nobody wrote, and may crash
+                assert np.size(eval(text[text.rindex("), (") + 4 : -len(end)], {"np": np}, dict(known)))
             exec(text.replace("like=a", "like=None"), {"np": np}, known)
         except Exception:
             return None
@@ -212,6 +215,28 @@ def test_many_programs_give_what_numpy_gives():
         assert_refused_for_a_reason(message)
         refused += message is not None
     assert refused < 3_000
+
+
+LAYING_OUT = [
+    "np.ascontiguousarray({x})", "np.asfortranarray({x})", "np.require({x}, None, ['C'])", "np.require({x}, requirements='F')",
+    "np.require({x})", "np.asarray({x}, order='C')", "np.asarray({x}, None, 'F')", "np.array({x}, copy=None, order='C')",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", LAYING_OUT)
+@pytest.mark.parametrize("x", ["a", "a.T", "a[1]", "a[:, 1]", "a[::-1]", "a.T[1:]", "held", "held.T", "held[:, 1:]"])
+def test_what_is_laid_out_otherwise_is_a_copy(call, x):
+    """A write into it changes the array if NumPy gives that back, or a view of it, and leaves it if NumPy copies."""
+    statements = ["held = np.zeros((2, 4))", "held[0] = a[1]", f"w = {call.format(x=x)}", "w[0] = 9", "held = held * 1"]
+    assert check(statements) is None
+
+
+def test_a_copy_of_a_read_only_view_is_writable():
+    assert check(["w = np.ascontiguousarray(np.diagonal(c))", "np.multiply.at(w, ([1, 0, 1],), 3)", "w[0] = 1"]) is None
+
+
+def test_what_is_flipped_without_axes_is_a_number():
+    assert check(["v = np.flip(b[..., 0])", "b[0] = 9"]) is None
 
 
 # Derivatives.

@@ -114,11 +114,24 @@ def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict
     elif dtype is not None and np.dtype(dtype) != value.dtype:
         result = resolved(value).astype(dtype) if isinstance(value, Array) or value.dtype == object else value.astype(dtype)
     elif isinstance(value, Array):
-        like = _ARRAY if copies and options.get("copy", True) else _ASARRAY
-        result = value.recorder.numpy["function"](like, (value,), {}, value)
+        like, *rest = (_ARRAY,) if copies and options.get("copy", True) else _laying_out(function, args, options)
+        result = value.recorder.numpy["function"](like, (value, *rest), {}, value)
     else:
-        result = value.copy() if copies and options.get("copy", True) else value
+        plain_value = np.ndarray.view(value, np.ndarray)
+        laid = function(plain_value, *args[1:], **options)
+        result = value if np.may_share_memory(laid, plain_value) else value.copy("C" if laid.flags.c_contiguous else "F")
     return result.reshape((1,) * (least - result.ndim) + result.shape) if result.ndim < least else result
+
+
+def _laying_out(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """NumPy's function that gives an array back if it lies in memory as this call wants it, and what that is given beside it."""
+    if function.__name__ == "require":
+        return function, None, options.get("requirements", args[2] if len(args) > 2 else None)
+    order = options.get("order", args[2] if len(args) > 2 else None)
+    if function.__name__ in ("ascontiguousarray", "asfortranarray"):
+        return (function,)
+    ordering = {"C": np.ascontiguousarray, "F": np.asfortranarray}.get(str(order))
+    return (_ASARRAY,) if ordering is None or not args[0].ndim else (getattr(ordering, "numpys", ordering),)
 
 
 def fromiter(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -119,7 +119,7 @@ def loaded(file: str, function_name: str) -> Callable[..., Any]:
     sys.modules[spec.name] = module  # as dataclasses look for the module of their annotations
     try:
         with contextlib.redirect_stdout(sys.stderr), loading():
-            if source.startswith(MARK.encode()):
+            if source.removeprefix(b"\xef\xbb\xbf").startswith(MARK.strip().encode()):  # whatever an editor ends lines with
                 from tidu_cli.adapters.numpy.written.reading import run
 
                 called(run, module, source, str(path))

@@ -184,7 +184,9 @@ VIEWS = frozenset(
 READ_ONLY = frozenset({"broadcast_arrays", "broadcast_to", "diagonal", "linalg.diagonal", "meshgrid", "sliding_window_view"})
 """Those whose results cannot be changed, or had better not be, as one element stands in several places."""
 
-OPERANDS = frozenset({"asanyarray", "asarray", "ascontiguousarray", "astype", "diff", "linalg.matrix_power", "require"})
+OPERANDS = frozenset(
+    {"asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype", "diff", "linalg.matrix_power", "require"}
+)
 """Functions that may give an operand back."""
 
 GIVING_BACK = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "squeeze"})
@@ -193,7 +195,7 @@ GIVING_BACK = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_ar
 SHARING = VIEWS | READ_ONLY | OPERANDS | {"diag", "einsum", "imag", "nan_to_num", "real"}
 """Functions whose results may share elements with their arguments."""
 
-RESHAPING = frozenset({"ascontiguousarray", "ravel", "require", "reshape"})
+RESHAPING = frozenset({"ascontiguousarray", "asfortranarray", "ravel", "require", "reshape"})
 """Functions that copy what they cannot show as it lies in memory."""
 
 _EACH = frozenset({"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "meshgrid"})
@@ -238,6 +240,8 @@ def _shared(name: str, result: Any, operands: Sequence[Array], call: Call | None
         return _own(name, result, operands)
     model = call.model
     read_only = not isinstance(lens, Same) and (name in READ_ONLY or (name == "diag" and result.type.rank == 1))
+    if name in ("asfortranarray", "require") and model.type.rank:
+        rooted(model)
     if name in RESHAPING and model.share is not None and result.type.rank + model.type.rank > 1:
         whole = layout(model.share)
         if whole is None and (isinstance(lens, Same) or [n for n in result.shape if n != 1] != [n for n in model.shape if n != 1]):
@@ -267,7 +271,7 @@ def _lens(name: str, result: Array, call: Call) -> Lens | None:
     if name == "meshgrid":
         return call if not call.options.get("copy", True) else None
     shows = (
-        (name in VIEWS and not (name == "unstack" and not result.type.rank))
+        (name in VIEWS and not (name in ("flip", "unstack") and not result.type.rank))
         or name in READ_ONLY
         or (name == "diag" and result.type.rank == 1)
     )

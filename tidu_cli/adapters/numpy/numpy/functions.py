@@ -202,7 +202,7 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
             if args and isinstance(args[0], np.ndarray) and np.may_share_memory(array, args[0]):
                 rooted(constant).writable = False
             return constant
-        if "array" in name:
+        if "array" in name or name == "require":
             options = {k: v for k, v in options.items() if k != "like"}
             copies = name == "array" and options.get("copy", True)
             array = shared("array" if copies else name, _asarray(*args, **options), args, options, function)

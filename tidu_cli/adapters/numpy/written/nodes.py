@@ -13,10 +13,9 @@ from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.control_flow.bodies import Body, Leaf, Outside, converted, fits, operands_of, parameters
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost
-from tidu_cli.graph.sizes.open import OpenSize, surely
+from tidu_cli.errors import UndecidedSizeError
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import TensorType
-
-__all__ = ["branch", "loop", "scan", "surely"]
 
 Function = Callable[..., Any]
 
@@ -59,19 +58,29 @@ def loop(
     )
 
 
-def branch(index: Leaf, functions: Sequence[Function], operands: Sequence[Leaf]) -> tuple[Array, ...]:
-    """What one of these functions gives."""
+def branch(index: Leaf, functions: Sequence[Function], operands: Sequence[Leaf], of_bool: bool) -> tuple[Array, ...]:
+    """What one of these functions gives; the last of two where a bool is true, or any other number is not 0."""
     if isinstance(index, bool):
         results = functions[index](*operands)
         return results if isinstance(results, tuple) else (results,)
     recorder = _recorder()
+    chosen = _array(recorder, index)
+    chosen = chosen if not of_bool or chosen.type.dtype == "bool" else chosen != 0
     given = [_array(recorder, x) for x in operands]
     bodies = [_recorded(recorder, function, [x.type for x in given], []) for function in functions]
     outside: Outside = {}
     for body in bodies:
         outside |= body.outside
     closed = tuple([body.closed(outside) for body in bodies])
-    return recorder.emit_all("cond", [_array(recorder, index), *operands_of(recorder, outside), *given], branches=closed)
+    return recorder.emit_all("cond", [chosen, *operands_of(recorder, outside), *given], branches=closed)
+
+
+def surely(condition: Callable[[], Any]) -> bool:
+    """Whether a condition on sizes holds, whatever open ones are."""
+    try:
+        return bool(condition())
+    except UndecidedSizeError:
+        return False
 
 
 def _recorder() -> Recorder:

@@ -26,6 +26,14 @@ def _arrays(*operands: Operand, dtype: str = "") -> list[Array] | None:
     return [_array(recorder, x, dtype) for x in given]
 
 
+def _converted(*operands: Operand, dtype: str) -> list[Array] | None:
+    """As `_arrays`; also None where a number of Python's is another one in the dtype, or where there is none."""
+    numbers = [x for x in operands if isinstance(x, bool | int | float | complex)]
+    if any(x is None for x in operands) or (dtype_of(dtype).kind in "iub" and not all(isinstance(x, int) for x in numbers)):
+        return None
+    return _arrays(*operands, dtype=dtype)
+
+
 def _array(recorder: Any, x: Operand, dtype: str) -> Array:
     if isinstance(x, Array):
         return x
@@ -63,29 +71,44 @@ def outer(x: Operand, y: Operand) -> Any:
 def arange(n: Any, dtype: Any) -> Any:
     """np.arange, which counts where the graph runs."""
     recorder = innermost()
-    return (
-        np.arange(n, dtype=dtype)
-        if recorder is None
-        else recorder.emit("iota", dtype=known(np.dtype(dtype)), shape=(n,), dimension=0)
-    )
+    if recorder is None or not (isinstance(n, OpenSize) or (isinstance(n, int) and n >= 0)):
+        return np.arange(n, dtype=dtype)
+    return recorder.emit("iota", dtype=known(np.dtype(dtype)), shape=(n,), dimension=0)
 
 
 def view(x: Operand, dtype: Any) -> Any:
     """x.view(dtype), of a dtype of as many bits."""
     given = _arrays(x)
-    return x.view(dtype) if given is None else given[0].emit("bitcast_convert_type", new_dtype=known(np.dtype(dtype)))
+    if given is None or dtype_of(given[0].type.dtype).itemsize != np.dtype(dtype).itemsize:
+        return x.view(dtype)
+    return given[0].emit("bitcast_convert_type", new_dtype=known(np.dtype(dtype)))
 
 
-def accumulated(op: str, reverse: bool, x: Operand, axis: int, dtype: Any = None) -> Any:
-    """np.cumsum and the like, from the other end if `reverse`."""
-    (given,) = _arrays(x) or [innermost().constant(np.asarray(x))]  # type: ignore[union-attr]
-    return given.emit(op, axis=axis, reverse=reverse)
+_ACCUMULATING: Mapping[str, Callable[..., Any]] = {
+    "cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accumulate, "cummin": np.minimum.accumulate,
+    "cumlogsumexp": np.logaddexp.accumulate,
+}  # fmt: skip
+
+
+def accumulated(op: str, reverse: bool, x: Operand, axis: int, **options: Any) -> Any:
+    """np.cumsum and the like, from the other end if `reverse`. NumPy's adds small integers in wide ones if nothing else is said."""
+    own, function = resolved(x), _ACCUMULATING[op]
+    recorder = innermost()
+    if recorder is not None and isinstance(axis, int) and axis >= 0 and options.keys() <= {"dtype"}:
+        given = _array(recorder, own, "")
+        dtype = dtype_of(given.type.dtype)
+        widens = op in ("cumsum", "cumprod") and dtype.kind in "iub" and dtype.itemsize < 8
+        if options.get("dtype", None if widens else dtype) == dtype:
+            return given.emit(op, axis=axis, reverse=reverse)
+    return np.flip(function(np.flip(x, axis), axis=axis, **options), axis) if reverse else function(x, axis=axis, **options)
 
 
 def bitwise(op: str, x: Operand, axis: tuple[int, ...]) -> Any:
     """np.bitwise_and.reduce and the like."""
     given = _arrays(x)
-    return getattr(np, f"bitwise_{op}").reduce(x, axis=axis) if given is None else given[0].emit(f"reduce_{op}", axes=axis)
+    if given is None or not isinstance(axis, tuple):
+        return getattr(np, f"bitwise_{op}").reduce(x, axis=axis)
+    return given[0].emit(f"reduce_{op}", axes=axis)
 
 
 def number(dtype: Any, x: Any) -> Any:
@@ -97,8 +120,12 @@ def number(dtype: Any, x: Any) -> Any:
 def pad(x: Operand, widths: Sequence[tuple[int, int]], constant_values: Operand = 0) -> Any:
     """np.pad with one number around."""
     own = resolved(x)
-    given = _arrays(own, constant_values, dtype=own.type.dtype) if isinstance(own, Array) else None
-    if given is None:
+    pairs = isinstance(widths, tuple | list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in widths)
+    if pairs and any(isinstance(n, OpenSize) for pair in widths for n in pair):
+        own = _array(innermost(), own, "")
+    is_plain = pairs and isinstance(own, Array) and len(widths) == own.ndim
+    given = _converted(own, constant_values, dtype=own.type.dtype) if is_plain else None
+    if given is None or given[1].ndim:
         return np.pad(x, widths, constant_values=constant_values)
     return given[0].emit("pad", given[1], padding_config=tuple([(*pair, 0) for pair in widths]))
 
@@ -106,14 +133,14 @@ def pad(x: Operand, widths: Sequence[tuple[int, int]], constant_values: Operand 
 def rsqrt(x: Operand) -> Any:
     """1 / np.sqrt(x)."""
     given = _arrays(x)
-    return 1 / np.sqrt(x) if given is None else given[0].emit("rsqrt")
+    return 1 / np.sqrt(x) if given is None or not given[0].type.inexact else given[0].emit("rsqrt")
 
 
 def clip(x: Operand, low: Operand, high: Operand) -> Any:
     """np.clip."""
     own = resolved(x)
     dtype = own.type.dtype if isinstance(own, Array) else known(np.asarray(own).dtype)
-    given = _arrays(x, low, high, dtype=dtype)
+    given = _converted(x, low, high, dtype=dtype)
     if given is None or len({a.type.dtype for a in given}) > 1:
         return np.clip(x, low, high)
     if given[1].ndim or given[2].ndim:
@@ -126,8 +153,8 @@ def select(index: Operand, *cases: Operand) -> Any:
     own = [resolved(x) for x in cases]
     first = next((x for x in own if not isinstance(x, bool | int | float | complex)), own[0])
     dtype = first.type.dtype if isinstance(first, Array) else known(np.asarray(first).dtype)
-    given, at = _arrays(*own, index, dtype=dtype), resolved(index)
-    if given is None or len({x.type.dtype for x in given[:-1]}) > 1:
+    given, at = _converted(*own, index, dtype=dtype), resolved(index)
+    if given is None or len({x.type.dtype for x in given[:-1]}) > 1 or given[-1].type.dtype != "i32":
         return np.select([at < k for k in range(1, len(cases))], list(cases[:-1]), cases[-1])
     *values, at = given
     shape = broadcast(*[x.shape for x in given])

@@ -1,7 +1,8 @@
 """Files of NumPy source that tidu wrote, read again: loops and branches of the forms that it writes are those of graphs.
 
 Python has no way to trace a `for`, `while` or `if` over arrays. In these files each has one form, which calls functions that stand
-above it; it becomes a call of `nodes`. What has another form stays as it is, and so do files of others.
+above it; it becomes a call of `nodes`. What has another form stays as it is, and so do files of others. So does what would be
+something else as a graph: a loop of which more is read than it carries out, and functions that read what changes, or change it.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from types import ModuleType
 
+from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.written import nodes, operations
 from tidu_cli.adapters.numpy_helpers import HELPERS
 
@@ -21,30 +23,35 @@ NODES, OPERATIONS = "__nodes", "__operations"
 
 
 def run(module: ModuleType, source: bytes, file: str) -> None:
-    """Run the source of a file that tidu wrote as this module. Raises what Python does."""
-    tree = ast.parse(source, file)
-    for function in tree.body:
-        if isinstance(function, ast.FunctionDef):
-            _Statements().visit(function)
+    """Run the source of a file that tidu wrote as this module. Raises what Python does, and BuildError."""
+    try:
+        tree = ast.parse(source, file)
+        statements = _Statements(_Scope(tree, None))
+        tree.body = [statements.visit(x) if isinstance(x, ast.FunctionDef) else x for x in tree.body]
+        code = compile(ast.fix_missing_locations(tree), file, "exec")
+    except (RecursionError, MemoryError):  # of Python's parser, too
+        raise BuildError(f"{file}: an expression has too many others within it; give parts of it names") from None
     module.__dict__.update({NODES: nodes, OPERATIONS: operations})
-    exec(compile(ast.fix_missing_locations(tree), file, "exec"), module.__dict__)
+    exec(code, module.__dict__)
 
 
 class _Statements(ast.NodeTransformer):
     """Statements of a function, and of those within it, as graphs are made of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, scope: _Scope) -> None:
+        self.scope = scope
         self.lists: dict[str, bool] = {}
         self.begun: dict[str, str] = {}
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        outer = self.lists, self.begun
-        self.lists, self.begun = {}, _lists(node)
+        outer = self.lists, self.begun, self.scope
+        self.scope = _Scope(node, self.scope)
+        self.lists, self.begun = {}, _lists(self.scope)
         if node.name in operations.HELPERS and ast.dump(node) == ast.dump(ast.parse(HELPERS[node.name]).body[0]):
             node.decorator_list.append(_known("HELPERS", ast.Constant(node.name)))
         else:
             self.generic_visit(node)
-        self.lists, self.begun = outer
+        self.lists, self.begun, self.scope = outer
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
@@ -65,7 +72,10 @@ class _Statements(ast.NodeTransformer):
         others = [function, *arguments[:first], *xs]
         if any(isinstance(x, ast.Name) and x.id == k for other in others for x in ast.walk(other)):
             return node
-        if any(self.begun.get(name) not in ("", "[::-1]" if reverse else "[]") for name in lists):
+        within = _loads(ast.walk(node))
+        is_read = any(self.scope.loads[name] > within[name] for name in (k, *items))  # as Python has them afterwards, too
+        is_listed = all(self.begun.get(name) in ("", "[::-1]" if reverse else "[]") for name in lists)
+        if is_read or not is_listed or not self.scope.keeps(function):
             return node
         self.lists |= dict.fromkeys(lists, reverse)
         given = [n, ast.Constant(reverse), _tuple(arguments[:first]), _loaded(carry), _tuple(xs)]
@@ -79,9 +89,11 @@ class _Statements(ast.NodeTransformer):
         carry, function, arguments = found
         tested, n = node.test.args, len(carry)  # type: ignore[attr-defined]
         firsts = [some[: len(some) - n] for some in (tested, arguments)]
-        if not n or any(_names(some[len(some) - n :]) != carry for some in (tested, arguments)):
+        called = [node.test.func, function]  # type: ignore[attr-defined]
+        carried = all(_names(some[len(some) - n :]) == carry for some in (tested, arguments))
+        if not n or not carried or not all(map(self.scope.keeps, called)):
             return node
-        given = [node.test.func, function, *map(_tuple, firsts), _loaded(carry)]  # type: ignore[attr-defined]
+        given = [*called, *map(_tuple, firsts), _loaded(carry)]
         return _assigned(node, carry, "loop", given)
 
     def visit_If(self, node: ast.If) -> ast.AST:
@@ -103,11 +115,12 @@ class _Statements(ast.NodeTransformer):
         if len(calls) < len(found) or any(_given(a) != _given(b) for a, b in pairwise(calls)):
             return node
         index = tests[0] if len(tests) == 1 and isinstance(tests[0], ast.Name) else _index(tests)
-        if index is None:
-            return node
         functions = [function for _, function, _ in calls]
-        ordered = functions[::-1] if index is tests[0] else functions
-        return _assigned(node, calls[0][0], "branch", [index, _tuple(ordered), _tuple(calls[0][2])])
+        if index is None or not all(map(self.scope.keeps, functions)):
+            return node
+        of_bool = index is tests[0]
+        given = [index, _tuple(functions[::-1] if of_bool else functions), _tuple(calls[0][2]), ast.Constant(of_bool)]
+        return _assigned(node, calls[0][0], "branch", given)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """A list of results as it is stacked: those of loops that go backwards are in order."""
@@ -120,15 +133,15 @@ class _Statements(ast.NodeTransformer):
         node = _backwards(node)
         node = self.generic_visit(node)  # type: ignore[assignment]
         name = _dotted(node.func)
-        if name in _ACCUMULATING and [k.arg for k in node.keywords][:1] == ["axis"]:
+        if name in _ACCUMULATING and len(node.args) == 1 and [k.arg for k in node.keywords] in (["axis"], ["axis", "dtype"]):
             node.args = [*[ast.Constant(part) for part in _ACCUMULATING[name]], *node.args]
             node.func = _operation("accumulated")
-        if name in ("np.bitwise_and.reduce", "np.bitwise_or.reduce", "np.bitwise_xor.reduce"):
+        if re.fullmatch(r"np\.bitwise_(and|or|xor)\.reduce", name) and [k.arg for k in node.keywords] == ["axis"]:
             node.args = [ast.Constant(name.split("_")[1].removesuffix(".reduce")), *node.args]
             node.func = _operation("bitwise")
         if _A_NUMBER.fullmatch(name) and len(node.args) == 1 and not node.keywords:
             return ast.Call(_operation("number"), [node.func, *node.args], [])
-        if name == "np.pad" and [k.arg for k in node.keywords] in ([], ["constant_values"]):
+        if name == "np.pad" and len(node.args) == 2 and [k.arg for k in node.keywords] in ([], ["constant_values"]):
             node.func = _operation("pad")
         if isinstance(node.func, ast.Attribute) and node.func.attr == "view" and len(node.args) == 1 and not node.keywords:
             return ast.Call(_operation("view"), [node.func.value, *node.args], [])
@@ -195,35 +208,100 @@ def _given(call: tuple[list[str], ast.expr, list[ast.expr]]) -> tuple[list[str],
     return call[0], ast.dump(_tuple(call[2]))
 
 
-def _lists(function: ast.FunctionDef) -> dict[str, str]:
-    """Lists that a function fills, from `[]` on, and how it reads each: as it is, "[]", all backwards, "[::-1]", or never, ""."""
+class _Scope:
+    """The names of a function, or of a module: how often each is read there, and what functions within it read."""
+
+    def __init__(self, node: ast.FunctionDef | ast.Module, outer: _Scope | None) -> None:
+        self.outer, self.own = outer, list(_own(node))
+        self.stored = Counter(_stored(self.own))
+        functions = [x for x in self.own if isinstance(x, ast.FunctionDef)]
+        self.functions = {f.name: f for f in functions if self.stored[f.name] == 1 and not f.decorator_list}
+        self.loads = _loads(self.own)
+        for function in functions:
+            self.loads.update(_free(function))
+        loops = [x for loop in self.own if isinstance(loop, ast.For | ast.While) for x in ast.walk(loop)]
+        held = [t for x in self.own if isinstance(x, ast.Assign) and _may_change(x.value) for t in x.targets]
+        self.changing = {_ANYTHING, *(name for name, n in self.stored.items() if n > 1), *_names(held), *_stored(loops)}
+
+    def keeps(self, function: ast.expr) -> bool:
+        """Whether a function gives the same whenever it is called with the same: it reads nothing else that changes."""
+        seen: dict[str, ast.FunctionDef | None] = {}
+        pending = [(self, name) for name in _names([function])]
+        while pending:
+            scope, name = pending.pop()
+            while name not in scope.stored and name != _ANYTHING and scope.outer is not None:
+                scope = scope.outer
+            called = scope.functions.get(name)
+            if name in scope.changing or not (seen or called):
+                return False
+            if called and seen.get(name) is not called:
+                pending += [(scope, other) for other in _free(called)]
+            seen[name] = called
+        return True
+
+
+_ANYTHING = ""
+"""Stands for what a function that has `global` or `nonlocal` may read and change."""
+
+
+def _may_change(value: ast.expr) -> bool:
+    """Whether it is a list or the like, or made by a function that is not NumPy's; sizes are computed by max and min."""
+    displays = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp | ast.GeneratorExp
+    return isinstance(value, displays) or (isinstance(value, ast.Call) and _names([value.func])[0] not in ("", "max", "min"))
+
+
+def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that these nodes store, each as often as they do."""
+    for node in nodes:
+        match node:
+            case ast.Name(name, ast.Store() | ast.Del()) | ast.FunctionDef(name) | ast.ClassDef(name) | ast.arg(name):
+                yield name
+            case ast.alias(name, other):
+                yield (other or name).partition(".")[0]
+
+
+def _loads(nodes: Iterable[ast.AST]) -> Counter[str]:
+    """How often names are read by these nodes."""
+    return Counter(x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
+
+
+def _free(function: ast.FunctionDef) -> set[str]:
+    """The names that a function reads, also in functions within it, which are not its own."""
+    own = list(_own(function))
+    read = set(_loads(own)).union(*[_free(x) for x in own if isinstance(x, ast.FunctionDef)]) - set(_stored(own))
+    return read | ({_ANYTHING} if any(isinstance(x, ast.Global | ast.Nonlocal) for x in own) else set())
+
+
+def _lists(scope: _Scope) -> dict[str, str]:
+    """Lists that one statement fills, from `[]` on: how each is stacked, as it is, "[]", all backwards, "[::-1]", or never, ""."""
     empty: set[str] = set()
-    stored: Counter[str] = Counter()
-    read: Counter[str] = Counter()
-    backwards: Counter[str] = Counter()
-    for node in _own(function):
+    appended: Counter[str] = Counter()
+    stacked: Counter[tuple[str, str]] = Counter()
+    for node in scope.own:
         match node:
             case ast.Assign([ast.Name(name)], ast.List([])):
                 empty.add(name)
-            case ast.Name(name, ast.Store()):
-                stored[name] += 1
-            case ast.Subscript(ast.Name(name), index) if ast.unparse(index) == "::-1":
-                backwards[name] += 1
-            case ast.Name(name, ast.Load()):
-                read[name] += 1
             case ast.Attribute(ast.Name(name), "append"):
-                read[name] -= 1
-    told = {name: "[::-1]" if backwards[name] == read[name] else "[]" for name in empty if stored[name] == 1}
-    return {name: how if read[name] else "" for name, how in told.items() if how == "[::-1]" or not backwards[name]}
+                appended[name] += 1
+            case ast.Call(function, [ast.Name(name)]) if _dotted(function) in ("np.stack", "np.array"):
+                stacked[name, "[]"] += 1
+            case ast.Call(function, [ast.Subscript(ast.Name(name), index)]) if _dotted(function) in ("np.stack", "np.array"):
+                stacked[name, ast.unparse(index).join("[]")] += 1
+    lists = {}  # in whose place an array may stand, as np.stack and np.array give the same of both
+    for name in empty:
+        ways = stacked[name, "[]"], stacked[name, "[::-1]"]
+        if scope.stored[name] == appended[name] == 1 and scope.loads[name] == 1 + sum(ways) and not all(ways):
+            lists[name] = "[]" if ways[0] else "[::-1]" if ways[1] else ""
+    return lists
 
 
-def _own(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """What stands in a function, and not in those within it, which have names of their own."""
-    pending: list[ast.AST] = list(function.body)
+def _own(function: ast.FunctionDef | ast.Module) -> Iterator[ast.AST]:
+    """What stands in a function or module, its parameters too, and not in functions within it, which have names of their own."""
+    pending: list[ast.AST] = [*function.body, *([function.args] if isinstance(function, ast.FunctionDef) else [])]
     while pending:
         node = pending.pop()
+        yield node
         if not isinstance(node, ast.FunctionDef):
-            yield node
             pending += ast.iter_child_nodes(node)
 
 
@@ -277,7 +355,8 @@ def _backwards(node: ast.Call) -> ast.Call:
         case ast.Call(_, [ast.Call(_, [ast.Call(_, [x, first], [])], _) as inner, last], []):
             functions = [_dotted(f) for f in (node.func, inner.args[0].func)]  # type: ignore[attr-defined]
             op = _ACCUMULATING.get(_dotted(inner.func))
-            if functions == ["np.flip"] * 2 and op and ast.dump(first) == ast.dump(last):
+            along = {ast.dump(axis) for axis in (first, last, *(k.value for k in inner.keywords if k.arg == "axis"))}
+            if functions == ["np.flip"] * 2 and op and len(along) == 1:
                 return ast.Call(_operation("accumulated"), [ast.Constant(op[0]), ast.Constant(True), x], inner.keywords)
     return node
 

@@ -33,6 +33,8 @@ def _scaled(name: str, factor: float) -> Rule:
 def _remainder(x: Array, y: Array) -> Array:
     # NumPy's has the sign of the divisor, the primitive that of the dividend.
     rest = x.emit("rem", y)
+    if x.type.dtype in INTEGERS and x.type.dtype not in SIGNED:
+        return rest
     return select(_crosses(rest, y), rest + y, rest)
 
 
