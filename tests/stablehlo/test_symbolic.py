@@ -304,10 +304,16 @@ def test_operations_of_bits_and_barriers_have_the_shapes_of_their_own_operands()
         require_derivatives(document, program, np.random.default_rng(n).normal(size=(n, 3)))
 
 
-def test_a_loop_over_a_size_that_the_module_divides_for_is_a_scan() -> None:
-    document = import_module(module(lambda x: LOOPS["rows"](x[::2]), export.symbolic_shape("2*N, 3")))
+@pytest.mark.parametrize("length", [lambda n: n // 2, lambda n: -(-n // 2)])
+def test_a_loop_over_a_size_that_the_module_divides_for_is_a_scan(length: Callable[[Any], Any]) -> None:
+    def program(x: Any) -> Any:
+        return lax.fori_loop(0, length(x.shape[0]), lambda i, c: c * jnp.asarray(x)[i] + 1, jnp.asarray(x)[0])
+
+    document = import_module(module(program, export.symbolic_shape("N, 3")))
     ops = [document.head.cases[code].op for code in document.head.code]
     assert ("scan" in ops, "while" in ops) == (True, False)
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    np.testing.assert_allclose(tidu.evaluate(document, {"0": x})["y"], program(x))
 
 
 def test_rows_are_taken_of_all_arguments_that_have_one_size() -> None:

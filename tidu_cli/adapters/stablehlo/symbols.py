@@ -274,6 +274,10 @@ class _Reader:
         results = [Value(t, str(t) if t is not None else text, by=by) for t, text in zip(types, by.results, strict=True)]
         if numbers is not None:
             results = [replace(results[0], numbers=numbers)]
+            if name in ("add", "multiply", "negate", "subtract") and isinstance(numbers[0], OpenSize):
+                terms = [x.numbers[0] for x in operands if x.numbers]
+                if types[0] is not None and not types[0].rank and bounds(numbers[0])[0] >= 0 > min(bounds(n)[0] for n in terms):
+                    return self.size(operation, results)  # of numbers that are no sizes, as -(-n // 2)
         return replace(changed, results=[x.text for x in results]), results
 
     def call(self, operation: Operation, operands: Sequence[Value]) -> tuple[Operation, list[Value]]:
@@ -290,9 +294,7 @@ class _Reader:
         if (rounded := self.rounded_down(function, operands)) is not None:
             results = [replace(results[0], numbers=(rounded,))]
         if isinstance(rounded, OpenSize) and bounds(rounded)[0] >= 0:
-            self.folded += 1
-            attributes = {"expression": rounded}
-            return replace(operation, name=OF_SIZE, operands=[], attributes=attributes, results=[results[0].text]), results
+            return self.size(operation, results)
         types = (text for o in function.operations() for text in o.results)
         if self.folded == folded and not any("?" in text for text in (*function.body.arguments, *types)):
             return operation, results
@@ -317,6 +319,13 @@ class _Reader:
             values = [(by_name(m, n), self.function(function, [*firsts, x, y])[1][0].numbers) for m, n, x, y in tries]
             self.rounding[function.name] = all((due,) == numbers for due, numbers in values)
         return by_name(*sizes) if self.rounding[function.name] else None
+
+    def size(self, operation: Operation, results: Sequence[Value]) -> tuple[Operation, list[Value]]:
+        """A number that is a size, as the operation that makes that."""
+        self.folded += 1
+        (size,) = results[0].numbers or ()
+        attributes = {"expression": size}
+        return replace(operation, name=OF_SIZE, operands=[], attributes=attributes, results=[results[0].text]), list(results)
 
     def windows(self, operation: Operation, operands: Sequence[Value]) -> Operation:
         """The call that JAX writes for windows of sizes that are known at run time, as the operation that it stands for."""
