@@ -257,6 +257,24 @@ def test_sizes_are_computed_exactly(tmp_path):
 
 
 @CC
+def test_slices_from_a_known_place_on_compile_without_warnings(tmp_path):
+    document = {
+        "tidu": 1,
+        "graphs": [{
+            "name": "f",
+            "inputs": [{"key": "x", "type": "f64[2*N]"}],
+            "nodes": [
+                {"op": "constant", "inputs": [], "attrs": {"value": {"type": "i64[]", "data": [0]}}},
+                {"op": "dynamic_slice", "inputs": [0, 1], "attrs": {"slice_sizes": ["N"]}},
+            ],
+            "outputs": [{"key": "y", "value": 2}],
+        }],
+    }  # fmt: skip
+    document = parse_document(json.dumps(document).encode(), "f")[0]
+    agree_at(document, compiled(document, tmp_path), 3, drawn_within((0, 1), 0))
+
+
+@CC
 def test_sizes_that_are_not_admitted_give_a_status(tmp_path):
     run = compiled(bounded(), tmp_path, "-O1")
     work, shapes, function = (getattr(run.functions, f"bounded{part}") for part in ("_work", "_shapes", ""))

@@ -118,6 +118,18 @@ def test_dtypes_are_those_of_the_configuration() -> None:
             from_jax(lambda x: x * 2, "f64[3]")
 
 
+def test_literals_have_the_dtype_of_the_configuration() -> None:
+    """In loops JAX's are ints that say their dtype."""
+
+    def total(x: Any, n: Any) -> Any:
+        return jax.lax.fori_loop(0, n, lambda i, c: c * 0.5 + i, x[0])
+
+    with jax.enable_x64(False):
+        document = from_jax(total, "f32[4]", "i32[]")
+        values = {"x": np.arange(4, dtype="f"), "n": np.int32(3)}
+        assert tidu_cli.evaluate(document, values)["y"] == total(values["x"], 3) == 2.5
+
+
 # Known values.
 
 

@@ -69,6 +69,18 @@ def _values(document: Any, x: Any) -> np.ndarray:
     return np.concatenate([np.ravel(y) for y in tidu.evaluate(document, inputs).values()])
 
 
+def test_random_numbers_of_open_arrays_are_those_of_their_numbers() -> None:
+    def program(x: Any, key: Any) -> Any:
+        return x * jax.random.uniform(jax.random.wrap_key_data(key), x.shape, x.dtype)
+
+    (n,) = export.symbolic_shape("N")
+    document = tidu.from_jax(program, jax.ShapeDtypeStruct((n, 3), jnp.float64), jax.ShapeDtypeStruct((2,), jnp.uint32))
+    key = np.array([3, 4], np.uint32)
+    for size in SIZES:
+        x = np.ones((size, 3))
+        np.testing.assert_array_equal(tidu.evaluate(document, {"x": x, "key": key})["y"], program(x, key))
+
+
 def test_dimensions_keep_their_bounds_and_their_form() -> None:
     b, t = export.symbolic_shape("b, t", constraints=["b >= 16", "mod(b, 8) == 0", "t <= 64"])
     shape = (b // 8, (b * t + 3) // 2, jax.core.max_dim(b, t), t % 3 + 1, b**2 - 2 * t + 64)

@@ -229,6 +229,8 @@ def test_types_have_sizes_that_are_not_negative() -> None:
         ("N%2+N%3+N%5", 0),
         ("2*M*(N//8)-2*(M%4)*(N//8)+6*(N//8)", 0),
         ("M*N-M", 0),
+        ("2*N-2*(N//2)-2", 0),
+        ("N+max((2*N)%3-1,0)-2", 0),
     ],
 )
 def test_bounds_are_seen_case_by_case_and_by_a_factor_of_all_terms(text: str, least: float) -> None:

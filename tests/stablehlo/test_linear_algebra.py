@@ -265,3 +265,16 @@ def test_greatest_elements_of_older_modules() -> None:
     np.testing.assert_array_equal(places, [1, 3])
     with pytest.raises(DocumentError, match="least"):
         read_stablehlo(text.replace("LARGEST", "false").encode(), "text", "f.mlir")
+
+
+@pytest.mark.parametrize("operands", ["", "%x, %x"])
+def test_calls_with_other_operands_than_those_of_jax_are_refused_in_a_line(operands: str) -> None:
+    types = ", ".join(["tensor<3x3xf64>"] * operands.count("%"))
+    text = f"""module {{
+  func.func public @main(%x: tensor<3x3xf64>) -> tensor<3x3xf64> {{
+    %0:2 = stablehlo.custom_call @lapack_dpotrf_ffi({operands}) : ({types}) -> (tensor<3x3xf64>, tensor<i32>)
+    return %0#0 : tensor<3x3xf64>
+  }}
+}}"""
+    with pytest.raises(DocumentError, match=r"f.mlir:3:12: stablehlo.custom_call: @lapack_dpotrf_ffi has [02] operands, with"):
+        read_stablehlo(text.encode(), "text", "f.mlir")

@@ -17,6 +17,7 @@ from tests.tiers import few
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
 from tidu_cli.errors import DocumentError
+from tidu_cli.formats.write import format_document
 from tidu_cli.graph.open_sizes import bounds_to_file
 
 jax.config.update("jax_enable_x64", True)
@@ -194,9 +195,167 @@ def test_sizes_that_are_compared_are_not_taken_for_equal() -> None:
         assert [bool(values["y0"]), values["y1"].shape] == [n == 3, (n,)]
 
 
-def test_what_is_not_followed_is_refused_with_its_place() -> None:
-    with pytest.raises(DocumentError, match="whose shape is not known; export the module with fixed shapes"):
-        import_module(module(lambda x: jnp.linalg.cholesky(x), export.symbolic_shape("N, 3, 3")))
+KERNEL = np.random.default_rng(0).normal(size=(3, 3, 2, 2))
+IMAGES = ("NHWC", "HWIO", "NHWC")
+
+
+def windows(x: Any, first: float, function: Any, size: int, stride: int) -> Any:
+    return lax.reduce_window(x, first, function, (1, size, size, 1), (1, stride, stride, 1), "SAME")
+
+
+PADDED: Mapping[str, Callable[[Any], Any]] = {
+    "two convolutions": lambda x: jnp.sin(
+        lax.conv(jnp.sin(lax.conv(x.transpose(0, 3, 1, 2), KERNEL.T, (2, 2), "SAME")), KERNEL.T, (3, 3), "SAME")
+    ),
+    "maxima": lambda x: windows(x, -jnp.inf, lax.max, 2, 3) ** 2,
+    "means": lambda x: windows(x**2, 0.0, lax.add, 3, 2) / windows(jnp.ones_like(x), 0.0, lax.add, 3, 2),
+    "there and back": lambda x: (
+        lax.conv_transpose(
+            lax.conv_general_dilated(x, KERNEL, (2, 2), "SAME", dimension_numbers=IMAGES),
+            KERNEL,
+            (2, 2),
+            "SAME",
+            dimension_numbers=IMAGES,
+        )[:, : x.shape[1], : x.shape[2]]
+        * x
+    ),
+}
+
+
+def require_derivatives(document: tidu.Document, program: Callable[[Any], Any], x: Any) -> None:
+    """Raises AssertionError unless values, gradients and second derivatives are those of JAX."""
+    gradient = tidu.materialize(tidu.transpose(tidu.linearize(document, ["0"])))
+    second = tidu.materialize(tidu.linearize(gradient, ["0"]))
+    rng = np.random.default_rng(1)
+    y, pullback = jax.vjp(program, x)
+    seed, tangent = rng.normal(size=y.shape), rng.normal(size=x.shape)
+    np.testing.assert_allclose(tidu.evaluate(document, {"0": x})["y"], y, rtol=1e-9, atol=1e-11)
+    values = {"0": x, "y@-1": seed, "0@2": tangent}
+    np.testing.assert_allclose(tidu.evaluate(gradient, values)["0@-1"], *pullback(seed), rtol=1e-8, atol=1e-9)
+    _, (due,) = jax.jvp(lambda x: jax.vjp(program, x)[1](seed), (x,), (tangent,))
+    np.testing.assert_allclose(tidu.evaluate(second, values)["0@-1@2"], due, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", few(PADDED, 4))
+def test_paddings_that_follow_from_open_sizes_are_read(name: str) -> None:
+    """Those of SAME are quotients that are rounded up, which modules compute by functions of their own."""
+    document = import_module(module(PADDED[name], export.symbolic_shape("b, h, w, 2")))
+    for shape in few(((1, 5, 4, 2), (1, 1, 1, 2), (2, 6, 3, 2)), 1 + (name == "maxima")):
+        require_derivatives(document, PADDED[name], np.random.default_rng(shape[1]).normal(size=shape))
+
+
+def test_convolutions_of_open_paddings_are_written() -> None:
+    def program(x: Any) -> Any:
+        return lax.conv_general_dilated(x, KERNEL, (2, 2), "SAME", dimension_numbers=IMAGES)
+
+    document = import_module(module(program, export.symbolic_shape("b, h, w, 2")))
+    gradient = tidu.materialize(tidu.transpose(tidu.linearize(document, ["0"])))
+    read = import_module(in_this_process(format_document(gradient, "mlir"), "text"))
+    x = np.random.default_rng(0).normal(size=(1, 5, 4, 2))
+    y, pullback = jax.vjp(program, x)
+    np.testing.assert_allclose(tidu.evaluate(read, {"0": x, "y@-1": np.asarray(y)})["0@-1"], *pullback(y), rtol=1e-9, atol=1e-11)
+
+
+MATRICES: Mapping[str, Callable[[Any], Any]] = {
+    "cholesky": lambda x: jnp.linalg.cholesky(x @ x.mT + jnp.eye(3)),
+    "solve": lambda x: jnp.linalg.solve(x, x[..., :2] ** 2),
+    "inverse": lambda x: jnp.linalg.inv(x),
+    "determinant": lambda x: jnp.linalg.det(jnp.concatenate([jnp.concatenate([x, x**2], -1), jnp.concatenate([x**3, x], -1)], -2)),
+    "logarithm": lambda x: jnp.linalg.slogdet(x)[1],
+    "eigenvalues": lambda x: jnp.linalg.eigvalsh(x + x.mT),
+    "eigenvectors": lambda x: abs(jnp.linalg.eigh(x + x.mT)[1]),
+    "orthogonal": lambda x: jnp.linalg.qr(x)[0],
+    "singular values": lambda x: jnp.linalg.svd(x[:, :2], full_matrices=False)[1],
+    "pseudoinverse": lambda x: jnp.linalg.pinv(x[..., :2]),
+}
+
+
+@pytest.mark.parametrize("name", few(MATRICES, 5))
+def test_factorizations_of_open_batches_are_read(name: str) -> None:
+    """JAX calls LAPACK with the shapes of results as operands."""
+    document = import_module(module(MATRICES[name], export.symbolic_shape("b, 3, 3")))
+    assert str(document.head.inputs[0].type) == "f64[b,3,3]"
+    for n in few((1, 4), 1):
+        require_derivatives(document, MATRICES[name], np.random.default_rng(n).normal(size=(n, 3, 3)))
+
+
+def test_shapes_of_results_that_depend_on_values_are_refused_with_their_place() -> None:
+    text = """module {
+  func.func public @main(%x: tensor<?x3x3xf64>, %n: tensor<3xi32>, %m: tensor<1xi32>) -> tensor<?x3x3xf64> {
+    %0:2 = stablehlo.custom_call @lapack_dpotrf_ffi(%x, %n, %m) {indices_of_shape_operands = dense<[1, 2]> : tensor<2xi64>,
+      mhlo.backend_config = {uplo = 76 : ui8}} :
+      (tensor<?x3x3xf64>, tensor<3xi32>, tensor<1xi32>) -> (tensor<?x3x3xf64>, tensor<?xi32>)
+    return %0#0 : tensor<?x3x3xf64>
+  }
+}"""
+    for indices in ("[1, 2]", "[1, 7]", "[7, 1]", "[-1, 0]"):
+        with pytest.raises(DocumentError, match=r"^3:12: stablehlo.custom_call: has "):
+            import_module(in_this_process(text.replace("[1, 2]", indices).encode(), "text"))
+
+
+def test_operations_of_bits_and_barriers_have_the_shapes_of_their_own_operands() -> None:
+    def program(x: Any) -> Any:
+        key = jax.random.wrap_key_data(jnp.array([1, 2], jnp.uint32))
+        y, z = lax.optimization_barrier((x, jnp.concatenate([x, x])))
+        return y * jax.random.uniform(key, x.shape) + z[::2]
+
+    document = import_module(module(program, export.symbolic_shape("N, 3")))
+    for n in few(SIZES, 1):
+        require_derivatives(document, program, np.random.default_rng(n).normal(size=(n, 3)))
+
+
+@pytest.mark.parametrize("length", [lambda n: n // 2, lambda n: -(-n // 2)])
+def test_a_loop_over_a_size_that_the_module_divides_for_is_a_scan(length: Callable[[Any], Any]) -> None:
+    def program(x: Any) -> Any:
+        return lax.fori_loop(0, length(x.shape[0]), lambda i, c: c * jnp.asarray(x)[i] + 1, jnp.asarray(x)[0])
+
+    document = import_module(module(program, export.symbolic_shape("N, 3")))
+    ops = [document.head.cases[code].op for code in document.head.code]
+    assert ("scan" in ops, "while" in ops) == (True, False)
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    np.testing.assert_allclose(tidu.evaluate(document, {"0": x})["y"], program(x))
+
+
+def test_rows_are_taken_of_all_arguments_that_have_one_size() -> None:
+    """Which sizes of arguments are one is known before it is decided what slices are."""
+    t, b = export.symbolic_shape("T, B")
+    document = import_module(module(lambda x, c: jax.vjp(ROWS["reverse"], x)[1](c)[0], (t, b, 3), (t, b, 3)))
+    x, seed = np.random.default_rng(0).normal(size=(2, 3, 2, 3))
+    np.testing.assert_allclose(tidu.evaluate(document, {"0": x, "1": seed})["y"], *jax.vjp(ROWS["reverse"], x)[1](seed), rtol=1e-9)
+
+
+FLOORED = """module {
+  func.func public @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+    %c = stablehlo.constant dense<3> : tensor<i32>
+    %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+    %m = stablehlo.negate %n : tensor<i32>
+    %0 = call @floor_divide(%m, %c) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    %1 = stablehlo.negate %0 : tensor<i32>
+    %2 = stablehlo.reshape %1 : (tensor<i32>) -> tensor<1xi32>
+    %3 = stablehlo.dynamic_iota %2, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>
+    return %3 : tensor<?xf32>
+  }
+  func.func private @floor_divide(%a: tensor<i32>, %b: tensor<i32>) -> tensor<i32> {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.divide %a, %b : tensor<i32>
+    %1 = stablehlo.multiply %0, %b : tensor<i32>
+    %2 = stablehlo.compare NE, %1, %a, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %3 = stablehlo.compare LT, %a, %zero, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %4 = stablehlo.and %2, %3 : tensor<i1>
+    %5 = stablehlo.constant dense<BELOW> : tensor<i32>
+    %6 = stablehlo.subtract %0, %5 : tensor<i32>
+    %7 = stablehlo.select %4, %6, %0 : tensor<i1>, tensor<i32>
+    return %7 : tensor<i32>
+  }
+}"""
+
+
+def test_a_function_that_is_called_as_one_of_jax_is_read_as_it_if_it_computes_the_same() -> None:
+    document = import_module(in_this_process(FLOORED.replace("BELOW", "1").encode(), "text"))
+    for n in (1, 3, 4, 9):
+        np.testing.assert_array_equal(tidu.evaluate(document, {"0": np.ones(n, "f")})["y"], np.arange(-(-n // 3)))
+    with pytest.raises(DocumentError, match="whose shape is not known"):
+        import_module(in_this_process(FLOORED.replace("BELOW", "2").encode(), "text"))
 
 
 WINDOWS = """module {

@@ -97,6 +97,8 @@ def _pad(k: Kernel) -> Lines:
 
 def _clipped(x: str, dtype: str, most: int) -> str:
     """An index, moved into 0 … most."""
+    if x.rstrip("UL") == "0":  # of which compilers say that it is never less, or more
+        return "0"
     low = f"{x} < 0 ? 0 : " if dtype in SIGNED else ""
     end = f"(uint64_t){most}" if isinstance(most, OpenSize) else most
     return f"({low}(uint64_t){x} > {end} ? {most} : (long){x})"

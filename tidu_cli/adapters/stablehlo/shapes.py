@@ -25,6 +25,10 @@ BRANCHES = ("stablehlo.case", "stablehlo.if")
 """Operations whose results are those of their regions."""
 
 
+OF_SIZE = "stablehlo.get_dimension_size"
+"""The operation that makes a number of a size: of an axis, or of an attribute `expression`, which modules are given here alone."""
+
+
 class Value(Frozen, slots=False):
     """What is known of a value: its type, if it is an array, what a few integers are, sizes or numbers, and what computes it."""
 
@@ -158,6 +162,11 @@ def _transformed(operation: Operation, operands: Sequence[Value]) -> Any:
     return (*others, {"RFFT": length // 2 + 1, "IRFFT": length}.get(str(kind), last))
 
 
+def _reinterpreted(operation: Operation, operands: Sequence[Value]) -> Any:
+    """That of the operand, without or with a last axis, which is of a known size, for the parts of each element."""
+    return (*shape_of(operands[0]), 1)[: len(shape_of_text(operation.results[0])[0])]
+
+
 def _sliced(operation: Operation, operands: Sequence[Value]) -> Any:
     given = [x.numbers for x in operands[1:4]]
     if any(g is None for g in given):
@@ -165,11 +174,21 @@ def _sliced(operation: Operation, operands: Sequence[Value]) -> Any:
     return tuple(-((start - limit) // step) for start, limit, step in zip(*given, strict=True))
 
 
+SHAPE_OPERANDS = "indices_of_shape_operands"
+"""The attribute of custom calls of JAX that says which operands are the shapes of the results."""
+
+
+def called_shape(operation: Operation, operands: Sequence[Value], k: int) -> Any:
+    """The shape of a result of a custom call, if that is an operand."""
+    places = _ints(operation, SHAPE_OPERANDS)
+    return operands[places[k]].numbers if places else None
+
+
 _ELEMENTWISE = (
-    "abs add and atan2 cbrt ceil clamp compare complex convert cosine divide exponential exponential_minus_one floor imag "
-    "is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt power real reduce_precision remainder "
-    "reverse round_nearest_afz round_nearest_even rsqrt select shift_left shift_right_arithmetic shift_right_logical sign sine "
-    "sort sqrt subtract tan tanh xor optimization_barrier"
+    "abs add and atan2 cbrt ceil clamp compare complex convert cosine count_leading_zeros divide exponential "
+    "exponential_minus_one floor imag is_finite log log_plus_one logistic maximum minimum multiply negate not or popcnt "
+    "power real reduce_precision remainder reverse round_nearest_afz round_nearest_even rsqrt select shift_left "
+    "shift_right_arithmetic shift_right_logical sign sine sort sqrt subtract tan tanh xor"
 )
 _SPECIAL = (
     "acos acosh asin asinh atan atanh bessel_i1e conj cosh digamma erf erf_inv erfc is_inf lgamma next_after polygamma sinh square "
@@ -180,6 +199,7 @@ SHAPES: Mapping[str, Callable[[Operation, Sequence[Value]], Any]] = {
     **dict.fromkeys(("scatter", "dynamic_update_slice", "select_and_scatter", "cholesky"), _first),
     **{f"chlo.{name}": _same for name in _SPECIAL.split()},
     "triangular_solve": lambda operation, operands: shape_of(operands[1]),
+    "bitcast_convert": _reinterpreted,
     "fft": _transformed,
     "convolution": _convolved,
     "dynamic_conv": _convolved,
@@ -204,6 +224,9 @@ SHAPES: Mapping[str, Callable[[Operation, Sequence[Value]], Any]] = {
 def static(operation: Operation, operands: Sequence[Value]) -> Operation:
     """An operation with the attributes that it has as operands, where these are sizes."""
     name = operation.name.removeprefix("stablehlo.")
+    if shapes := set(_ints(operation, SHAPE_OPERANDS)):
+        others = [v for k, v in enumerate(operation.operands) if k not in shapes]
+        return replace(operation, operands=others, attributes={**operation.attributes, SHAPE_OPERANDS: None})
     into = _ATTRIBUTES.get(name)
     if into is None or any(x.numbers is None for x in operands[-len(into) :]):
         return operation
@@ -277,10 +300,11 @@ _DECIDING = {"and": (False,), "or": (True,)}
 
 
 def _divided(a: Any, b: Any) -> Any:
-    """The quotient rounded to 0, of what is not negative."""
-    if bounds(a)[0] < 0 or bounds(b)[0] < 1:
+    """The quotient rounded to 0, of a dividend whose sign is known."""
+    low, high = bounds(a)
+    if low < 0 < high or bounds(b)[0] < 1:
         raise UndecidedSizeError(f"cannot decide the signs of {a} and {b}")
-    return a // b
+    return a // b if low >= 0 else -(-a // b)
 
 
 def _rest(a: Any, b: Any) -> Any:

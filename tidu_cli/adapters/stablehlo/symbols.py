@@ -7,15 +7,29 @@ have the attributes that they were given as operands.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import CALLEES, Block, Function, Module, Operation
 from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_type, placed_error
-from tidu_cli.adapters.stablehlo.shapes import BRANCHES, SHAPES, Value, numbers_of, shape_of, shape_of_text, static
+from tidu_cli.adapters.stablehlo.shapes import (
+    BRANCHES,
+    OF_SIZE,
+    SHAPES,
+    Value,
+    called_shape,
+    numbers_of,
+    shape_of,
+    shape_of_text,
+    static,
+)
 from tidu_cli.errors import DocumentError, LimitError, TiduError, TypeTextError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.sizes.algebra import Name, Part, Size, names_of, size_named
+from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.sizes.polynomials import in_remainders
 from tidu_cli.graph.sizes.reading import check_name
 from tidu_cli.graph.sizes.values import substituted
@@ -31,7 +45,8 @@ def with_sizes(module: Module, main: Function) -> tuple[Module, Mapping[str, Nam
     shapes = [shape_of_text(text) for text in main.body.arguments]
     names = {(k, axis): f"d{k}_{axis}" for k, shape in enumerate(shapes) for axis, n in enumerate(shape[0]) if n is None}
     first = _Reader(module, main)
-    first.function(main, [_argument(text, k, names, {}) for k, text in enumerate(main.body.arguments)])
+    with suppress(DocumentError, RefusedError):  # of what is not decided before it is known which sizes are one
+        first.function(main, [_argument(text, k, names, {}) for k, text in enumerate(main.body.arguments)])
     sizes, declared = first.said.solved(list(names.values()))
     reader = _Reader(module, main)
     function, _ = reader.function(main, [_argument(text, k, names, sizes) for k, text in enumerate(main.body.arguments)])
@@ -188,6 +203,10 @@ _OF_WINDOWS = ("window_dimensions", "window_strides", "base_dilations", "window_
 """What the last operands of windows of open sizes are."""
 
 
+_ROUNDING: Mapping[str, Callable[[Any, Any], Any]] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
+"""JAX's functions of integers that round down, by the beginnings of their names."""
+
+
 class _Reader:
     """A module in the making: `made` are functions for the types that they are called with, which have names of their own."""
 
@@ -197,7 +216,8 @@ class _Reader:
         self.made: dict[str, Function] = {}
         self.said = _Said()
         self.around: list[str] = []
-        self.visited = 0
+        self.rounding: dict[str, bool] = {}
+        self.visited = self.folded = 0
 
     def function(self, function: Function, arguments: Sequence[Value]) -> tuple[Function, list[Value]]:
         """A function for arguments of which this is known, and its results."""
@@ -243,6 +263,7 @@ class _Reader:
                 operation, operands = at_places, operands[:1]
             types = [self.result(operation, branches or operands, k, text) for k, text in enumerate(operation.results)]
             numbers = numbers_of(operation, operands, types)
+            changed = static(operation, operands)
         except (DocumentError, LimitError):
             raise
         except TiduError as error:
@@ -253,7 +274,11 @@ class _Reader:
         results = [Value(t, str(t) if t is not None else text, by=by) for t, text in zip(types, by.results, strict=True)]
         if numbers is not None:
             results = [replace(results[0], numbers=numbers)]
-        return static(replace(operation, results=[x.text for x in results]), operands), results
+            if name in ("add", "multiply", "negate", "subtract") and isinstance(numbers[0], OpenSize):
+                terms = [x.numbers[0] for x in operands if x.numbers]
+                if types[0] is not None and not types[0].rank and bounds(numbers[0])[0] >= 0 > min(bounds(n)[0] for n in terms):
+                    return self.size(operation, results)  # of numbers that are no sizes, as -(-n // 2)
+        return replace(changed, results=[x.text for x in results]), results
 
     def call(self, operation: Operation, operands: Sequence[Value]) -> tuple[Operation, list[Value]]:
         """A call, of the function as it is for these operands."""
@@ -264,13 +289,43 @@ class _Reader:
         for attributes, value in zip(function.argument_attributes, operands, strict=True):
             if (text := attributes.get("jax.global_constant")) and value.numbers:
                 self.said.names.append((value.numbers[0], str(text)))
+        folded = self.folded
         changed, results = self.function(function, operands)
+        if (rounded := self.rounded_down(function, operands)) is not None:
+            results = [replace(results[0], numbers=(rounded,))]
+        if isinstance(rounded, OpenSize) and bounds(rounded)[0] >= 0:
+            return self.size(operation, results)
         types = (text for o in function.operations() for text in o.results)
-        if not any("?" in text for text in (*function.body.arguments, *types)):
+        if self.folded == folded and not any("?" in text for text in (*function.body.arguments, *types)):
             return operation, results
         name = f"{function.name}.sizes{len(self.made)}"
         self.made[name] = replace(changed, name=name)
         return replace(operation, attributes={**operation.attributes, callee: name}, results=[x.text for x in results]), results
+
+    def rounded_down(self, function: Function, operands: Sequence[Value]) -> Any:
+        """The quotient or rest, rounded down, of the last two sizes: what JAX's functions of these names compute; None of all else.
+
+        They choose by the rest, which is seldom decided for all sizes. What they compute is compared at some numbers.
+        """
+        by_name = next(
+            (f for name, f in _ROUNDING.items() if function.name.startswith(name) and len(function.body.results) == 1), None
+        )
+        sizes = [x.numbers[0] for x in operands[-2:] if x.numbers is not None and len(x.numbers) == 1]
+        if by_name is None or len(sizes) < 2 or bounds(sizes[1])[0] < 1:
+            return None
+        if function.name not in self.rounding:
+            firsts, (a, b) = operands[:-2], operands[-2:]
+            tries = [(m, n, replace(a, numbers=(m,)), replace(b, numbers=(n,))) for m in range(-7, 8) for n in (1, 2, 3)]
+            values = [(by_name(m, n), self.function(function, [*firsts, x, y])[1][0].numbers) for m, n, x, y in tries]
+            self.rounding[function.name] = all((due,) == numbers for due, numbers in values)
+        return by_name(*sizes) if self.rounding[function.name] else None
+
+    def size(self, operation: Operation, results: Sequence[Value]) -> tuple[Operation, list[Value]]:
+        """A number that is a size, as the operation that makes that."""
+        self.folded += 1
+        (size,) = results[0].numbers or ()
+        attributes = {"expression": size}
+        return replace(operation, name=OF_SIZE, operands=[], attributes=attributes, results=[results[0].text]), list(results)
 
     def windows(self, operation: Operation, operands: Sequence[Value]) -> Operation:
         """The call that JAX writes for windows of sizes that are known at run time, as the operation that it stands for."""
@@ -316,8 +371,10 @@ class _Reader:
         shape, dtype = shape_of_text(text)
         rule = SHAPES.get(operation.name.removeprefix("stablehlo."))
         sizes = rule(operation, operands) if rule else None
-        if operation.name in ("stablehlo.while", *BRANCHES):
+        if operation.name in ("stablehlo.optimization_barrier", "stablehlo.while", *BRANCHES):
             sizes = shape_of(operands[k])
+        if operation.name == "stablehlo.custom_call":
+            sizes = called_shape(operation, operands, k)
         if sizes is None or len(sizes) != len(shape):
             raise RefusedError(f"has the type {text}, whose shape is not known; export the module with fixed shapes")
         return TensorType(dtype, tuple(n if m is None else m for n, m in zip(sizes, shape, strict=True)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
-from math import inf
+from math import gcd, inf
 from typing import Any
 
 from tidu_cli.errors import TypeRuleError
@@ -34,6 +34,9 @@ def _bounds(size: Any) -> tuple[float, float]:
     if low == -inf or high == inf:
         below, above = _of_factor(size)
         low, high = max(low, below), min(high, above)
+    if (factor := gcd(*(c for _, c in size.terms))) > 1:  # bounds of what it is times are integers
+        below, above = _bounds(type(size)(tuple((m, c // factor) for m, c in size.terms)))
+        low, high = max(low, times(below, factor)), min(high, times(above, factor))
     return low, high
 
 

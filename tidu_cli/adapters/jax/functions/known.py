@@ -75,7 +75,7 @@ def known(value: Any) -> Known:
         return Known(value, None, value.size * 8)
     if hasattr(value, "_trace"):
         raise BuildError("it closes over a value that is computed; make this an argument")
-    array = np.asarray(value)
+    array = np.asarray(value, getattr(value, "dtype", None))  # JAX's literal ints have a dtype that NumPy does not ask for
     return Known(array, None, array.nbytes if any(array.strides) or not array.ndim else array.itemsize)
 
 

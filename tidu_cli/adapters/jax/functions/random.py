@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.equation import Equation
+from tidu_cli.adapters.jax.functions.equation import Equation, spread
 from tidu_cli.adapters.jax.functions.known import Known, Value, is_extended
 from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.graph.sizes.open import surely
 
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 """The bits by which threefry rotates, in its rounds of one kind and the other (Salmon et al. 2011, table 2)."""
@@ -39,11 +40,12 @@ def threefry2x32(eq: Equation, *operands: Array) -> Sequence[Array]:
 
 def counters(eq: Equation) -> Sequence[Array]:
     """The numbers of the elements of an array, high words and low ones."""
-    low, shape = eq.results[1], eq.params["shape"]
-    count = eq.emit("iota", dtype="u64" if low.size >= 2**32 else "u32", shape=(low.size,), dimension=0)
-    if low.size >= 2**32:
-        raise eq.refused("more than 2**32 random numbers are not drawn")
-    return eq.zeros(eq.results[0]), count.reshaped(tuple(shape))
+    low, shape = eq.results[1], eq.results[1].shape
+    if surely(lambda: low.size < 2**32):
+        return eq.zeros(eq.results[0]), eq.emit("iota", dtype="u32", shape=(low.size,), dimension=0).reshaped(shape)
+    count = eq.emit("iota", dtype="u64", shape=(low.size,), dimension=0).reshaped(shape)
+    words = (eq.emit("shift_right_logical", count, spread(eq.constant(np.uint64(32)), shape)), count)
+    return [word.convert("u32") for word in words]
 
 
 def _each(function: Callable[..., Any], n: int) -> Callable[..., Any]:

@@ -112,7 +112,12 @@ def _svd(attrs: Attrs, x: Any) -> Any:
 def _conv(attrs: Attrs, lhs: Any, rhs: Any) -> Any:
     numbers = lax.ConvDimensionNumbers(**dict(attrs["dimension_numbers"]))
     preferred = dtype_of(attrs["preferred_element_type"])
-    return lax.conv_general_dilated(lhs, rhs, **(attrs | {"dimension_numbers": numbers, "preferred_element_type": preferred}))
+    params = attrs | {"dimension_numbers": numbers, "preferred_element_type": preferred}
+    if all(type(n) is int for pads in attrs["padding"] for n in pads):
+        return lax.conv_general_dilated(lhs, rhs, **params)
+    ones = (1,) * (lhs.ndim - 2)  # the primitive: the public function takes numbers for paddings alone
+    params |= {name: attrs[name] or ones for name in ("window_strides", "lhs_dilation", "rhs_dilation")}
+    return lax.conv_general_dilated_p.bind(lhs, rhs, **{"precision": None, "out_sharding": None} | params)
 
 
 def _fft(attrs: Attrs, x: Any) -> Any:

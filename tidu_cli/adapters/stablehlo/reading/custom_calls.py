@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.reading.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.library import by_jax
 from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site
+from tidu_cli.errors import counted
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import COMPLEXES, TensorType
 from tidu_cli.rules.terms import Term
@@ -28,6 +30,10 @@ def _custom_call(site: Site, *operands: Term) -> Term | Sequence[Term]:
     library = _LIBRARY.fullmatch(name)
     reader = CALLS.get(name) or (LINEAR_ALGEBRA.get(library[1]) if library else None)
     if reader is not None:
+        try:
+            signature(reader).bind(site, *operands)
+        except TypeError:
+            raise RefusedError(f"@{name} has {counted(len(operands), 'operand')}, with which JAX does not call it") from None
         return reader(site, *operands)
     dialect, _, short = name.partition(".")
     if dialect in ("mhlo", "chlo"):

@@ -116,8 +116,9 @@ def _known_as(name: str, *attributes: str) -> Reader:
     return read
 
 
-def _size(site: Site, x: Term) -> Term:
-    return site.recording.full(x.type.shape[site.attribute("dimension")], site.result)
+def _size(site: Site, *operands: Term) -> Term:
+    size = site.attribute("expression")
+    return site.recording.full(operands[0].type.shape[site.attribute("dimension")] if operands else size, site.result)
 
 
 _BINARY = ("add", "and", "atan2", "compare", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder",
