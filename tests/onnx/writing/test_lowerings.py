@@ -185,6 +185,19 @@ def test_edge_values_are_what_documents_say(op):
 UNUSUAL = [0.0, -0.0, 1, np.nan, 3, np.inf, -np.inf, 1, 3, -1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "permutation", "operator"),
+    [
+        ("f32[2,1,3]", [1, 0, 2], "Reshape"),
+        ("f32[2,n,1]", [2, 0, 1], "Reshape"),
+        ("f32[m,n,1]", [2, 0, 1], "Transpose"),
+        ("f32[2,1,3]", [2, 1, 0], "Transpose"),
+    ],
+)
+def test_transposes_that_move_axes_of_one_element_copy_nothing(kind, permutation, operator):
+    assert operators(case("transpose", {"permutation": permutation}, kind), OPSET, BUILTIN) == [operator]
+
+
 def test_integers_move_by_whole_steps_up_to_the_last():
     for dtype in ("i8", "u16", "i32"):
         given = case("retract", {}, f"{dtype}[43]", "f64[43]")

@@ -61,6 +61,11 @@ def loops(model: Any) -> list[Counter[str]]:
     return [Counter(node.op_type for node in graph.node) for graph in graphs]
 
 
+def operators_of(function: Any) -> Counter[str]:
+    """How many nodes of each operator a function has beside its loops' steps, without constants."""
+    return Counter(node.op_type for node in function.node if node.op_type != "Constant")
+
+
 def require_same(document: Any) -> Any:
     """Raises AssertionError unless onnxruntime computes of the model what tidu does. Gives the model."""
     model, rng = checked_model(document), np.random.default_rng(0)
@@ -147,22 +152,91 @@ def test_what_is_the_same_in_all_steps_is_computed_once() -> None:
     assert loops(model) == [Counter({"Mul": 1})]
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
-def test_gradients_of_recurrent_networks_store_what_slopes_are_made_of(op: str, direction: str) -> None:
+def recurrent(op: str, direction: str = "forward", size: float = 0.5) -> Any:
+    """The transposed derivative of a recurrent network by its input. Its weights are constants, of about this size."""
     gates, n = {"LSTM": 4, "GRU": 3, "RNN": 1}[op], 1 + (direction == "bidirectional")
     rng = np.random.default_rng(5)
-    operands = [
-        (rng.standard_normal(s) * 0.5).astype("f4") for s in ((6, 2, 3), (n, gates * 4, 3), (n, gates * 4, 4), (n, gates * 8))
-    ]
+    shapes = ((6, 2, 3), (n, gates * 4, 3), (n, gates * 4, 4), (n, gates * 8))
+    operands = [(rng.standard_normal(s) * size).astype("f4") for s in shapes]
     one = One(op, operands, {"hidden_size": 4, "direction": direction})
     weights = {f"x{k}": x for k, x in enumerate(operands) if k}
     document = import_model(loaded(one.model.SerializeToString()), Choices(values=weights)).document
-    model = require_same(api.vjp(document, ["x0"], ["y0"]))
+    return api.vjp(document, ["x0"], ["y0"])
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_gradients_of_recurrent_networks_store_what_slopes_are_made_of(op: str, direction: str) -> None:
+    model = require_same(recurrent(op, direction))
     forward, *_, back = loops(model)
     assert (back["Mul"], back["Concat"]) == {"LSTM": (3, 1), "GRU": (7, 1), "RNN": (1, 0)}[op]
     assert forward["Sub"] == (op == "GRU")  # 1 - z in its state; those of slopes are behind the loop
     assert forward["Add"] == {"LSTM": 2, "GRU": 3, "RNN": 1}[op]  # biases are added before it
+    assert forward["Identity"] == (op != "LSTM")  # which stores f c instead of c, which would be copied
+
+
+def test_slopes_of_gates_take_few_operations_behind_the_loop() -> None:
+    """1 - t² of two tangents, 1 - i and 1 - f beside (i g) and (f c) that steps compute, and o (1 - o)."""
+    forward, back = checked_model(recurrent("LSTM")).functions
+    assert operators_of(forward) == {"Sub": 5, "Mul": 3, "Scan": 1}
+    assert operators_of(back) == {"Mul": 5, "Concat": 1, "Scan": 1}
+
+
+@pytest.mark.parametrize(("op", "n_sums"), [("tanh", 0), ("sin", 1), ("max", 1)])
+def test_differences_of_squares_stay_where_rounding_of_them_might_show(op: str, n_sums: int) -> None:
+    """(1 - t) (1 + t) is 1 - t² for a tanh, which is rounded itself."""
+    step = [(op, [1, 1][: 1 + (op == "max")]), ("sub", [0, 4]), ("add", [0, 4]), ("mul", [5, 6])]
+    data = json.loads(format_document(scan(step, [4], [7]), "json"))
+    one = {"op": "constant", "inputs": [], "attrs": {"value": {"type": "f32[3]", "data": [1.0, 1.0, 1.0]}}}
+    body = data["graphs"][0]["nodes"][0]["attrs"]["body"]
+    body["nodes"] = [one, *body["nodes"]]
+    for node in body["nodes"]:
+        node["inputs"] = [4 if v == 0 else v + (v >= 4) for v in node["inputs"]]
+    for output in body["outputs"]:
+        output["value"] += 1
+    model = require_same(read(data))
+    assert operators_of(model.functions[0])["Add"] == n_sums
+
+
+@pytest.mark.parametrize("size", [5.0, 100.0])
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_gradients_of_gates_that_are_nearly_open_or_shut(op: str, size: float) -> None:
+    require_same(recurrent(op, size=size))
+
+
+@pytest.mark.parametrize(("read_by_others", "n_copies"), [((), 0), ((5,), 1), ((6,), 1)])
+def test_no_copy_is_stored_of_what_is_only_multiplied(read_by_others: tuple[int, ...], n_copies: int) -> None:
+    """Steps compute u c, of c that is carried. Instead of u tanh(u) and c they give tanh(u) and u c, whose product is the same."""
+    data = json.loads(
+        format_document(scan([("sin", [2]), ("tanh", [4]), ("mul", [4, 5]), ("mul", [4, 1]), ("add", [7, 3])], [8], [6, 1]), "json")
+    )
+    back = json.loads(format_document(scan([("mul", [1, 2]), ("mul", [4, 3])], [5], []), "json"))["graphs"][0]["nodes"][0]
+    graph = data["graphs"][0]
+    graph["nodes"].append({**back, "inputs": [0, 1, 5, 6]})
+    others = [{"key": f"z{v}", "type": "f32[4,3]", "value": v} for v in read_by_others]
+    graph["outputs"] = [{"key": "y", "type": "f32[3]", "value": 7}, *others]
+    assert loops(require_same(read(data)))[0]["Identity"] == n_copies
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_what_is_zero_in_all_steps_but_the_first_is_added_before_them(reverse: bool, place: int) -> None:
+    document = scan([("add", [1, 2]), ("sin", [4]), ("add", [5, 3])], [6], [5], reverse=reverse)
+    data = json.loads(format_document(document, "json"))
+    graph = data["graphs"][0]
+    (node,) = graph["nodes"]
+    graph["inputs"][2]["type"] = "f32[3,1]"
+    before = [
+        {"op": "constant", "inputs": [], "attrs": {"value": {"type": "f32[]", "data": [0.0]}}},
+        {"op": "pad", "inputs": [2, 4], "attrs": {"padding_config": [[0, 0, 0], [place, 3 - place, 0]]}},
+        {"op": "transpose", "inputs": [5], "attrs": {"permutation": [1, 0]}},
+        {"op": "reshape", "inputs": [6], "attrs": {"new_sizes": [4, 1, 3]}},
+        {"op": "reshape", "inputs": [7], "attrs": {"new_sizes": [4, 3]}},
+    ]
+    graph["nodes"] = [*before, {**node, "inputs": [0, 1, 8, 3]}]
+    for output in graph["outputs"]:
+        output["value"] += len(before)
+    assert loops(require_same(read(data)))[0]["Add"] == (1 if place == (3 if reverse else 0) else 2)
 
 
 def test_operands_that_are_the_same_in_all_steps_are_turned_once() -> None:

@@ -224,7 +224,11 @@ def _split(low: Lowering, x: str) -> list[str]:
 
 
 def _transpose(low: Lowering, x: str) -> str:
-    return low.emit("Transpose", x, perm=list(low.attrs.permutation)) if low.operand.rank else low.emit("Identity", x)
+    axes, shape = list(low.attrs.permutation), low.result.shape
+    long = [axis for axis in axes if low.operand.shape[axis] != 1]
+    if axes and long == sorted(long) and sum(isinstance(n, OpenSize) for n in shape) < 2:
+        return low.reshape(x, shape)  # which copies nothing
+    return low.emit("Transpose", x, perm=axes) if axes else low.emit("Identity", x)
 
 
 LOWERINGS: Mapping[str, Rule] = {

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.adapters.onnx.writing.stages import Form, Stages
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.open_sizes import has_open_size
@@ -136,17 +137,52 @@ _OF_OP: Mapping[str, Bounds] = {"logistic": (0.0, 1.0), **dict.fromkeys(("tanh",
 _SAME = frozenset({"reshape", "transpose", "broadcast_in_dim", "slice", "split", "expand_dims", "squeeze", "rev", "copy"})
 
 
-def by_bounds(graph: Graph) -> Mapping[int, str]:
-    """The nodes of a graph that bounds have written in another form: scans, with their small operands; and conversions."""
-    bounds, found = [_ANY] * len(graph.inputs), dict[int, str]()
-    for node, (code, args, _, _) in enumerate(forwards(graph, graph.args)):
+def by_bounds(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
+    """The nodes of a graph that bounds have written in another form: scans, and conversions.
+
+    Scans may rely on small operands, on those that are zero in all steps but the first, and on results that the scan of a way back
+    only multiplies by one another. `kept` are the values that are read outside of the graph.
+    """
+    bounds, fits, scans = [_ANY] * len(graph.inputs), dict[int, str](), dict[int, Form]()
+    place: dict[int, tuple[int, int]] = {}  # of results of scans: the node, and the number among its results
+    alone: dict[int, tuple[int, int]] = {}  # arrays that are zero but for one slice: the axis, and where on it
+    made: dict[int, tuple[Case, Sequence[int]]] = {}
+    uses = Counter([*graph.args, *kept])
+    for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
         case, operands = graph.cases[code], [bounds[a] if a >= 0 else _ANY for a in args]
         if case.op == "scan":
-            found[node] = " ".join(str(k) for k, (low, high) in enumerate(operands) if low >= -SMALL and high <= SMALL)
+            begins = (0, case.attrs.length - 1 if case.attrs.reverse else 0)  # type: ignore[attr-defined]
+            small = frozenset(k for k, (low, high) in enumerate(operands) if low >= -SMALL and high <= SMALL)
+            scans[node] = Form(small, frozenset(k for k, a in enumerate(args) if alone.get(a) == begins))
+            if not place.keys().isdisjoint(args):
+                for a, b in ((args[j], args[k]) for j, k in Stages(case.attrs, scans[node]).multiplied):
+                    (maker, j), (other, k) = place.get(a, (-1, 0)), place.get(b, (-2, 0))
+                    if maker == other and uses[a] == uses[b] == 1:
+                        scans[maker] = scans[maker]._replace(factors=(*scans[maker].factors, (j, k)))
+            place |= {v: (node, k) for k, v in enumerate(range(first, end))}
         elif case.op == "convert_element_type" and _fits(case, *operands):
-            found[node] = "fits"
+            fits[node] = "fits"
+        elif (case.op != "pad" or _is_zero(made, args[1])) and args and (only := _alone(case, alone.get(args[0]))):
+            alone[first] = only
+        made[first] = case, args
         bounds += _of_results(case, operands)
-    return {node: form for node, form in found.items() if form}
+    return fits | {node: text for node, form in scans.items() if (text := str(form))}
+
+
+def _alone(case: Case, before: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The axis and the place of the one slice that is not zero, of an array that is padded, or made of one that has been."""
+    if case.op == "pad" and not has_open_size(case.results[0]):
+        sizes = zip(case.operands[0].shape, _padding(case), strict=True)  # type: ignore[union-attr]
+        padded = [(k, low) for k, (n, (low, high, _)) in enumerate(sizes) if n == 1 and min(low, high) >= 0 < low + high]
+        return padded[0] if padded else None
+    if before is None or case.op not in ("reshape", "transpose"):
+        return None
+    axis, place = before
+    if case.op == "transpose":
+        return case.attrs.permutation.index(axis), place  # type: ignore[attr-defined]
+    operand, result = (t.shape for t in (case.operands[0], case.results[0]))  # type: ignore[union-attr]
+    lead, n = math.prod(operand[:axis]), operand[axis]
+    return next(((k, place) for k in range(len(result)) if result[k] == n and math.prod(result[:k]) == lead), None)
 
 
 def _fits(case: Case, bounds: Bounds) -> bool:

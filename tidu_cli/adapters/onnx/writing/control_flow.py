@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, tensor_type
-from tidu_cli.adapters.onnx.writing.stages import Node, Stages
+from tidu_cli.adapters.onnx.writing.stages import Form, Node, Stages
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType, Type
 
@@ -44,17 +44,23 @@ def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGrap
     return body.emit_all("If", [is_later], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
 
 
-def scan(low: Lowering, *operands: str, bounded: Iterable[int] = ()) -> list[str]:
-    """A scan, `bounded` operands of which have small elements."""
+def scan(low: Lowering, *operands: str, form: str = "") -> list[str]:
+    """A scan, in a form that `stages.Form` reads."""
     attrs = low.attrs
     n_consts, n_carry, length = attrs.num_consts, attrs.num_carry, attrs.length
-    init = operands[n_consts : n_consts + n_carry]
+    init = list(operands[n_consts : n_consts + n_carry])
     if not length:
         return _without_steps(low, init)
-    stages, names = Stages(attrs, bounded), dict(enumerate(operands))
+    stages, names = Stages(attrs, Form.of(form)), dict(enumerate(operands))
+    for k, v in stages.begun.items():
+        row = low.emit("Gather", operands[v], low.number(length - 1 if attrs.reverse else 0, "i64"), axis=0)
+        init[k - n_consts] = low.emit("Add", init[k - n_consts], row)
 
     def put(body: Body, nodes: Iterable[Node], names: dict[int, str]) -> None:
         for case, args, results in nodes:
+            if results[0] in stages.scalars:
+                names[results[0]] = names[stages.scalars[results[0]]]
+                continue
             names.update(zip(results, low.of(body, case).written([names[a] for a in args]), strict=True))
 
     put(low.body, stages.before, names)

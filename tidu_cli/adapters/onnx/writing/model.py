@@ -338,7 +338,7 @@ def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int
 
     kept = _kept(document, number)
     (chosen, behind), (sums, onto) = choices(graph), additions(graph, kept)
-    return {**forms, **chosen, **sums, **joinings(graph, kept), **by_bounds(graph)}, behind, onto
+    return {**forms, **chosen, **sums, **joinings(graph, kept), **by_bounds(graph, kept)}, behind, onto
 
 
 def _again(document: Document, number: int, forms: Mapping[int, str]) -> tuple[Mapping[int, int], Collection[int]]:

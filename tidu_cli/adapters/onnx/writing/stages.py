@@ -1,22 +1,25 @@
 """The nodes of a scan's body by when they are computed: once before the loop, in each step, or for all steps at once.
 
 A derivative's scan stores much that is elementwise in what it stores besides: that is computed behind the loop. And its transpose
-multiplies by one slice after the other: these products are computed before. One operation on the stacked arrays takes less than
-one in each step.
+multiplies by one slice after the other: these products are computed before, of factors that the first scan may choose. One
+operation on the stacked arrays takes less than one in each step.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tidu_cli.adapters.onnx.writing.elementwise import LOWERINGS
+import numpy as np
+
+from tidu_cli.adapters.onnx.writing.elementwise import BROADCASTING, LOWERINGS, is_one_operator
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import least, surely
 from tidu_cli.graph.types import TensorType, Type, of_batch
+from tidu_cli.lax.arrays.structural import literal_array
 
 Node = tuple[Case, Sequence[int], Sequence[int]]
 """Its case, the values that it reads and those that it gives."""
@@ -26,12 +29,34 @@ LARGE = 2**14
 """Of more elements one operation takes long enough for it not to matter how many there are."""
 
 
+class Form(NamedTuple):
+    """What a scan may rely on: numbers of its operands, and pairs of those of its results."""
+
+    bounded: frozenset[int] = frozenset()
+    """Operands of whose elements each is small: products do not overflow."""
+    begins: frozenset[int] = frozenset()
+    """Operands that are zero in all steps but the first that runs."""
+    factors: tuple[tuple[int, int], ...] = ()
+    """Results that nobody reads but to multiply them by one another."""
+
+    @classmethod
+    def of(cls, text: str) -> Form:
+        """The form that `str` makes a text of."""
+        bounded, begins, factors = ([tuple(map(int, k.split("*"))) for k in part.split()] for part in (text or "//").split("/"))
+        return cls(frozenset(k for (k,) in bounded), frozenset(k for (k,) in begins), tuple((j, k) for j, k in factors))
+
+    def __str__(self) -> str:
+        parts = sorted(self.bounded), sorted(self.begins), [f"{j}*{k}" for j, k in self.factors]
+        return "/".join(" ".join(map(str, part)) for part in parts) if any(self) else ""
+
+
 class Stages:
     """The kinds of nodes, and what reaches the last of them. Values have the numbers of the body's graph; products have others."""
 
-    def __init__(self, attrs: Any, bounded: Iterable[int] = ()) -> None:
-        """`attrs` are a scan's, and `bounded` the inputs of its body of whose elements each is small: products do not overflow."""
+    def __init__(self, attrs: Any, form: Form) -> None:
+        """`attrs` are a scan's."""
         graph, self.types = attrs.body.graph, list(attrs.body.input_types)
+        self.n_inputs = len(self.types)
         self.nodes: list[Node] = []
         for code, operands, first, end in forwards(graph, graph.args):
             self.nodes.append((graph.cases[code], operands, range(first, end)))
@@ -44,10 +69,16 @@ class Stages:
         for _, args, results in self.nodes:
             if self.fixed.issuperset(args):
                 self.fixed.update(results)
+        self.begun: dict[int, int] = {}
+        """By what is carried: the slice to add to it in the first step that runs."""
+        carried = range(attrs.num_consts, attrs.num_consts + attrs.num_carry)
+        self._begin(form.begins, carried)
         self._products: list[Node] = []
         """What is computed of slices before the loop."""
-        self._multiply({*bounded})
+        self._multiply({*form.bounded})
         self._join()
+        self._square()
+        self._exchange([(j - attrs.num_carry, k - attrs.num_carry) for j, k in form.factors if min(j, k) >= attrs.num_carry])
         self.behind: set[int] = set()
         """The nodes that are computed behind the loop."""
         self.stacked: dict[int, None] = {}
@@ -62,11 +93,66 @@ class Stages:
                 needed.update(args)
         self.within = within[::-1]
         self.scanned = [v for v in self.slices if v in needed]
+        self.scalars = self._scalars()
+        """Broadcasts of scalars that need not be written, by what they are of: all who read them broadcast themselves."""
+
+    @property
+    def multiplied(self) -> Iterator[tuple[int, int]]:
+        """Slices that are read only to multiply them by one another before the loop."""
+        uses = self._uses()
+        uses.update(v for _, args, _ in self._products for v in args)
+        for case, args, _ in self._products:
+            if case.op == "mul" and max(args) < self.n_inputs and [uses[v] for v in args] == [1, 1]:
+                yield args[0], args[1]
 
     @property
     def before(self) -> Iterator[Node]:
         """The nodes that are computed before the loop."""
         return (node for node in self.nodes if self.fixed.issuperset(node[2]))
+
+    def _begin(self, slices: Iterable[int], carried: Collection[int]) -> None:
+        """Leave out sums of what is carried and such slices, that nothing else reads."""
+        uses, same = self._uses(), dict[int, int]()
+        for case, args, results in self.nodes:
+            for x, y in (args, args[::-1]) if _is_of_floats(case, "add") else ():
+                if x in carried and y in slices and uses[x] == uses[y] == 1:
+                    self.begun[x], same[results[0]] = y, x
+        self.nodes = [(case, [same.get(v, v) for v in args], r) for case, args, r in self.nodes if r[0] not in same]
+        self.carried, self.rows = ([same.get(v, v) for v in due] for due in (self.carried, self.rows))
+
+    def _square(self) -> None:
+        """Make (1 - t) (1 + t) of a tanh 1 - t t, whose error is below what rounding of t makes of either."""
+        maker, nodes = {results[0]: (case, args) for case, args, results in self.nodes}, list[Node]()
+        for case, args, results in self.nodes:
+            made = sorted([maker[v] for v in args if v in maker], key=lambda node: node[0].op)
+            if _is_of_floats(case) and [c.op for c, _ in made] == ["add", "sub"]:
+                less, (one, t) = made[1]
+                is_tanh = t in maker and maker[t][0].op == "tanh" and t not in self.fixed
+                if is_tanh and sorted(made[0][1]) == sorted((one, t)) and _is_one(maker, one):
+                    square = len(self.types)
+                    self.types.append(case.results[0])
+                    nodes += [(case, (t, t), (square,)), (less, (one, square), results)]
+                    continue
+            nodes.append((case, args, results))
+        self.nodes = nodes
+
+    def _exchange(self, factors: Iterable[tuple[int, int]]) -> None:
+        """Give w and y instead of (u w) and x, where w is made of u alone, and y = u x is computed in steps anyway.
+
+        So nothing is copied of what is carried, and of such slopes as u (1 - u) one operation is done already.
+        """
+        products = {frozenset(args): results[0] for case, args, results in self.nodes if case.op == "mul"}
+        maker, needed = {results[0]: (case, args) for case, args, results in self.nodes}, {*self.carried}
+        for _, args, results in reversed(self.nodes):
+            needed.update(() if needed.isdisjoint(results) else args)
+        needed.difference_update(self.carried)
+        for j, k in (pair for factor in factors for pair in (factor, factor[::-1])):
+            case, args = maker.get(self.rows[j], (None, ()))
+            for u, w in (args, args[::-1]) if case and _is_of_floats(case) else ():
+                y = products.get(frozenset((u, self.rows[k])))
+                if y in needed and w in maker and {*maker[w][1]} - self.fixed == {u}:
+                    self.rows[j], self.rows[k] = w, y
+                    break
 
     def _multiply(self, bounded: set[int]) -> None:
         """Make (x a) b, of slices a and b, one of which is bounded, x (a b)."""
@@ -115,12 +201,24 @@ class Stages:
 
     def _by_slice(self, case: Case, args: Sequence[int]) -> tuple[int, int]:
         """What a product of floats multiplies by a slice, and that slice; -1 where there are none."""
-        types = {*case.operands, *case.results}
-        if case.op == "mul" and len(types) == 1 and getattr(case.results[0], "dtype", "") in ("f32", "f64"):
+        if _is_of_floats(case):
             for x, a in (args, args[::-1]):
                 if a in self.slices and x not in self.slices and x not in self.fixed:
                     return x, a
         return -1, -1
+
+    def _scalars(self) -> dict[int, int]:
+        made = {
+            results[0]: args[0]
+            for case, args, results in self.nodes
+            if case.op == "broadcast_in_dim" and not case.operands[0].shape  # type: ignore[union-attr]
+        }
+        for case, args, _ in [*self.nodes, *[(None, (v,), ()) for v in (*self.carried, *self.rows)]]:
+            at = [v for v in args if v in made]
+            if at and not (len(at) == 1 < len(args) and case and case.op in BROADCASTING and is_one_operator(case)):
+                for v in at:
+                    made.pop(v, None)
+        return made
 
     def _divide(self) -> None:
         """Results go behind the loop if what they are computed of takes no more memory than they do."""
@@ -183,6 +281,19 @@ class Stages:
                 attrs: Any = case.attrs
                 wide = replace(wide, attrs=type(attrs)(dimension=attrs.dimension + 1))
             yield wide, args, results
+
+
+def _is_of_floats(case: Case, op: str = "mul") -> bool:
+    """Whether a node multiplies floats, or adds them."""
+    return case.op == op and len({*case.operands, *case.results}) == 1 and getattr(case.results[0], "dtype", "") in ("f32", "f64")
+
+
+def _is_one(maker: Mapping[int, tuple[Case, Sequence[int]]], value: int) -> bool:
+    """Whether all elements of a value are the number 1."""
+    while value in maker and maker[value][0].op == "broadcast_in_dim":
+        value = maker[value][1][0]
+    case: Any = maker[value][0] if value in maker else None
+    return case is not None and case.op == "constant" and bool(np.all(literal_array(np, case.attrs.value) == 1))
 
 
 def _stacked(type_: Type | None, length: int) -> Type | None:

@@ -86,7 +86,7 @@ class Templates:
     def of(self, number: int, case: Case, form: str = "") -> Template:
         """The template of a case, by its number, in one of FORMS or as its lowering has it. Raises NoMeaningError.
 
-        The form of a scan is a list of its operands that are small.
+        The form of a scan is what `stages.Form` reads.
         """
         key = number, form
         if key not in self._made:
@@ -97,7 +97,7 @@ class Templates:
         body, inputs = Body(self.opset, "t"), [f"i{k}" for k in range(len(case.operands))]
         low = Lowering(body, case, LOWERINGS, self.primitives)
         if case.op == "scan" and form:
-            results = scan(low, *inputs, bounded=map(int, form.split()))
+            results = scan(low, *inputs, form=form)
         else:
             rule = _joined(form) if form.startswith("joined") else FORMS.get(form)
             results = [str(rule(low, *inputs))] if rule else low.written(inputs)
