@@ -26,13 +26,15 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.attrs.fields import layout_of
+from tidu_cli.rules.attrs.fields import Data, layout_of
 
 IMPORTED_LATER = (difflib, ml_dtypes, scipy.special)
 """What tidu imports when it is first wanted; here it is there already, so that any import is the formula's doing."""
 
-for primitive in BUILTIN:
-    layout_of(primitive.domain.attrs)  # annotations are evaluated when they are first wanted
+classes = [primitive.domain.attrs for primitive in BUILTIN] + Data.__subclasses__()
+for data in classes:
+    layout_of(data)  # annotations are evaluated when they are first wanted
+    classes += data.__subclasses__()
 
 with contextlib.suppress(TiduError):
     BUILTIN.parse_attrs("integer_pow", {"y": "no number"})  # pydantic says what is wrong, and is imported for that
