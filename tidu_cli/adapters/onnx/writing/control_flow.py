@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, tensor_type
 from tidu_cli.adapters.onnx.writing.stages import Node, Stages
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.sizes.open import least
 from tidu_cli.graph.types import TensorType, Type
 
 
@@ -44,13 +47,34 @@ def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGrap
     return body.emit_all("If", [is_later], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
 
 
-def scan(low: Lowering, *operands: str, bounded: Iterable[int] = ()) -> list[str]:
+Written = Callable[[Lowering], Sequence[str]]
+
+
+def of_any_length(low: Lowering, n: Any, some: Written, none: Written) -> Sequence[str]:
+    """What is written of n steps, or of none, where an open size may be 0 when the model runs: runtimes have no such Scan."""
+    if least(n) > 0:
+        return some(low)
+
+    def branch(write: Written) -> Any:
+        return low.body.subgraph([], lambda inner: list(zip(write(replace(low, body=inner)), low.results, strict=True)))
+
+    is_any = low.emit("Greater", low.number(n, "i64"), low.number(0, "i64"))
+    return low.emit_all("If", [is_any], len(low.results), then_branch=branch(some), else_branch=branch(none))
+
+
+def scan(low: Lowering, *operands: str, bounded: Iterable[int] = ()) -> Sequence[str]:
     """A scan, `bounded` operands of which have small elements."""
+    attrs = low.attrs
+    init = operands[attrs.num_consts : attrs.num_consts + attrs.num_carry]
+    if attrs.length == 0:
+        return _without_steps(low, init)
+    return of_any_length(low, attrs.length, lambda low: _steps(low, operands, bounded), lambda low: _without_steps(low, init))
+
+
+def _steps(low: Lowering, operands: Sequence[str], bounded: Iterable[int]) -> list[str]:
     attrs = low.attrs
     n_consts, n_carry, length = attrs.num_consts, attrs.num_carry, attrs.length
     init = operands[n_consts : n_consts + n_carry]
-    if not length:
-        return _without_steps(low, init)
     stages, names = Stages(attrs, bounded), dict(enumerate(operands))
 
     def put(body: Body, nodes: Iterable[Node], names: dict[int, str]) -> None:
