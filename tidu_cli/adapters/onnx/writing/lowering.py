@@ -28,10 +28,9 @@ CODES = {name: code for code, name in DTYPES.items()}
 _GRAPHS = frozenset({"body", "then_branch", "else_branch"})
 """The attributes that are graphs, whose nodes read names, too."""
 
-_NEUTRAL = frozenset({"Add", "Sub", "Mul", "Div"})
-_REMOVED = frozenset({"Identity", "Cast", "Expand", "Slice"})
-"""Operators of which onnxruntime removes nodes that change nothing. It warns where graphs within nodes read what such a node reads,
-and its result as well: also of these, where they do change something."""
+_REMOVED = {"Identity": None, "Cast": None, "Expand": None, "Slice": None, "Add": 0, "Mul": 1, "Sub": 0, "Div": 1}
+"""Operators of which onnxruntime removes nodes that change nothing, by the number that does in arithmetic. It warns where graphs
+within nodes read what such a node reads, and its result as well; of the first four also where they do change something."""
 
 MOST_LEVELS = 31
 """How deep graphs may stand within nodes of graphs: protobuf reads 100 messages within one another, three a graph, and types."""
@@ -111,10 +110,11 @@ class Body:
 
     def note(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Remember what the result of a node is of that may be removed: one that reads one result, or nothing else."""
-        fixed = [self.fixed[x] for x in inputs if x in self.fixed]
-        if op_type in ("Cast", "Expand", "Reshape") and len(fixed) == len(inputs) and fixed[0] is not None:
+        fixed = [self.fixed.get(x) for x in inputs]
+        if op_type in ("Cast", "Expand", "Reshape") and all(n is not None for n in fixed):
             self.fixed[outputs[0]] = fixed[0]
-        if op_type in _REMOVED or (op_type in _NEUTRAL and any(np.size(n) == 1 and n in (0, 1) for n in fixed)):
+        neutral, others = _REMOVED.get(op_type), fixed[op_type in ("Sub", "Div") :]
+        if op_type in _REMOVED and (neutral is None or any(n is not None and n.size == 1 and n == neutral for n in others)):
             of = {x for x in inputs if x and (len(inputs) == 1 or x not in self.fixed)}
             before = [self.sources.get(x, ()) for x in of]
             self.sources[outputs[0]] = of.union(*before) if sum(map(len, before)) < 16 else of  # those of chains would be long
