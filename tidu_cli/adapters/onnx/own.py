@@ -102,7 +102,8 @@ def _graph(
             elsewhere = claim.pop("elsewhere", {})
             names_read = [proto.input[at] for at in claim.pop("at")]
             read = [
-                elsewhere.get(str(k)) or (own[name] if name in own else list(places[name])) for k, name in enumerate(names_read)
+                elsewhere[str(k)] if str(k) in elsewhere else own[name] if name in own else list(places[name])
+                for k, name in enumerate(names_read)
             ]
             data, names = {"op": claim.pop("op"), "inputs": read, **claim}, list(proto.output)
         if str(node) in node_meta:

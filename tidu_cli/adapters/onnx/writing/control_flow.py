@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, tensor_type
 from tidu_cli.adapters.onnx.writing.stages import Form, Node, Stages
+from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.sizes.open import least
 from tidu_cli.graph.types import TensorType, Type
 
 
@@ -44,14 +47,35 @@ def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGrap
     return body.emit_all("If", [is_later], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
 
 
-def scan(low: Lowering, *operands: str, form: str = "") -> list[str]:
+Written = Callable[[Lowering], Sequence[str]]
+
+
+def of_any_length(low: Lowering, n: Any, some: Written, none: Written) -> Sequence[str]:
+    """What is written of n steps, or of none, where an open size may be 0 when the model runs: runtimes have no such Scan."""
+    if least(n) > 0:
+        return some(low)
+
+    def branch(write: Written) -> Any:
+        return low.body.subgraph([], lambda inner: list(zip(write(replace(low, body=inner)), low.results, strict=True)))
+
+    is_any = low.emit("Greater", low.number(n, "i64"), low.number(0, "i64"))
+    return low.emit_all("If", [is_any], len(low.results), then_branch=branch(some), else_branch=branch(none))
+
+
+def scan(low: Lowering, *operands: str, form: str = "") -> Sequence[str]:
     """A scan, in a form that `stages.Form` reads."""
+    attrs = low.attrs
+    init = operands[attrs.num_consts : attrs.num_consts + attrs.num_carry]
+    if attrs.length == 0:
+        return _without_steps(low, init)
+    return of_any_length(low, attrs.length, lambda low: _steps(low, operands, Form.of(form)), lambda low: _without_steps(low, init))
+
+
+def _steps(low: Lowering, operands: Sequence[str], form: Form) -> list[str]:
     attrs = low.attrs
     n_consts, n_carry, length = attrs.num_consts, attrs.num_carry, attrs.length
     init = list(operands[n_consts : n_consts + n_carry])
-    if not length:
-        return _without_steps(low, init)
-    stages, names = Stages(attrs, Form.of(form)), dict(enumerate(operands))
+    stages, names = Stages(attrs, form), dict(enumerate(operands))
     for k, v in stages.begun.items():
         row = low.emit("Gather", operands[v], low.number(length - 1 if attrs.reverse else 0, "i64"), axis=0)
         init[k - n_consts] = low.emit("Add", init[k - n_consts], row)

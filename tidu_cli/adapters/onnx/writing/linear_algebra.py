@@ -50,7 +50,7 @@ def _triangular_solve(low: Lowering, a: str, b: str) -> str:
     attrs, (matrix, due) = low.attrs, low.operands
     if not due.size:
         return low.emit("Identity", b)
-    rank, n, lower, turned = matrix.rank, matrix.shape[-1], attrs.lower, attrs.transpose_a != (not attrs.left_side)
+    rank, n, lower, turned = matrix.rank, int(matrix.shape[-1]), attrs.lower, attrs.transpose_a != (not attrs.left_side)
     triangle = np.tri(n, dtype=bool) if lower else np.tri(n, dtype=bool).T
     a = low.emit("Where", low.body.constant(triangle), a, low.number(0))  # the other one may hold anything
     a = _swapped(low, a, rank) if turned else a

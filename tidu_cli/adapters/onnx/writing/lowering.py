@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
+from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, package
 from tidu_cli.errors import DocumentError, MissingRuleError, Remedy
 from tidu_cli.frozen import Frozen, replace
@@ -21,15 +22,15 @@ from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
-# Nodes of ONNX that are being written: of a graph, a function, or a graph within a node.
-
-
 CODES = {name: code for code, name in DTYPES.items()}
 """The codes of element types by the names of dtypes."""
 
-
 _GRAPHS = frozenset({"body", "then_branch", "else_branch"})
 """The attributes that are graphs, whose nodes read names, too."""
+
+_REMOVED = {"Identity": None, "Cast": None, "Expand": None, "Slice": None, "Add": 0, "Mul": 1, "Sub": 0, "Div": 1}
+"""Operators of which onnxruntime removes nodes that change nothing, by the number that does in arithmetic. It warns where graphs
+within nodes read what such a node reads, and its result as well; of the first four also where they do change something."""
 
 MOST_LEVELS = 31
 """How deep graphs may stand within nodes of graphs: protobuf reads 100 messages within one another, three a graph, and types."""
@@ -69,6 +70,10 @@ class Body:
         """Where nodes go that read nothing of this body: what is the same in all steps of a loop is computed once."""
         self._own: set[str] = set()
         """The names that come in, and those of nodes' results."""
+        self.sources: dict[str, set[str]] = {}
+        """For results of nodes that may be removed what they are of."""
+        self.fixed: dict[str, Any] = {}
+        """Constants, those in another shape or dtype, and names of what comes in, by None."""
         self._prefix = prefix
         self.numbers = numbers or count()
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -93,8 +98,32 @@ class Body:
             return self.around.emit_all(op_type, inputs, n, **given)
         outputs = [self.name() for _ in range(n)]
         self._own.update(outputs)
-        self.nodes.append(package().helper.make_node(op_type, list(inputs), outputs, **given))
+        node = package().helper.make_node(op_type, list(inputs), outputs, **given)
+        if self.sources and not _GRAPHS.isdisjoint(given):
+            within = [*nodes_within([node])][1:]
+            apart = self.apart(x for inner in within for x in inner.input)
+            for inner in within if apart else ():
+                inner.input[:] = [apart.get(x, x) for x in inner.input]
+        self.nodes.append(node)
+        self.note(op_type, inputs, outputs)
         return outputs
+
+    def note(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Remember what the result of a node is of that may be removed: one that reads one result, or nothing else."""
+        fixed = [self.fixed.get(x) for x in inputs]
+        if op_type in ("Cast", "Expand", "Reshape") and all(n is not None for n in fixed):
+            self.fixed[outputs[0]] = fixed[0]
+        neutral, others = _REMOVED.get(op_type), fixed[op_type in ("Sub", "Div") :]
+        if op_type in _REMOVED and (neutral is None or any(n is not None and n.size == 1 and n == neutral for n in others)):
+            of = {x for x in inputs if x and (len(inputs) == 1 or x not in self.fixed)}
+            before = [self.sources.get(x, ()) for x in of]
+            self.sources[outputs[0]] = of.union(*before) if sum(map(len, before)) < 16 else of  # those of chains would be long
+
+    def apart(self, read: Iterable[str]) -> dict[str, str]:
+        """Other names for what graphs within nodes would read beside what it is of: those of nodes that stay, and take no time."""
+        names = sorted({*read})
+        beside = [x for x in names if not self.sources.get(x, set()).isdisjoint(names)]
+        return {x: self.emit("Reshape", x, self.emit("Shape", x)) for x in beside}
 
     def constant(self, value: Any, dtype: str | None = None) -> str:
         """A constant array, one for equal ones; or an open size as a number, which nodes compute."""
@@ -106,7 +135,7 @@ class Body:
         key = name_of(array.dtype), array.shape, array.tobytes()
         if key not in self._known:
             name = self._known[key] = self.name()
-            self.constants[name] = array
+            self.constants[name] = self.fixed[name] = array
         return self._known[key]
 
     def ints(self, numbers: Sequence[int]) -> str:
@@ -144,7 +173,7 @@ class Body:
         inner = self.within()
         names = [inner.name() for _ in inputs]
         inner._own.update(names)
-        inner.around = self if in_steps else None
+        inner.around, inner.fixed = self if in_steps else None, self.fixed
         outputs: list[tuple[str, Type]] = []
         written = write(inner, *names)
         own = inner._own - {*names}

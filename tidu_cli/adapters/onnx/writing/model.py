@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.onnx.loading import package
-from tidu_cli.adapters.onnx.writing.arrays import aligned_of, is_wide
+from tidu_cli.adapters.onnx.writing.arrays import aligned_of
 from tidu_cli.adapters.onnx.writing.elementwise import BROADCASTING, is_one_operator
 from tidu_cli.adapters.onnx.writing.lowering import Body, NoMeaningError, Wanted, tensor, tensor_type, value_info
-from tidu_cli.adapters.onnx.writing.templates import DOMAIN, ONE_READ, Template, Templates
+from tidu_cli.adapters.onnx.writing.templates import DOMAIN, ONE_READ, Template, Templates, broadcast_form
 from tidu_cli.errors import TypeTextError, UndecidedSizeError
 from tidu_cli.formats.nodes.listed import GraphWriter
 from tidu_cli.formats.write import bindings, heading
@@ -94,9 +94,11 @@ class ModelWriter:
             prefix = f"_{prefix}"
         self.body = Body(opset, prefix, measured=self._measured)
         self.sizes = Body(opset, prefix, self.body.numbers)
+        self.sizes.sources = self.body.sources
         """What computes open sizes, before all else."""
         self.measuring: Any = None
         self.initializers: dict[str, Any] = {}
+        self.body.fixed.update(dict.fromkeys(self.inputs.values()))
         self.names: list[list[str]] = []
         """The names of the values of each graph."""
         self.claims: dict[int, str] = {}
@@ -116,6 +118,8 @@ class ModelWriter:
             outputs += [value_info(name, o.type) for name, o in zip(own, graph.outputs, strict=True)]
         helper = package().helper
         constants = {**self.initializers, **self.body.constants}
+        read = {name for node in (*self.sizes.nodes, *self.body.nodes) for name in node.input}
+        _ = [self._identity(name, self.body.name()) for name in constants if name not in read]  # onnxruntime warns of others
         model = helper.make_model(
             helper.make_graph(
                 [*self.sizes.nodes, *self.body.nodes],
@@ -182,6 +186,9 @@ class ModelWriter:
                 elsewhere.update({str(k): a for k, a in enumerate(args) if k != read and str(k) not in elsewhere})
             if node in onto:
                 elsewhere["0"] = args[0]
+            for k, a in enumerate(args if template.within else ()):
+                if proto.input[template.places[k]] != operands[k]:  # graphs within nodes read what is the same
+                    elsewhere[str(k)] = a if a >= 0 else graph.place(number, a)
             if node in late:
                 elsewhere.update({str(k): a for k, a in enumerate(args) if a in copies})
             claim = _claim(case, template.places, elsewhere) if elsewhere else self._claim(case, template)
@@ -256,7 +263,7 @@ class ModelWriter:
         tensor_type(literal.type)
         name = self.body.name()
         try:
-            self.initializers[name] = literal_array(np, literal)
+            self.initializers[name] = self.body.fixed[name] = literal_array(np, literal)
         except TypeTextError as error:
             raise NoMeaningError(str(error)) from None
         return name
@@ -331,7 +338,7 @@ def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int
     """The nodes of a graph that are written in a form that their neighbours allow, those that are written behind another, and those
     that add to another value than zeros."""
     graph = document.graphs[number]
-    forms = {node: _broadcast_form(graph.cases[graph.code[node]]) for node in _aligned(document, number)}
+    forms = {node: broadcast_form(graph.cases[graph.code[node]]) for node in _aligned(document, number)}
     if {case.op for case in graph.cases.cases}.isdisjoint(("convert_element_type", "pad", "scan", "scatter-add", "select_n")):
         return forms, {}, {}
     from tidu_cli.adapters.onnx.writing.choosing import additions, by_bounds, choices, joinings
@@ -349,12 +356,6 @@ def _again(document: Document, number: int, forms: Mapping[int, str]) -> tuple[M
     from tidu_cli.adapters.onnx.writing.choosing import computed_again
 
     return computed_again(graph, _kept(document, number), forms)
-
-
-def _broadcast_form(case: Case) -> str:
-    """How a broadcast is written that operators would do themselves."""
-    shape = case.results[0].shape  # type: ignore[union-attr]
-    return "" if is_wide(shape, aligned_of(case)) else "aligned"
 
 
 def _aligned(document: Document, number: int) -> set[int]:

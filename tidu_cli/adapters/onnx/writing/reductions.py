@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from tidu_cli.adapters.onnx.writing.bits import log1p, reduced_bits
+from tidu_cli.adapters.onnx.writing.control_flow import of_any_length
 from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Body, Lowering, Rule, widened
 from tidu_cli.frozen import replace
 from tidu_cli.graph.sizes.open import OpenSize
@@ -84,11 +85,12 @@ Step = Callable[[Lowering, str, str], str]
 """The operation of two arrays that accumulates."""
 
 
-def _cumulative(step: Step, first: Callable[[str], object], low: Lowering, x: str) -> str:
+def _cumulative(step: Step, first: Callable[[str], object], low: Lowering, x: str) -> str | Sequence[str]:
     """Each element with that before it, then each with that two before, four, and so on."""
     rank, axis, n, reach = low.operand.rank, low.attrs.axis, low.operand.shape[low.attrs.axis], 1
     if isinstance(n, OpenSize):
-        return _one_by_one(low, x, step, first(low.operand.dtype))
+        one_by_one = partial(_one_by_one, x=x, step=step, first=first(low.operand.dtype))
+        return of_any_length(low, n, one_by_one, lambda low: [low.emit("Identity", x)])
     nothing, side = low.number(first(low.operand.dtype)), axis + rank if low.attrs.reverse else axis
     while reach < n:
         start, end = (reach, n) if low.attrs.reverse else (0, n - reach)
@@ -98,7 +100,7 @@ def _cumulative(step: Step, first: Callable[[str], object], low: Lowering, x: st
     return low.emit("Identity", x) if n < 2 else x
 
 
-def _one_by_one(low: Lowering, x: str, step: Step, first: object) -> str:
+def _one_by_one(low: Lowering, x: str, step: Step, first: object) -> list[str]:
     """Each element with what came before it, by a Scan: of an axis of open size it is open how often a reach doubles."""
     axis, back = low.attrs.axis, [1] if low.attrs.reverse else None
     row = low.operand.with_shape(tuple(n for k, n in enumerate(low.operand.shape) if k != axis))
@@ -118,7 +120,7 @@ def _one_by_one(low: Lowering, x: str, step: Step, first: object) -> str:
         scan_input_directions=back,
         scan_output_directions=back,
     )
-    return along
+    return [along]
 
 
 def _by(op_type: str) -> Step:

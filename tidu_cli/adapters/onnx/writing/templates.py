@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
+from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import package
-from tidu_cli.adapters.onnx.writing.arrays import aligned
+from tidu_cli.adapters.onnx.writing.arrays import aligned, aligned_of, is_wide
 from tidu_cli.adapters.onnx.writing.control_flow import scan
 from tidu_cli.adapters.onnx.writing.elementwise import chosen_by_products, converted_within
 from tidu_cli.adapters.onnx.writing.index import LOWERINGS
@@ -52,6 +53,10 @@ class Template(Frozen, slots=False):
     inputs: tuple[str, ...]
     constants: dict[str, Any]
     wanted: dict[Wanted, str] = field(default_factory=dict)
+    within: Collection[str] = ()
+    """The names that graphs within nodes of the function read that it calls."""
+    sources: Mapping[int, Collection[str]] = field(default_factory=dict)
+    """By results: what these are of where nodes of that function may be removed."""
 
     @cached_property
     def places(self) -> list[int]:
@@ -64,12 +69,18 @@ class Template(Frozen, slots=False):
         names = dict(zip(self.inputs, inputs, strict=True))
         names.update((name, body.constant(array)) for name, array in self.constants.items())
         names.update((name, body.measured(wanted)) for wanted, name in self.wanted.items())
+        within = {name: names[name] for name in self.within}
+        apart = body.apart(within.values())
+        names.update((name, apart.get(x, x)) for name, x in within.items())
         node = package().NodeProto()
         node.CopyFrom(self.node)
         del node.input[:], node.output[:]
         node.input.extend([names[name] if name else "" for name in self.node.input])
         node.output.extend(outputs)
         body.nodes.append(node)
+        body.note(node.op_type, node.input, node.output)
+        for k, of in self.sources.items():
+            body.note("Identity", [names[name] for name in of], outputs[k : k + 1])
         return node
 
 
@@ -121,7 +132,15 @@ class Templates:
         read = [*inputs, *body.wanted.values()]
         self.functions.append(helper.make_function(DOMAIN, name, read, results, nodes, opsets))
         node = helper.make_node(name, read, results, domain=DOMAIN)
-        return Template(node, tuple(inputs), {}, body.wanted)
+        within = {x for n in body.nodes for inner in [*nodes_within([n])][1:] for x in inner.input}
+        sources = {k: body.sources[y].intersection(read) for k, y in enumerate(results) if y in body.sources}
+        return Template(node, tuple(inputs), {}, body.wanted, within.intersection(read), sources)
+
+
+def broadcast_form(case: Case) -> str:
+    """How a broadcast is written that operators would do themselves."""
+    shape = case.results[0].shape  # type: ignore[union-attr]
+    return "" if is_wide(shape, aligned_of(case)) else "aligned"
 
 
 def operators(case: Case, opset: int, primitives: PrimitiveSet) -> list[str]:

@@ -123,13 +123,15 @@ def _sum(low: Lowering, x: str) -> str | Sequence[str]:
     if not flat.is_pooled:
         return partial(_along_axes, "ReduceSum", lambda _: 0)(low, x)
     ones = low.body.constant(np.ones((flat.channels, 1, *flat.kernel)), dtype)
-    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
-    y = low.emit("Conv", flat.flat(x), ones, pads=pads, strides=flat.strides, dilations=flat.dilations, group=flat.channels)
+    x, pads = cropped(low, flat.flat(x), flat.pads)
+    y = low.emit("Conv", x, ones, pads=pads, strides=flat.strides, dilations=flat.dilations, group=flat.channels)
     return flat.restored(y, low.result.shape)
 
 
 def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
     pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
+    if n == 1 and any(isinstance(size, OpenSize) for size in pads):
+        x, pads = cropped(low, x, flat.pads, low.number(-math.inf))
     return low.emit_all("MaxPool", [x], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
 
 
