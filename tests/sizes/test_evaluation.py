@@ -11,7 +11,7 @@ import pytest
 import tidu_cli
 from tests.cli.running import invoke, succeed
 from tests.programs import needs
-from tidu_cli.errors import ArgumentError, EvaluationError, TransformError, UnknownNameError
+from tidu_cli.errors import ArgumentError, EvaluationError, TiduError, TransformError, UnknownNameError
 from tidu_cli.formats.write import format_document
 
 STEP = {
@@ -150,6 +150,39 @@ def test_what_specializing_refuses(rnn):
     assert str(tidu_cli.specialize(rnn, {"B": np.int32(2)}).head.inputs[1].type) == "f64[2,3]"
     with pytest.raises(TransformError, match="and T-1 may be less"):
         tidu_cli.specialize(rnn, {"T": "T-1+0*B"} | {"B": "B"})
+
+
+UNDECIDED = {
+    "tidu": 1,
+    "graphs": [
+        {
+            "name": "f",
+            "inputs": [{"key": "x", "type": "f64[N]"}, {"key": "y", "type": "f64[M]"}],
+            "nodes": [
+                {"op": "slice", "inputs": [0], "attrs": {"start_indices": [0], "limit_indices": [5], "strides": None}},
+                {"op": "add", "inputs": [2, 1]},
+            ],
+            "outputs": [{"key": "z", "value": 3}],
+        }
+    ],
+}
+
+
+def test_what_is_undecided_is_read_with_the_sizes_that_decide_it(tmp_path):
+    file = tmp_path / "f.json"
+    file.write_text(json.dumps(UNDECIDED))
+    refused = invoke("convert", file)
+    assert "cannot decide whether N < 5" in refused.stderr and "tidu convert --size N=32" in refused.stderr
+    numbers = succeed("convert", file, "--size", "N=32", "--size", "M=5")
+    assert [i["type"] for i in json.loads(numbers)["graphs"][0]["inputs"]] == ["f64[32]", "f64[5]"]
+    with pytest.raises(TiduError, match=r"size=\{'N': 32\} in load or specialize"):
+        tidu_cli.load(file)
+    with pytest.raises(TiduError, match="cannot decide whether N < 5"):
+        tidu_cli.load(file, size={"M": 5})
+    document = tidu_cli.load(file, size={"N": "K+5", "M": 5})
+    assert [str(i.type) for i in document.head.inputs] == ["f64[K+5]", "f64[5]"]
+    with pytest.raises(TiduError, match=r"no open size 'Q' \(open sizes: K\)"):
+        tidu_cli.load(file, size={"N": "K+5", "M": 5, "Q": 1})
 
 
 def test_what_is_compiled_is_called_by_names(rnn):

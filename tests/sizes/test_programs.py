@@ -14,6 +14,7 @@ from tests.graphs.strategies import REAL, documents, seeds
 from tests.lax.test_batching import drawn
 from tests.sizes.opened import opened_documents
 from tidu_cli.errors import MissingRuleError, TransformError, UndecidedSizeError
+from tidu_cli.formats.read import parse_imported
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.lax.vocabulary import BUILTIN
@@ -67,7 +68,9 @@ def test_random_programs(document, seed):
     assume(opened)
     for made, number in opened:
         assert check(made, number, seed) > 0
-        assert format_document(specialized(made, {"N": number}, BUILTIN), "json") == format_document(document, "json")
+        read, _ = parse_imported(format_document(made, "json"), "a file", sizes={"N": number})
+        for at_number in (specialized(made, {"N": number}, BUILTIN), read.document):
+            assert format_document(at_number, "json") == format_document(document, "json")
 
 
 @pytest.mark.parametrize("name", ["mlp", "softmax", "logsumexp", "logistic_regression/loss", "affine"])

@@ -26,19 +26,21 @@ def load(
     plugins: str | Sequence[str] = (),
     ops: str | PurePath | Sequence[str | PurePath] = (),
     plain: bool = False,
+    size: Mapping[str, int | str] | None = None,
     **options: Any,
 ) -> Document:
     """Read and check a document, JSON or msgpack, or a model of another system. Raises DocumentError, ArgumentError.
 
     `options` are those of the model's format: what it leaves open, such as `dims={"n": 3}` of ONNX (`load_onnx` lists them, and
-    gives the weights, too). With `plain` such a file is read by what it runs, and not as the document that it claims to be.
+    gives the weights, too). With `plain` such a file is read by what it runs, and not as the document that it claims to be. `size`
+    are numbers, or other sizes, for open ones, as `specialize` takes them, also where a node is refused without.
 
     `plugins` names the packages that may be imported for ops of the document; so does the environment variable TIDU_PLUGINS. `ops`
     are files of documents whose own ops may be used, too. Raises UnknownNameError for a package that is not installed.
     """
-    how = reading_options("load", options, ("plugins", "ops", "plain"))
+    how = reading_options("load", options, ("plugins", "ops", "plain", "size"))
     with reading(str(file)) as source:
-        return parse_imported(source, str(file), vocabulary_with(plugins, ops), how, plain=plain)[0].document
+        return parse_imported(source, str(file), vocabulary_with(plugins, ops), how, plain=plain, sizes=size)[0].document
 
 
 def reading_options(function: str, given: Mapping[str, Any], others: Iterable[str]) -> dict[str, Any]:
@@ -145,9 +147,9 @@ def specialize(document: Document, size: Mapping[str, int | str]) -> Document:
     TransformError for one that bounds do not admit or that a node does not take.
     """
     from tidu_cli.lax.vocabulary import vocabulary
-    from tidu_cli.rules.specializing import given_sizes, specialized
+    from tidu_cli.rules.specializing import specialized
 
-    return specialized(document, given_sizes(document, size), vocabulary(document.cases))
+    return specialized(document, size, vocabulary(document.cases))
 
 
 @checked(steps=at_least(1, optional=False))

@@ -146,28 +146,29 @@ def load_imported(
     files: Sequence[str] = (),
     *,
     shared: bool = False,
+    sizes: Mapping[str, str] | None = None,
 ) -> tuple[Imported, str]:
     """Likewise, with weights and notes of a file of another system, and options of its format. Prints notes. Raises as `load`."""
     kind = kind_of(file, settings, shared=shared)
     if kind == "file":
-        return _imported(file, options)
+        return _imported(file, options, sizes)
     for name in (name for name in options or () if name != STOP):
         owner, option = declared_options("reading")[name]
         raise DocumentError(f"{file} is a {kind}, and {option.flag} is for {owner.subject}; leave it out")
     from tidu_cli.cli.sources import built
 
     imported = Imported(_told_of(built(file, kind, settings, files, shared=shared), file), {})
-    if options:
-        from tidu_cli.formats.read import with_stops
+    if options or sizes:
+        from tidu_cli.formats.read import as_asked
 
-        imported = with_stops(imported, options)
+        imported = as_asked(imported, options, sizes)
     return imported, "json"
 
 
-def _imported(file: str, options: Mapping[str, Any] | None = None) -> tuple[Imported, str]:
+def _imported(file: str, options: Mapping[str, Any] | None = None, sizes: Mapping[str, str] | None = None) -> tuple[Imported, str]:
     from tidu_cli.formats.read import parse_imported
 
-    imported, format_ = _read(file, partial(parse_imported, options=options, plain=is_plain()))
+    imported, format_ = _read(file, partial(parse_imported, options=options, plain=is_plain(), sizes=sizes))
     tell_notes(file, imported)
     return imported, format_
 

@@ -52,11 +52,12 @@ def parse_imported(
     options: Mapping[str, Any] | None = None,
     *,
     plain: bool = False,
+    sizes: Mapping[str, int | str] | None = None,
 ) -> tuple[Imported, str]:
     """Likewise, with what else a file of another system has. `options` are of its format, by their names in Python.
 
-    With `plain` such a file is read by what it runs, whatever document it claims to be. Raises as `parse_document` does, also for
-    options that the format does not have.
+    With `plain` such a file is read by what it runs, whatever document it claims to be. `sizes` are put in the place of open ones:
+    what is undecided without them is not asked then. Raises as `parse_document` does, also for options that the format has not.
     """
     source = as_source(data)
     if format_ := recognized(source):
@@ -67,23 +68,35 @@ def parse_imported(
             from_plain = None if plain else lambda data: _read(data, primitives).document
             own = {name: value for name, value in (options or {}).items() if name in known}
             imported = format_.read(source, where, own, from_plain)
-        stops = {} if STOP in known else options
         with _errors_of(where):
-            return (with_stops(imported, stops) if stops else imported), format_.name
+            return as_asked(imported, {} if STOP in known else options, sizes), format_.name
     with _errors_of(where), no_collection():
         content, name = parse(source)
         _require_options(options, (STOP,), f"is {name}")
-        return with_stops(_read(content, primitives), options), name
+        if not sizes:
+            return as_asked(_read(content, primitives), options, None), name
+        from tidu_cli.graph.sizes.reading import giving
+
+        with giving(sizes) as met:
+            imported = _read(content, primitives)
+        return as_asked(imported, options, sizes, met), name
 
 
-def with_stops(imported: Imported, options: Mapping[str, Any] | None) -> Imported:
-    """What was read, with the option of readers done that every document takes. Raises TiduError."""
-    names = (options or {}).get(STOP, ())
-    if not names:
-        return imported
-    from tidu_cli.formats.stopping import stopped
+def as_asked(
+    imported: Imported, options: Mapping[str, Any] | None, sizes: Mapping[str, int | str] | None, known: Collection[str] = ()
+) -> Imported:
+    """What was read, with sizes for open ones, and the option of readers done that every document takes. Raises TiduError."""
+    names, document = (options or {}).get(STOP, ()), imported.document
+    if sizes:
+        from tidu_cli.lax.vocabulary import vocabulary
+        from tidu_cli.rules.specializing import specialized
 
-    return replace(imported, document=stopped(imported.document, [names] if isinstance(names, str) else names))
+        document = specialized(document, sizes, vocabulary(document.cases), known)
+    if names:
+        from tidu_cli.formats.stopping import stopped
+
+        document = stopped(document, [names] if isinstance(names, str) else names)
+    return replace(imported, document=document)
 
 
 def _require_options(options: Mapping[str, Any] | None, known: Collection[str], what: str) -> None:
@@ -154,13 +167,9 @@ def _read(plain: object, primitives: PrimitiveSet) -> Imported:
 
     with declaring(names_from_file(plain["sizes"])) as unread:
         document = _read_sized(plain, primitives)
-    if not unread:
-        return Imported(document, {})
-    from tidu_cli.graph.open_sizes import open_names
-    from tidu_cli.graph.select import listed
+    from tidu_cli.graph.open_sizes import without_use
 
-    known = listed(sorted(open_names(document)))  # one of which was meant, perhaps
-    return Imported(document, {}, (f"sizes: no type or attr has the size {listed(sorted(unread))} (open sizes: {known})",))
+    return Imported(document, {}, without_use(document, unread))
 
 
 def _read_sized(plain: object, primitives: PrimitiveSet) -> Document:
@@ -245,8 +254,7 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
     document = Document(tuple(graphs), numbering.cases, tuple(numbering.detached), bindings, data.meta, data.passes or {})
     check_own_tangents(document)
     check_zeros(document, numbering.zeros_due, numbering.primitives)
-    unused = document.passes.keys() - document.used_passes() if document.passes else ()
-    if unused:
+    if unused := (document.passes.keys() - document.used_passes() if document.passes else ()):
         raise DocumentError(f"passes: there is an identity of pass {min(unused)}, which no key and no linear graph is of")
     return document
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import TransformError, TypeRuleError
@@ -148,6 +148,16 @@ def ways_to_agree(a: Type, b: Type) -> list[object]:
         return ["; give the names in it the same bounds in both, or a number: ", way_to_fix(next(names_of(first[0])).text)]
     name, size = (other, first[0]) if isinstance(first[1], OpenSize) and other.isidentifier() else (one, first[1])
     return [" (", way_to_fix(name, size), " makes them one)"] if name.isidentifier() else []
+
+
+def without_use(document: Document, names: Collection[str]) -> tuple[str, ...]:
+    """The note that bounds are of names which the document does not have: one that it has was meant, perhaps."""
+    if not names:
+        return ()
+    from tidu_cli.graph.select import listed
+
+    known = listed(sorted(open_names(document)))
+    return (f"sizes: no type or attr has the size {listed(sorted(names))} (open sizes: {known})",)
 
 
 def unequal(problem: str, a: TensorType, b: TensorType) -> TypeRuleError:

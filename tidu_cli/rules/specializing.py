@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from tidu_cli.errors import TiduError, TransformError, TypeTextError, UnknownNameError, did_you_mean
+from tidu_cli.errors import TiduError, TransformError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, column
@@ -21,34 +21,20 @@ Sizes = Mapping[str, Any]
 """Numbers, or sizes, by the names that they are put in the place of."""
 
 
-def given_sizes(document: Document, sizes: Mapping[str, int | str]) -> dict[str, Any]:
-    """Sizes that a user gave, numbers or text, in which names have the document's bounds. Raises TypeTextError."""
-    from tidu_cli.graph.sizes.reading import declaring
+def specialized(document: Document, given: Sizes, primitives: PrimitiveSet, known: Collection[str] = ()) -> Document:
+    """A document with sizes, or their texts, for names, in which names have its bounds. Values have other identities then.
 
-    with declaring(open_names(document)):
-        return {name: _parsed(name, str(size)) for name, size in sizes.items()}
-
-
-def _parsed(name: str, text: str) -> Any:
-    from tidu_cli.graph.sizes.reading import parse_extent
-
-    try:
-        return parse_extent(text)
-    except TypeTextError as error:
-        raise TypeTextError(f"{name}={text[:60]}: {error}") from None
-
-
-def specialized(document: Document, sizes: Sizes, primitives: PrimitiveSet) -> Document:
-    """A document with these sizes for names. Raises UnknownNameError for a name that it has not, TransformError for what cannot be.
-
-    Values have other identities then, so that calls of linearize have none.
+    Raises UnknownNameError for a name that it has not and that is not `known`, TypeTextError, TransformError for what cannot be.
     """
+    from tidu_cli.graph.sizes.reading import declaring, size_for
+
     names = open_names(document)
-    for name in sizes:
-        if name not in names:
-            known = ", ".join(sorted(names)) or "none"
-            raise UnknownNameError(f"no open size '{name}'{did_you_mean(name, sorted(names))} (open sizes: {known})")
-    _require_admitted(names, sizes)
+    for name in given:
+        if name not in names and name not in known:
+            there = ", ".join(sorted(names)) or "none"
+            raise UnknownNameError(f"no open size '{name}'{did_you_mean(name, sorted(names))} (open sizes: {there})")
+    with declaring(names):
+        sizes = {name: size_for(names[name], size) for name, size in given.items() if name in names}
     change = _Change(primitives, sizes, document.cases)
     graphs = tuple([change.graph(graph) for graph in document.graphs])
     detached = tuple([replace(d, type=change.value(d.type)) for d in document.detached])
@@ -121,7 +107,7 @@ class _Change:
         """The case of a node with these sizes. Raises TypeRuleError."""
         operands, results = self.value(case.operands), self.value(case.results)
         attrs = self.value(case.attrs)
-        if attrs is not case.attrs and case.op == self.primitives.size and not isinstance(attrs.expression, OpenSize):
+        if case.op == self.primitives.size and not isinstance(attrs.expression, OpenSize):
             (type_,) = results
             constant = self.primitives.parse_attrs(self.primitives.constant, {"value": filled(type_, attrs.expression)})
             return self.primitives.case(self.primitives.constant, constant, case.mask, operands)

@@ -53,7 +53,7 @@ def test_what_is_written_is_what_is_evaluated(module: str) -> None:
             try:
                 data = onnx_bytes(document)
             except TiduError as error:
-                if "specialize(document, size={'N': 32})" not in str(error) and "ONNX" not in str(error):
+                if "size={'N': 32} in load or specialize" not in str(error) and "ONNX" not in str(error):
                     raise
                 continue
             rng = np.random.default_rng(0)

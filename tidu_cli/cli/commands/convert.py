@@ -79,7 +79,9 @@ def command(
             raise click.UsageError("--weights-from changes nothing but weights; leave out the other options")
         _put_weights(file, weights_from, out, format_)
         return
-    imported, came_in = load_imported(file, options)
+    if len(dict(size)) < len(size):
+        raise click.UsageError("--size gives one name two sizes")
+    imported, came_in = load_imported(file, options, sizes=dict(size))
     to = chosen_format(out, format_, came_in)
     how = options_written(of_formats, to)
     if to in OWN:
@@ -91,12 +93,6 @@ def command(
         from tidu_cli.api.files import renumber
 
         document = renumber(document, numbers)
-    if size:
-        from tidu_cli.api.files import specialize
-
-        if len(dict(size)) < len(size):
-            raise click.UsageError("--size gives one name two sizes")
-        document = specialize(document, dict(size))
     if bound_loops is not None:
         from tidu_cli.api import files
 

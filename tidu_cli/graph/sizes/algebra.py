@@ -264,7 +264,7 @@ def undecided(problem: str, *sizes: Any, dues: Dues = (), same: tuple[Any, Any] 
 def way_to_fix(name: str, size: Any = 32) -> Remedy:
     """How a name is given a number, or another size."""
     value = size if isinstance(size, int) else repr(str(size))
-    return Remedy("size", f"{name}={size}", command="convert", python=f"specialize(document, size={{{name!r}: {value}}})")
+    return Remedy("size", f"{name}={size}", command="convert", python=f"size={{{name!r}: {value}}} in load or specialize")
 
 
 def names_of(size: Any) -> Iterator[Name]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
-from tidu_cli.errors import TypeRuleError, TypeTextError
+from tidu_cli.errors import TiduError, TransformError, TypeRuleError, TypeTextError
 from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, of_part, size_named
 from tidu_cli.graph.sizes.bounds import bounds
 from tidu_cli.graph.sizes.deciding import way_out, way_to_be_at_least
@@ -29,6 +29,7 @@ _TOKEN = re.compile(rf"{NAME}|[0-9]+|//|[-+*%(),]", re.ASCII)
 _NAME = re.compile(NAME, re.ASCII)
 _FIELDS = ("min", "max", "multiple_of")
 
+_given: ContextVar[tuple[Mapping[str, int | str], set[str]]] = ContextVar("sizes for names", default=({}, set()))
 _declared: ContextVar[tuple[Mapping[str, Name], set[str]]] = ContextVar("declared sizes", default=({}, set()))
 
 
@@ -41,6 +42,17 @@ def declaring(names: Mapping[str, Name]) -> Iterator[set[str]]:
         yield unread
     finally:
         _declared.reset(token)
+
+
+@contextmanager
+def giving(sizes: Mapping[str, int | str]) -> Iterator[set[str]]:
+    """Within it, these sizes, numbers or text, stand for names as they are read. Gives the names that were read."""
+    met = set[str]()
+    token = _given.set((sizes, met))
+    try:
+        yield met
+    finally:
+        _given.reset(token)
 
 
 def parse_sizes(text: str) -> list[Any]:
@@ -156,9 +168,15 @@ class _Parser:
             return int(token)
         if not _NAME.fullmatch(token):
             raise _malformed(self.text)
-        names, unread = _declared.get()
+        (names, unread), (given, met) = _declared.get(), _given.get()
         unread.discard(token)
-        return size_named(names.get(token) or Name(token))
+        name = names.get(token) or Name(token)
+        if token in given:
+            with suppress(TiduError), giving({}):  # what is not admitted is said of the document, once that is read
+                size = size_for(name, given[token])
+                met.add(token)
+                return size
+        return size_named(name)
 
     def due(self, token: str) -> None:
         if not self.take(token):
@@ -190,6 +208,21 @@ def name_from_file(name: str, given: object) -> Name:
     if low > high:
         raise TypeTextError(f"{place}: no size is {bounds_in_words(read)}")
     return read
+
+
+def size_for(name: Name, given: Any) -> Any:
+    """The size, or its text, that was given for a name. Raises TypeTextError, and TransformError for what bounds do not admit."""
+    from tidu_cli.graph.sizes.values import require_admitted
+
+    try:
+        size = parse_extent(given) if isinstance(given, str) else given
+    except TypeTextError as error:
+        raise TypeTextError(f"{name.text}={given[:60]}: {error}") from None
+    try:
+        require_admitted(name, size)
+    except TiduError as error:
+        raise TransformError(f"{name.text}={size}: {error}") from None
+    return size
 
 
 def check_name(name: object) -> None:
