@@ -19,7 +19,7 @@ from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
-from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tangent_type
+from tidu_cli.graph.types import INTEGERS, TensorType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.attrs import ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
@@ -255,12 +255,10 @@ PRIMITIVES = (
         cond_kernel,
         inner=_inner,
         attrs=CondAttrs,
-        dtypes=ANY,
+        **graphs.OF_ALL_TYPES,
         n_results=lambda attrs, n_operands: len(attrs.branches[0].graph.outputs) if attrs.branches else 0,
         hidden=_hidden,
-        records=True,
         indices=(0, 1),
-        integers="exact",
         jvp=_jvp,
         along=cond_along,
         transpose=_transpose,

@@ -32,7 +32,7 @@ from tidu_cli.control_flow.solvers import (
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
+from tidu_cli.graph.types import TensorType, Type, of_batch
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, RunInner, Transposition, ValueTypes
@@ -306,21 +306,15 @@ def _work(attrs: Any, operands: Any, results: Any) -> int:
     return 0 if attrs.solve or n > DENSE else 4 * 8 * n * n
 
 
-def _root_flops(attrs: Any, operands: Any, results: Any) -> int:
-    return flops(attrs.solver)
-
-
 def _any_of(main: str, **rules: Any) -> Any:
     return {
         "kernel": _kernel,
         "definition": _definition,
         "inner": _inner,
         "work": _work,
-        "dtypes": ANY,
+        **graphs.OF_ALL_TYPES,
         "n_results": lambda attrs, n_operands: len(getattr(attrs, main).graph.outputs),
         "hidden": _hidden(main),
-        "records": True,
-        "integers": "exact",
         **rules,
     }
 
@@ -335,7 +329,7 @@ def _root(op: str, attrs: Any, **words: Any) -> Any:
         batch=partial(_root_batch, op),
         dependence=_root_dependence,
         unsolved=_root_unsolved,
-        flops=_root_flops,
+        flops=lambda attrs, operands, results: flops(attrs.solver),
         parts=graphs.root_parts,
         **_any_of("f"),
         **words,

@@ -30,7 +30,7 @@ from tidu_cli.control_flow.narrowing import narrowed_while
 from tidu_cli.control_flow.patterns import while_pattern
 from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
-from tidu_cli.graph.types import ANY, INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type, of_batch
+from tidu_cli.graph.types import INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type, of_batch
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
@@ -292,11 +292,9 @@ PRIMITIVES = (
         while_kernel,
         inner=_inner,
         attrs=WhileAttrs,
-        dtypes=ANY,
+        **graphs.OF_ALL_TYPES,
         n_results=lambda attrs, n_operands: len(attrs.body.graph.outputs),
         hidden=_hidden,
-        records=True,
-        integers="exact",
         jvp=_jvp,
         along=while_along,
         batch=_batch,

@@ -192,9 +192,7 @@ def array_split(x: Array, sections: Any, axis: int = 0) -> list[Array]:
     else:
         ends = [size_of(k) for k in sections]
     bounds = [0, *ends, n]
-    if n and surely(
-        lambda: all(a <= b for a, b in pairwise(bounds))
-    ):  # of one node the cotangents are one array, and no sum of padded ones
+    if n and surely(lambda: all(a <= b for a, b in pairwise(bounds))):  # of one node cotangents are joined, not padded and added
         return list(x.recorder.emit_all("split", [x], sizes=tuple(b - a for a, b in pairwise(bounds)), axis=axis))
     return [part(x, axis, slice(a, b)) for a, b in pairwise(bounds)]
 
@@ -240,13 +238,11 @@ def roll(x: Array, shift: Any, axis: Any = None) -> Array:
 
 def _first_of_rolled(by: int, n: int) -> int:
     """The place of the element that comes first after a roll. Raises UndecidedSizeError where it is not known."""
-    if isinstance(n, OpenSize):
-        if not by:
-            return 0
-        if not abs(by) <= n:
-            raise ValueError(f"roll by {by} of an axis of {n} elements")
-        return n - by if by > 0 else -by
-    return -by % n if n else 0
+    if not isinstance(n, OpenSize):
+        return -by % n if n else 0
+    if not abs(by) <= n:
+        raise ValueError(f"roll by {by} of an axis of {n} elements")
+    return n - by if by > 0 else -by
 
 
 def _shifted(sign: int) -> Callable[..., Array]:
@@ -371,12 +367,12 @@ def sliding_window_view(x: Array, window_shape: Any, axis: Any = None, **options
         if count < 1 or size < 0:
             raise ValueError(f"a window of {size} elements does not fit axis {a} of {x.type}")
         if isinstance(count, OpenSize):
-            at = places(x, (count, size), 0) + places(x, (count, size), 1)
-            x = moveaxis(part(x, a, at), a + 1, -1)
-            continue
-        if count * size > MAX_REPEATS:
+            at: Any = places(x, (count, size), 0) + places(x, (count, size), 1)
+        elif count * size > MAX_REPEATS:
             raise ValueError(f"windows hold {MAX_REPEATS:,} elements at most")
-        x = moveaxis(part(x, a, np.arange(count)[:, None] + np.arange(size)), a + 1, -1)
+        else:
+            at = np.arange(count)[:, None] + np.arange(size)
+        x = moveaxis(part(x, a, at), a + 1, -1)
     return x
 
 
