@@ -376,10 +376,7 @@ PRIMITIVES = (
         caption=graphs.scan_caption,
         parts=graphs.scan_parts,
         formula="carry, slices = body(consts, carry, slices), step by step",
-        examples=(
-            Example(("f64[]", "f64[]", "f64[4]"), graphs.recurrence),
-            Example(("f64[2,2]", "f64[2]"), graphs.powers),
-        ),
+        examples=(Example(("f64[]", "f64[]", "f64[4]"), graphs.recurrence), Example(("f64[2,2]", "f64[2]"), graphs.powers)),
         summary="a loop with a known number of steps; the values carried over, and the slices that results are stacked from",
     ),
 )

@@ -151,7 +151,7 @@ def ways_to_agree(a: Type, b: Type) -> list[object]:
 
 
 def without_use(document: Document, names: Collection[str]) -> tuple[str, ...]:
-    """The note that bounds are of names which the document does not have: one that it has was meant, perhaps."""
+    """The note on bounds of names that the document does not have: perhaps another name was meant."""
     if not names:
         return ()
     from tidu_cli.graph.select import listed

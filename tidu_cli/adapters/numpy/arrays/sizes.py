@@ -238,13 +238,9 @@ def diagonals(recorder: Any, n: Any, m: Any, k: int, dtype: Any, keeps: Any = op
 
 def repeated_number(recorder: Any, shape: Any, value: Any, dtype: Any = None) -> Array:
     """np.full."""
-    filling = (
-        value
-        if isinstance(value, Array)
-        else number_of(recorder, value)
-        if isinstance(value, OpenSize)
-        else recorder.constant(value)
-    )
+    if isinstance(value, OpenSize):
+        value = number_of(recorder, value)
+    filling = value if isinstance(value, Array) else recorder.constant(value)
     filling = filling if dtype is None else filling.convert(np.dtype(dtype))
     return filling.broadcast(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
 
