@@ -278,11 +278,8 @@ def with_ends(x: Array, axis: int, width: tuple[int, int], mode: str) -> list[Ar
     """x, and what np.pad puts around it, of open sizes. Raises ValueError, or UndecidedSizeError, for too few elements."""
     (a, b), n, skipped = width, x.shape[axis], int(mode == "reflect")
 
-    def part(*at: Any) -> Array:
-        return x[(slice(None),) * axis + (slice(*at),)]
-
-    def turned(y: Array) -> Array:
-        return y[(slice(None),) * axis + (slice(None, None, -1),)]
+    def part(*at: Any, of: Array = x) -> Array:
+        return of[(slice(None),) * axis + (slice(*at),)]
 
     if not n >= (needed := ends_needed(width, mode)):
         raise ValueError(f"np.pad with mode={mode!r} by {a} and {b} needs {needed} elements, and axis {axis} of {x.type} has {n}")
@@ -292,5 +289,6 @@ def with_ends(x: Array, axis: int, width: tuple[int, int], mode: str) -> list[Ar
     elif mode == "wrap":
         before, after = part(n - a, n), part(b)
     else:
-        before, after = turned(part(skipped, skipped + a)), turned(part(n - skipped - b, n - skipped))
+        ends = (skipped, skipped + a), (n - skipped - b, n - skipped)
+        before, after = (part(None, None, -1, of=part(*at)) for at in ends)
     return [y for y, k in ((before, a), (x, n), (after, b)) if k != 0]
