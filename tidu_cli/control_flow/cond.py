@@ -239,10 +239,6 @@ def _dependence(of_graph: DependenceOf, attrs: CondAttrs, operands: Dependences)
     return tuple([Dependence.OTHER if index.moves else reduce(Dependence.joined, some) for some in each])
 
 
-def _flops(attrs: CondAttrs, operands: Any, results: Any) -> int:
-    return max(map(flops, attrs.branches))
-
-
 def _inner(attrs: CondAttrs, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     run(min(max(int(operands[0]), 0), len(attrs.branches) - 1), None, operands[1:])
 
@@ -267,7 +263,7 @@ PRIMITIVES = (
         pattern=cond_pattern,
         narrowed=narrowed_cond,
         merged=merged_conds,
-        flops=_flops,
+        flops=lambda attrs, operands, results: max(map(flops, attrs.branches)),
         caption=graphs.cond_caption,
         parts=graphs.cond_parts,
         formula="branch number index, of operands",

@@ -35,7 +35,7 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType, Type, of_batch
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, RunInner, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, Transposition, ValueTypes
 from tidu_cli.rules.families import minus, primitive
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.linearity import require_linear
@@ -150,14 +150,6 @@ def _hidden(main: str) -> Callable[[Any, Sequence[Type | None], ValueTypes | Non
         return types if len(types) == len(operands) else operands
 
     return hidden
-
-
-def _kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    return kernel(np, attrs.solver.graph, made_of(attrs.solver))
-
-
-def _definition(attrs: Any, operands: Sequence[Term]) -> Sequence[Term]:
-    return outputs_of(operands[0].trace, attrs.solver, operands)
 
 
 def _trace_of(terms: Terms) -> Recorder:
@@ -308,8 +300,8 @@ def _work(attrs: Any, operands: Any, results: Any) -> int:
 
 def _any_of(main: str, **rules: Any) -> Any:
     return {
-        "kernel": _kernel,
-        "definition": _definition,
+        "kernel": lambda np, attrs, operands, results: kernel(np, attrs.solver.graph, made_of(attrs.solver)),
+        "definition": lambda attrs, operands: outputs_of(operands[0].trace, attrs.solver, operands),
         "inner": _inner,
         "work": _work,
         **graphs.OF_ALL_TYPES,

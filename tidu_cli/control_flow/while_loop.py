@@ -231,10 +231,6 @@ def _dependence(of_graph: DependenceOf, attrs: WhileAttrs, operands: Dependences
     return (Dependence.OTHER,) * len(carry) if goes_on.moves else carry
 
 
-def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
-    return flops(attrs.condition) + flops(attrs.body)  # of one step: how many there are is not known
-
-
 def _inner(attrs: WhileAttrs, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     cond_consts, body_consts, carry = attrs.split(operands)
     for step in count():
@@ -304,7 +300,7 @@ PRIMITIVES = (
         narrowed=narrowed_while,
         bounded=_bounded,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
-        flops=_flops,
+        flops=lambda attrs, operands, results: flops(attrs.condition) + flops(attrs.body),  # of one step, as none knows how many
         caption=graphs.while_caption,
         parts=graphs.while_parts,
         formula="carry = body(consts, carry) while condition(consts, carry)",

@@ -119,7 +119,7 @@ def _steps(low: Lowering, operands: Sequence[str], form: Form) -> list[str]:
 
 
 def _without_steps(low: Lowering, init: Sequence[str]) -> list[str]:
-    empty = [low.emit("Expand", low.number(0, t.dtype), low.ints(t.shape)) for t in low.results[len(init) :]]
+    empty = [low.filled(0, t) for t in low.results[len(init) :]]
     return [*[low.emit("Identity", x) for x in init], *empty]
 
 
