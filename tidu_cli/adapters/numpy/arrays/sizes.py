@@ -6,7 +6,7 @@ What needs an int of Python's is refused in words that say what to write instead
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
@@ -174,31 +174,16 @@ def standing(value: Any) -> Any:
     return substituted(value, numbers)
 
 
-class StandIns:
-    """Numbers for the open sizes of shapes, each its own, and the way back."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[int, Any] = {}
-
-    def blank(self, shape: Shape) -> Any:
-        """An array of NumPy's of this shape, whatever its size: all elements are one."""
-        return np.broadcast_to(np.empty(()), tuple(map(self._number, shape)))
-
-    def _number(self, size: Any) -> int:
-        if not isinstance(size, OpenSize):
-            return size  # type: ignore[no-any-return]
-        number = next((k for k, n in self._sizes.items() if n == size), None)
-        if number is None:
-            number = _FIRST + len(self._sizes)
-            self._sizes[number] = size
-        return number
-
-    def back(self, shape: Shape) -> Shape:
-        """A shape that NumPy made of blanks, with the open sizes again."""
-        return tuple(self._sizes.get(n, n) for n in shape)
-
-
 _FIRST = 1_000_003
+
+
+def open_shapes(numpys: Callable[..., Any], shapes: Sequence[Shape]) -> list[Shape]:
+    """The shapes that a function of NumPy's gives of arrays of these shapes. For each open size a number stands."""
+    sizes: Any = dict.fromkeys(n for shape in shapes for n in shape if isinstance(n, OpenSize))
+    numbers = {size: _FIRST + k for k, size in enumerate(sizes)}
+    blanks = [np.broadcast_to(np.empty(()), [numbers.get(n, n) for n in shape]) for shape in shapes]
+    result, standing_for = numpys(*blanks), dict(zip(numbers.values(), sizes, strict=True))
+    return [tuple(standing_for.get(n, n) for n in x.shape) for x in (result if isinstance(result, list | tuple) else [result])]
 
 
 # Arrays that are made of sizes.

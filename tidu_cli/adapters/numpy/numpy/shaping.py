@@ -39,14 +39,12 @@ def _empty(x: Array) -> Any:
 
 def _shapes(numpys: Callable[..., Any], *arrays: Array) -> list[Shape]:
     """The shapes that a function of NumPy's gives of arrays of these shapes."""
-    if not any(isinstance(n, OpenSize) for x in arrays for n in x.shape):
-        result = numpys(*map(_empty, arrays))
-        return [x.shape for x in (result if isinstance(result, list | tuple) else [result])]
-    from tidu_cli.adapters.numpy.arrays.sizes import StandIns
+    if any(isinstance(n, OpenSize) for x in arrays for n in x.shape):
+        from tidu_cli.adapters.numpy.arrays.sizes import open_shapes
 
-    numbers = StandIns()
-    result = numpys(*(numbers.blank(x.shape) for x in arrays))
-    return [numbers.back(x.shape) for x in (result if isinstance(result, list | tuple) else [result])]
+        return open_shapes(numpys, [x.shape for x in arrays])
+    result = numpys(*map(_empty, arrays))
+    return [x.shape for x in (result if isinstance(result, list | tuple) else [result])]
 
 
 def reshape(x: Array, shape: Any = None, order: str | None = "C", *, newshape: Any = None, copy: object = None) -> Array:
