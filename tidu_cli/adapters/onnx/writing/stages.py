@@ -77,14 +77,8 @@ class Stages:
         self.stacked: dict[int, None] = {}
         """The values of which steps give slices."""
         self._divide()
-        needed = {*self.carried, *self.stacked}
-        within = []
-        for node in reversed(self.nodes):
-            _, args, results = node
-            if not self.fixed.issuperset(results) and not needed.isdisjoint(results):
-                within.append(node)
-                needed.update(args)
-        self.within = within[::-1]
+        needed = self._needed((*self.carried, *self.stacked))
+        self.within = [node for node in self.nodes if not self.fixed.issuperset(node[2]) and not needed.isdisjoint(node[2])]
         self.scanned = [v for v in self.slices if v in needed]
         self.scalars = self._scalars()
         """The scalars of broadcasts that need not be written, by the broadcasts: all their readers broadcast themselves."""
@@ -134,10 +128,7 @@ class Stages:
         So nothing carried is copied, and one operation less is left of such slopes as u (1 - u).
         """
         products = {frozenset(args): results[0] for case, args, results in self.nodes if case.op == "mul"}
-        makers, needed = self._makers(), {*self.carried}
-        for _, args, results in reversed(self.nodes):
-            needed.update(() if needed.isdisjoint(results) else args)
-        needed.difference_update(self.carried)
+        makers, needed = self._makers(), self._needed(self.carried).difference(self.carried)
         for j, k in (pair for factor in factors for pair in (factor, factor[::-1])):
             case, args = makers.get(self.rows[j], (None, ()))
             for u, w in (args, args[::-1]) if case and _is_of_floats(case) else ():
@@ -148,14 +139,11 @@ class Stages:
 
     def _multiply(self, bounded: set[int]) -> None:
         """Make (x a) b, of slices a and b, one of which is bounded, x (a b)."""
-        uses, maker = self._uses(), dict[int, int]()
-        gone: set[int] = set()
-        for k, (case, args, results) in enumerate(self.nodes):
-            maker[results[0]] = k
+        uses, nodes = self._uses(), dict[int, Node]()
+        for case, args, results in self.nodes:
             x, b = self._by_slice(case, args)
-            if x in maker and uses[x] == 1:
-                inner = maker[x]
-                y, a = self._by_slice(*self.nodes[inner][:2])
+            if x in nodes and uses[x] == 1:
+                y, a = self._by_slice(*nodes[x][:2])
                 if not bounded.isdisjoint((a, b)) and y >= 0:
                     product = len(self.types)
                     self.types.append(case.results[0])
@@ -163,9 +151,10 @@ class Stages:
                     self._products.append((case, (a, b), (product,)))
                     if bounded.issuperset((a, b)):
                         bounded.add(product)
-                    self.nodes[k] = case, (y, product), results
-                    gone.add(inner)
-        self.nodes = [node for k, node in enumerate(self.nodes) if k not in gone]
+                    args = y, product
+                    del nodes[x]
+            nodes[results[0]] = case, args, results
+        self.nodes = [*nodes.values()]
 
     def _join(self) -> None:
         """Multiply what is joined at once, where all of it are products by slices: by these, joined."""
@@ -186,6 +175,13 @@ class Stages:
             joined[-1:] = [(case, [x for x, _ in parts], (whole,)), (product, (whole, slices), results)]
             gone.update(args)
         self.nodes = [node for node in joined if gone.isdisjoint(node[2])]
+
+    def _needed(self, values: Iterable[int]) -> set[int]:
+        """These values, and all that they are computed of."""
+        needed = {*values}
+        for _, args, results in reversed(self.nodes):
+            needed.update(() if needed.isdisjoint(results) else args)
+        return needed
 
     def _makers(self) -> Makers:
         return {results[0]: (case, args) for case, args, results in self.nodes}
