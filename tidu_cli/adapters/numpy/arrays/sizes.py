@@ -178,7 +178,7 @@ _FIRST = 1_000_003
 
 
 def open_shapes(numpys: Callable[..., Any], shapes: Sequence[Shape]) -> list[Shape]:
-    """The shapes that a function of NumPy's gives of arrays of these shapes. For each open size a number stands."""
+    """The shapes of the results of a function of NumPy's for arrays of these shapes: it runs with a number for each open size."""
     sizes: Any = dict.fromkeys(n for shape in shapes for n in shape if isinstance(n, OpenSize))
     numbers = {size: _FIRST + k for k, size in enumerate(sizes)}
     blanks = [np.broadcast_to(np.empty(()), [numbers.get(n, n) for n in shape]) for shape in shapes]
@@ -255,7 +255,7 @@ MAKING: Mapping[str, Any] = {
 
 
 def ends_needed(width: tuple[int, int], mode: str) -> int:
-    """The least number of elements of an axis of open size that np.pad pads by its own."""
+    """The number of elements that np.pad needs along an axis of open size, in a mode that repeats them."""
     return 1 if mode == "edge" else larger(*width) + (mode == "reflect")
 
 
