@@ -381,9 +381,7 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "concat": concatenate,
     "vstack": lambda arrays, **options: concatenate([atleast_2d(x) for x in lifted_as_arrays(*arrays)], 0, **options),
     "dstack": lambda arrays: concatenate([atleast_3d(x) for x in lifted_as_arrays(*arrays)], 2),
-    "column_stack": lambda arrays: concatenate(
-        [x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*arrays)], 1
-    ),
+    "column_stack": lambda xs: concatenate([x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*xs)], 1),
     "append": lambda x, values, axis=None: concatenate(lifted_as_arrays(x, values), axis),
     "hsplit": lambda x, sections: split(an_array(x), sections, 0 if an_array(x).ndim == 1 else 1),
     "vsplit": lambda x, sections: split(an_array(x), sections, 0),
