@@ -11,10 +11,7 @@ FORMATS = {
 
 UNREAD = {"pytorch": ("tidu_cli.adapters.unread", "PYTORCH")}  # recognized, to say what to do instead
 
-ENGINES = {
-    "native": ("tidu_cli.adapters.native.port", "NATIVE"),
-    "xla": ("tidu_cli.adapters.jax.port", "XLA"),
-}
+ENGINES = {"native": ("tidu_cli.adapters.native.port", "NATIVE"), "xla": ("tidu_cli.adapters.jax.port", "XLA")}
 
 SOURCES = {
     "formula": ("tidu_cli.adapters.numpy.port", "FORMULA"),

@@ -23,15 +23,9 @@ if TYPE_CHECKING:
     from tidu_cli.graph.keys import Key as Key
 
 FUNCTIONS = {
+    **dict.fromkeys(("compose", "linearize", "materialize", "matrix", "resolve", "transpose"), "tidu_cli.api.documents"),
     **dict.fromkeys(
-        ("compose", "linearize", "materialize", "matrix", "resolve", "transpose"),
-        "tidu_cli.api.documents",
-    ),
-    **dict.fromkeys(
-        (
-            *("derivative", "grad", "hessian", "hvp", "jacobian", "jvp"),
-            *("sparse_array", "sparsity", "value_and_grad", "vjp"),
-        ),
+        (*("derivative", "grad", "hessian", "hvp", "jacobian", "jvp"), *("sparse_array", "sparsity", "value_and_grad", "vjp")),
         "tidu_cli.api.derivatives",
     ),
     **dict.fromkeys(("Compiled", "compile"), "tidu_cli.api.compiling"),

@@ -252,10 +252,7 @@ def show(document: Document, all: bool = False, formula: bool = False) -> str:
 
 @checked(names=op_name)
 def ops(
-    *names: str,
-    backends: bool = False,
-    plugins: str | Sequence[str] = (),
-    ops: str | PurePath | Sequence[str | PurePath] = (),
+    *names: str, backends: bool = False, plugins: str | Sequence[str] = (), ops: str | PurePath | Sequence[str | PurePath] = ()
 ) -> list[dict[str, Any]]:
     """What is known of all primitives, or of those of these names, as `tidu ops --json` tells it.
 

@@ -51,11 +51,7 @@ def resolve(
 
 @checked()
 def compose(
-    *documents: Document,
-    by: str | None = None,
-    share: KeyTexts = (),
-    one_pass: Sequence[int] = (),
-    names: Sequence[str] = (),
+    *documents: Document, by: str | None = None, share: KeyTexts = (), one_pass: Sequence[int] = (), names: Sequence[str] = ()
 ) -> Document:
     """The pipeline of documents: the outputs of each feed inputs of the next, by "name" or by "position".
 

@@ -6,11 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from tidu_cli.arguments import (
-    KeyTexts,
-    a_key,
-    parsed,
-)
+from tidu_cli.arguments import KeyTexts, a_key, parsed
 from tidu_cli.errors import ArgumentError, EvaluationError, did_you_mean
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key

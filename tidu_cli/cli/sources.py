@@ -178,7 +178,7 @@ def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str
 
 
 def _with_sizes(given: dict[str, Given]) -> dict[str, Given]:
-    """Types of the sizes that constants are: of -i x:f64[n] -i n=5, x is f64[5]. Raises TransformError for a size below 1."""
+    """Types with sizes that constants say: with -i x:f64[n] -i n=5, x is f64[5]. Raises TransformError for a size below 1."""
     from tidu_cli.port_data import Static
     from tidu_cli.rules.specializing import types_with
 

@@ -104,11 +104,7 @@ def run_chunk(name: str, index: int, start: int, stop: int, given: Mapping[Key, 
     """
     job: Job = _kept[name]
     try:
-        with (
-            called_in_shell(job.in_shell),
-            limited(Limits(memory=job.memory or _memory(), steps=job.steps)),
-            listening(None),
-        ):
+        with called_in_shell(job.in_shell), limited(Limits(memory=job.memory or _memory(), steps=job.steps)), listening(None):
             graph, runs = _ready(job.document)
             values = dict(job.shared)
             for key, items in (*job.items.items(), *given.items()):

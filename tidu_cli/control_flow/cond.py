@@ -19,7 +19,7 @@ from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
-from tidu_cli.graph.types import ANY, INTEGERS, TensorType, Type, of_batch, tangent_type
+from tidu_cli.graph.types import INTEGERS, TensorType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.attrs import ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
@@ -239,10 +239,6 @@ def _dependence(of_graph: DependenceOf, attrs: CondAttrs, operands: Dependences)
     return tuple([Dependence.OTHER if index.moves else reduce(Dependence.joined, some) for some in each])
 
 
-def _flops(attrs: CondAttrs, operands: Any, results: Any) -> int:
-    return max(map(flops, attrs.branches))
-
-
 def _inner(attrs: CondAttrs, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     run(min(max(int(operands[0]), 0), len(attrs.branches) - 1), None, operands[1:])
 
@@ -255,12 +251,10 @@ PRIMITIVES = (
         cond_kernel,
         inner=_inner,
         attrs=CondAttrs,
-        dtypes=ANY,
+        **graphs.OF_ALL_TYPES,
         n_results=lambda attrs, n_operands: len(attrs.branches[0].graph.outputs) if attrs.branches else 0,
         hidden=_hidden,
-        records=True,
         indices=(0, 1),
-        integers="exact",
         jvp=_jvp,
         along=cond_along,
         transpose=_transpose,
@@ -269,7 +263,7 @@ PRIMITIVES = (
         pattern=cond_pattern,
         narrowed=narrowed_cond,
         merged=merged_conds,
-        flops=_flops,
+        flops=lambda attrs, operands, results: max(map(flops, attrs.branches)),
         caption=graphs.cond_caption,
         parts=graphs.cond_parts,
         formula="branch number index, of operands",

@@ -16,7 +16,7 @@ from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Graph, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType, Type, parse_type
+from tidu_cli.graph.types import ANY, TensorType, Type, parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.catalogue import Caption, Part
@@ -32,6 +32,9 @@ from tidu_cli.watching import listening
 
 Terms = Sequence[Term | None]
 Flags = tuple[bool, ...]
+
+OF_ALL_TYPES: Any = {"dtypes": ANY, "records": True, "integers": "exact"}
+"""What the declarations of primitives on graphs have in common: their graphs compute, whatever the types of operands."""
 
 
 def made(

@@ -32,10 +32,10 @@ from tidu_cli.control_flow.solvers import (
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.types import ANY, TensorType, Type, of_batch
+from tidu_cli.graph.types import TensorType, Type, of_batch
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
-from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, RunInner, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, Transposition, ValueTypes
 from tidu_cli.rules.families import minus, primitive
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.linearity import require_linear
@@ -150,14 +150,6 @@ def _hidden(main: str) -> Callable[[Any, Sequence[Type | None], ValueTypes | Non
         return types if len(types) == len(operands) else operands
 
     return hidden
-
-
-def _kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    return kernel(np, attrs.solver.graph, made_of(attrs.solver))
-
-
-def _definition(attrs: Any, operands: Sequence[Term]) -> Sequence[Term]:
-    return outputs_of(operands[0].trace, attrs.solver, operands)
 
 
 def _trace_of(terms: Terms) -> Recorder:
@@ -306,21 +298,15 @@ def _work(attrs: Any, operands: Any, results: Any) -> int:
     return 0 if attrs.solve or n > DENSE else 4 * 8 * n * n
 
 
-def _root_flops(attrs: Any, operands: Any, results: Any) -> int:
-    return flops(attrs.solver)
-
-
 def _any_of(main: str, **rules: Any) -> Any:
     return {
-        "kernel": _kernel,
-        "definition": _definition,
+        "kernel": lambda np, attrs, operands, results: kernel(np, attrs.solver.graph, made_of(attrs.solver)),
+        "definition": lambda attrs, operands: outputs_of(operands[0].trace, attrs.solver, operands),
         "inner": _inner,
         "work": _work,
-        "dtypes": ANY,
+        **graphs.OF_ALL_TYPES,
         "n_results": lambda attrs, n_operands: len(getattr(attrs, main).graph.outputs),
         "hidden": _hidden(main),
-        "records": True,
-        "integers": "exact",
         **rules,
     }
 
@@ -335,7 +321,7 @@ def _root(op: str, attrs: Any, **words: Any) -> Any:
         batch=partial(_root_batch, op),
         dependence=_root_dependence,
         unsolved=_root_unsolved,
-        flops=_root_flops,
+        flops=lambda attrs, operands, results: flops(attrs.solver),
         parts=graphs.root_parts,
         **_any_of("f"),
         **words,

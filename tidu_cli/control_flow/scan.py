@@ -32,7 +32,7 @@ from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
-from tidu_cli.graph.types import ANY, RecordType, Type, of_batch, tangent_type
+from tidu_cli.graph.types import RecordType, Type, of_batch, tangent_type
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData, Extent
 from tidu_cli.rules.catalogue import DependenceOf, Dependences, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
@@ -142,9 +142,7 @@ def _residuals(trace: Recorder, attrs: ScanAttrs, step: Linearized, operands: Se
             [(str(i.key), i.type) for i in attrs.body.graph.inputs],
             lambda inner, terms: step.emit_residuals(inner, [*cast(list[Place], carried), *stored], terms),
         )
-        changed = ScanAttrs(
-            length=attrs.length, num_consts=attrs.num_consts, num_carry=attrs.num_carry, reverse=attrs.reverse, body=body
-        )
+        changed = attrs.with_graphs(lambda _: body)
         # It reads nothing but what residuals need: within a rule what is linear has no value there (`nested.pull_back`).
         needed = (*[False] * attrs.num_carry, *[True] * len(stored))
         results = narrowed(Narrowing(changed, operands, needed, [None] * len(operands))) or trace.apply("scan", changed, operands)
@@ -197,7 +195,11 @@ def _transpose(node: Transposition) -> Terms:
     trace = next(t.trace for t in node.cotangents if t is not None)
     body, n_carry = attrs.body, attrs.num_carry
     active, types = _split(attrs, node.active), _split(attrs, body.input_types)
-    moving = fixed_point(tuple(active[1]), lambda carry: _live_outputs(attrs, [*active[0], *carry, *active[2]], trace)[:n_carry])
+
+    def moved_after(carry: Flags) -> Flags:
+        return Linearized(body, [*active[0], *carry, *active[2]], trace.primitives).live[:n_carry]
+
+    moving = fixed_point(tuple(active[1]), moved_after)
     for k, (m, t) in enumerate(zip(moving, types[1], strict=True)):
         if not m and _is_needed(attrs, k):
             key = body.graph.inputs[attrs.num_consts + k].key
@@ -230,10 +232,6 @@ def _transpose(node: Transposition) -> Terms:
 
     flowing = fixed_point(tuple([t is not None for t in ct_carry]), live_after)
     return _transposed_scan(trace, node, linear, flowing, pulled)
-
-
-def _live_outputs(attrs: ScanAttrs, active: Sequence[bool], trace: Recorder) -> Flags:
-    return Linearized(attrs.body, active, trace.primitives).live
 
 
 def _is_needed(attrs: ScanAttrs, k: int) -> bool:
@@ -353,10 +351,6 @@ def _dependence(of_graph: DependenceOf, attrs: ScanAttrs, operands: Dependences)
     return (*carry, *of_graph(attrs.body, (*consts, *carry, *xs))[attrs.num_carry :])
 
 
-def _flops(attrs: ScanAttrs, operands: Any, results: Any) -> int:
-    return attrs.length * flops(attrs.body)
-
-
 PRIMITIVES = (
     primitive(
         "scan",
@@ -365,11 +359,9 @@ PRIMITIVES = (
         scan_kernel,
         inner=scan_inner,
         attrs=ScanAttrs,
-        dtypes=ANY,
+        **graphs.OF_ALL_TYPES,
         n_results=lambda attrs, n_operands: len(attrs.body.graph.outputs),
         hidden=_hidden,
-        records=True,
-        integers="exact",
         jvp=_jvp,
         along=scan_along,
         transpose=_transpose,
@@ -380,14 +372,11 @@ PRIMITIVES = (
         merged=merged,
         segmented=segmented,
         carried=lambda attrs: attrs.carried,
-        flops=_flops,
+        flops=lambda attrs, operands, results: attrs.length * flops(attrs.body),
         caption=graphs.scan_caption,
         parts=graphs.scan_parts,
         formula="carry, slices = body(consts, carry, slices), step by step",
-        examples=(
-            Example(("f64[]", "f64[]", "f64[4]"), graphs.recurrence),
-            Example(("f64[2,2]", "f64[2]"), graphs.powers),
-        ),
+        examples=(Example(("f64[]", "f64[]", "f64[4]"), graphs.recurrence), Example(("f64[2,2]", "f64[2]"), graphs.powers)),
         summary="a loop with a known number of steps; the values carried over, and the slices that results are stacked from",
     ),
 )

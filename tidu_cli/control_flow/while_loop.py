@@ -30,7 +30,7 @@ from tidu_cli.control_flow.narrowing import narrowed_while
 from tidu_cli.control_flow.patterns import while_pattern
 from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
-from tidu_cli.graph.types import ANY, INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type, of_batch
+from tidu_cli.graph.types import INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type, of_batch
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
@@ -231,10 +231,6 @@ def _dependence(of_graph: DependenceOf, attrs: WhileAttrs, operands: Dependences
     return (Dependence.OTHER,) * len(carry) if goes_on.moves else carry
 
 
-def _flops(attrs: WhileAttrs, operands: Any, results: Any) -> int:
-    return flops(attrs.condition) + flops(attrs.body)  # of one step: how many there are is not known
-
-
 def _inner(attrs: WhileAttrs, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     cond_consts, body_consts, carry = attrs.split(operands)
     for step in count():
@@ -292,11 +288,9 @@ PRIMITIVES = (
         while_kernel,
         inner=_inner,
         attrs=WhileAttrs,
-        dtypes=ANY,
+        **graphs.OF_ALL_TYPES,
         n_results=lambda attrs, n_operands: len(attrs.body.graph.outputs),
         hidden=_hidden,
-        records=True,
-        integers="exact",
         jvp=_jvp,
         along=while_along,
         batch=_batch,
@@ -306,7 +300,7 @@ PRIMITIVES = (
         narrowed=narrowed_while,
         bounded=_bounded,
         carried=lambda attrs: range(attrs.cond_consts + attrs.body_consts, attrs.cond_consts + len(attrs.body.graph.inputs)),
-        flops=_flops,
+        flops=lambda attrs, operands, results: flops(attrs.condition) + flops(attrs.body),  # of one step, as none knows how many
         caption=graphs.while_caption,
         parts=graphs.while_parts,
         formula="carry = body(consts, carry) while condition(consts, carry)",

@@ -227,11 +227,7 @@ def _ops_within(attrs: object) -> Iterator[str]:
 
 
 def view_of(
-    name: str,
-    record: RecordType,
-    properties: Mapping[str, Type],
-    graphs: tuple[ClosedGraph, ClosedGraph],
-    primitives: PrimitiveSet,
+    name: str, record: RecordType, properties: Mapping[str, Type], graphs: tuple[ClosedGraph, ClosedGraph], primitives: PrimitiveSet
 ) -> View:
     """A view of a record type, whose graphs, from the fields and to them, are of these primitives.
 

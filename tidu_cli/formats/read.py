@@ -177,10 +177,8 @@ def _read_sized(plain: object, primitives: PrimitiveSet) -> Document:
     read_type = type_reader(primitives.records)
     checked = _checked_version(plain)
     if _is_library(checked):
-        raise DocumentError(
-            f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for ",
-            Remedy("ops", "FILE", command="convert", python="load(file, ops=FILE)"),
-        )
+        way = Remedy("ops", "FILE", command="convert", python="load(file, ops=FILE)")
+        raise DocumentError(f"it has {'ops' if 'ops' in checked else 'types'} and no graphs: a library, for ", way)
     watched = columns_for_lists(checked)
     shape = accepted(checked, read_type) or judged(checked, read_type)
     nodes = [graph["nodes"] for graph in checked["graphs"]]
@@ -243,9 +241,8 @@ def _document(data: DocumentData, nodes: Sequence[Any], numbering: Numbering) ->
     graphs: list[Graph] = []
     names: set[str] = set()
     for graph, its_nodes in zip(data.graphs, nodes, strict=True):
-        with naming(f"graph '{graph.name}': "):
-            if graph.name in names:
-                raise DocumentError("an earlier graph has this name too; names are unique in a document")
+        if graph.name in names:
+            raise DocumentError(f"graph '{graph.name}': an earlier graph has this name too; names are unique in a document")
         names.add(graph.name)
         with naming(f"graph '{graph.name}', "):
             graphs.append(_graph(graph, its_nodes, _inputs(graph, declared), numbering, graphs))
@@ -269,9 +266,8 @@ def _inputs(graph: GraphData | ClosedGraphData, declared: dict[Key, tuple[Input,
             inputs[key] = Input(key, type_, declaration.meta)
             first, owner = declared.setdefault(key, (inputs[key], graph.name))
             if first.type != type_:
-                raise DocumentError(
-                    f"has type {type_}, but {first.type} in graph '{owner}'; a key is one input in the whole document"
-                )
+                other = f"{first.type} in graph '{owner}'"
+                raise DocumentError(f"has type {type_}, but {other}; a key is one input in the whole document")
     return tuple(inputs.values())
 
 
@@ -295,23 +291,20 @@ def _closed(data: object, place: str, around: Numbering) -> ClosedGraph:
 
 
 def _check_closed(graph: Graph) -> None:
-    for number, (case, args) in enumerate(graph.nodes() if len(graph.external) or _has_roles(graph) else ()):
+    may_be_open = len(graph.external) or any(case.mask is not None for case in graph.cases.cases)
+    for number, (case, args) in enumerate(graph.nodes() if may_be_open else ()):
+        place = f"node {number} ({case.op})"
         if any(a < 0 for a in args):
             raise DocumentError(
-                f"node {number} ({case.op}): refers to a value of another graph,"
-                " but a graph within a node is closed: make it an operand"
+                f"{place}: refers to a value of another graph, but a graph within a node is closed: make it an operand"
             )
         if case.mask is not None:
-            raise DocumentError(f"node {number} ({case.op}): has a role; within a node's graph they have none, so leave it out")
+            raise DocumentError(f"{place}: has a role; within a node's graph they have none, so leave it out")
     for output in graph.outputs:
         if output.value is None:
             raise DocumentError(f"output '{output.key}': is null; within a node's graph zeros are written as a value")
         if output.value < 0:
             raise DocumentError(f"output '{output.key}': is a value of another graph, but a graph within a node is closed")
-
-
-def _has_roles(graph: Graph) -> bool:
-    return any(case.mask is not None for case in graph.cases.cases)
 
 
 def _node_attrs(primitives: PrimitiveSet, op: str, attrs: Mapping[str, Any]) -> Attrs:
@@ -339,18 +332,9 @@ def _graph(
             if declaration.key in outputs:
                 raise DocumentError("declared twice in this graph")
             outputs[declaration.key] = _output(declaration, reader, linear is not None)
-    return Graph(
-        graph.name,
-        inputs,
-        tuple(outputs.values()),
-        numbering.cases,
-        reader.code,
-        reader.args,
-        reader.external,
-        linear,
-        graph.meta,
-        nodes.meta if isinstance(nodes, Listed) else {},
-    )
+    columns = numbering.cases, reader.code, reader.args, reader.external
+    node_meta = nodes.meta if isinstance(nodes, Listed) else {}
+    return Graph(graph.name, inputs, tuple(outputs.values()), *columns, linear, graph.meta, node_meta)
 
 
 def _output(declaration: OutputDeclaration, reader: NodeReader, linear: bool) -> Output:

@@ -151,7 +151,7 @@ def ways_to_agree(a: Type, b: Type) -> list[object]:
 
 
 def without_use(document: Document, names: Collection[str]) -> tuple[str, ...]:
-    """The note that bounds are of names which the document does not have: one that it has was meant, perhaps."""
+    """The note on bounds of names that the document does not have: perhaps another name was meant."""
     if not names:
         return ()
     from tidu_cli.graph.select import listed
@@ -161,7 +161,7 @@ def without_use(document: Document, names: Collection[str]) -> tuple[str, ...]:
 
 
 def unequal(problem: str, a: TensorType, b: TensorType) -> TypeRuleError:
-    """The error of two types that are to have as many elements, with the ways out where open sizes may come to that."""
+    """The error of two types that have different numbers of elements, with the ways to make these equal where sizes are open."""
     if not has_open_size((a, b)):
         return TypeRuleError(problem)
     from tidu_cli.graph.sizes.algebra import undecided, way_to_fix

@@ -62,7 +62,7 @@ def scalar_text(literal: Literal) -> str | None:
         return None
     numbers = literal_to_numbers(literal)
     if literal.type.dtype in COMPLEXES:
-        re, im = map(_float, numbers)
+        re, im = (float(str(n)) for n in numbers)
         text = str(complex(re, im)).strip("()")
     else:
         text = str(numbers[0])
@@ -141,10 +141,6 @@ def names_of(*graphs: Graph) -> Names:
     """The names of the values of these graphs: none of them is a key."""
     keys = [str(key) for graph in graphs for key in (*(i.key for i in graph.inputs), *(o.key for o in graph.outputs))]
     return Names(graphs, keys)
-
-
-def _float(number: object) -> float:
-    return float(str(number))
 
 
 # The lines of a custom operation: patterns of its inputs and outputs, and the graphs that say what it and its derivatives are.

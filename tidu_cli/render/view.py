@@ -61,9 +61,7 @@ def to_html(
     """
     words = Words(shown, owners)
     told = _Told(
-        words,
-        *_texts(shown, values or {}),
-        {place: text for place, x in (values or {}).items() if (text := summary_text(x))},
+        words, *_texts(shown, values or {}), {place: text for place, x in (values or {}).items() if (text := summary_text(x))}
     )
     inner = {f"g{g}n{node}": inside for (g, node), inside in pictures_within(shown).items()}
     pictures = {"": shown, **inner}

@@ -43,28 +43,23 @@ def specialized(document: Document, given: Sizes, primitives: PrimitiveSet, know
 
 def specialized_graph(graph: Graph, sizes: Sizes, primitives: PrimitiveSet) -> Graph:
     """Likewise, of a graph without references to others."""
-    _require_admitted(names_in(graph), sizes)
+    from tidu_cli.graph.sizes.reading import size_for
+
+    names = names_in(graph)
+    for name, size in sizes.items():
+        if name in names:
+            size_for(names[name], size)
     return _Change(primitives, sizes, graph.cases).graph(graph)
 
 
-def _require_admitted(names: Mapping[str, Any], sizes: Sizes) -> None:
-    from tidu_cli.graph.sizes.values import require_admitted
-
-    for text, size in sizes.items():
-        if text in names:
-            try:
-                require_admitted(names[text], size)
-            except TiduError as error:
-                raise TransformError(f"{text}={size}: {error}") from None
-
-
 def types_with(types: Mapping[str, Any], sizes: Sizes) -> dict[str, Any]:
-    """Types, by any names, with these sizes for names in them. Raises TransformError for a size that is below 1."""
+    """Types, by any keys, with these sizes for the names in them. Raises TransformError for a size that is below 1."""
     from tidu_cli.graph.sizes.algebra import Name
+    from tidu_cli.graph.sizes.reading import size_for
 
     for name, size in sizes.items():
         if (changed := {key: _with_size(type_, {name: size}) for key, type_ in types.items()}) != types:
-            _require_admitted({name: Name(name)}, {name: size})
+            size_for(Name(name), size)
         types = changed
     return dict(types)
 

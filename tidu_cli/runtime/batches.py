@@ -129,13 +129,7 @@ def evaluate_batch(
 
 
 def _ready(
-    graph: Graph,
-    keys: Collection[Key],
-    size: int,
-    chunk: int | None,
-    max_memory: int | None,
-    vectorize: Vectorize,
-    engine: Choice,
+    graph: Graph, keys: Collection[Key], size: int, chunk: int | None, max_memory: int | None, vectorize: Vectorize, engine: Choice
 ) -> tuple[Run, int]:
     """What runs a chunk, and of how many items it is."""
     if engine.name == NUMPY:
@@ -164,13 +158,7 @@ def _by_rows(graph: Graph, size: int, chunk: int | None, max_memory: int | None)
 
 
 def _vectorized(
-    graph: Graph,
-    keys: Collection[Key],
-    size: int,
-    chunk: int | None,
-    max_memory: int | None,
-    vectorize: Vectorize,
-    engine: Choice,
+    graph: Graph, keys: Collection[Key], size: int, chunk: int | None, max_memory: int | None, vectorize: Vectorize, engine: Choice
 ) -> tuple[Run, int]:
     """For any graph: the graph that its primitives' batch rules make of it."""
     alone = plain_program(graph)

@@ -53,11 +53,7 @@ def evaluate(
 
 
 def call(
-    program: Runnable,
-    inputs: Mapping[Key, object],
-    *,
-    moves: Mapping[Key, object] | None = None,
-    once: bool = False,
+    program: Runnable, inputs: Mapping[Key, object], *, moves: Mapping[Key, object] | None = None, once: bool = False
 ) -> dict[Key, Any]:
     """What `evaluate` gives, of a program whose need of memory was checked before. Raises EvaluationError.
 

@@ -71,10 +71,6 @@ def _is_finite(e: Emitter, x: Value) -> Value:
     return e.b.fcmp_ordered("<", e.intrinsic("llvm.fabs", x), e.constant(x, math.inf))
 
 
-def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
-    return e.b.select(which, if_true, if_false)
-
-
 def _strong(zero: int, emit: Emit, e: Emitter, *operands: Value) -> Value:
     """0 where the result is NaN and the operand of this number is 0."""
     result, none = emit(e, *operands), e.constant(operands[0], 0.0)
@@ -135,7 +131,7 @@ _FLOATS: dict[Signature, Emit] = {
     **same("ne", FLOATS, 2, lambda e, x, y: e.b.fcmp_unordered("!=", x, y), "bool"),
     **{key: emit for op, symbol in _COMPARED.items() for key, emit in same(op, FLOATS, 2, _compared(symbol), "bool").items()},
     **{key: emit for name in _LIBM for key, emit in same(name, FLOATS, 1, _function(name)).items()},
-    **{Signature("select_n", ("bool", t, t), t): _select for t in FLOATS},
+    **{Signature("select_n", ("bool", t, t), t): lambda e, which, x, y: e.b.select(which, y, x) for t in FLOATS},
 }
 
 

@@ -82,10 +82,6 @@ def _leading_zeros(e: Emitter, x: Value) -> Value:
     return e.intrinsic("llvm.ctpop", e.b.not_(x))
 
 
-def _select(e: Emitter, which: Value, if_false: Value, if_true: Value) -> Value:
-    return e.b.select(which, if_true, if_false)
-
-
 def _by_sign(op: str, arity: int, make: object, result: str = "") -> dict[Signature, Emit]:
     rule: object = make
     assert callable(rule)
@@ -130,7 +126,7 @@ _INTEGERS: dict[Signature, Emit] = {
         for op, symbol in _COMPARED.items()
         for key, emit in same(op, ("bool",), 2, _compared(symbol, signed=False)).items()
     },
-    **{Signature("select_n", ("bool", t, t), t): _select for t in _LOGICAL},
+    **{Signature("select_n", ("bool", t, t), t): lambda e, which, x, y: e.b.select(which, y, x) for t in _LOGICAL},
 }
 
 

@@ -50,7 +50,7 @@ def _scan(layout: Layout, lower: LowerGraph, case: Case, reads: Sequence[Place])
     places = _words_of([*reads, *[layout.new(t) for t in case.results]])
     operands, results = places[: len(reads)], places[len(reads) :]
     carry, stacks = results[: attrs.num_carry], results[attrs.num_carry :]
-    dtypes = _dtypes(case)
+    dtypes = [t.dtype for t in case.operands if isinstance(t, TensorType)]
     parts = [copies(layout, list(zip(dtypes[n:], operands[n:end], carry, strict=False)))]
     if length == 0:
         return joined(parts), results
@@ -204,10 +204,6 @@ def _side_by_side(layout: Layout, dtype: str, words: Words) -> tuple[Rows, Words
     begin = layout.block(dtype, words.size)
     new = np.arange(begin, begin + step * words.size, step).reshape(words.shape)
     return copies(layout, [(dtype, words, new)]), new
-
-
-def _dtypes(case: Case) -> list[str]:
-    return [t.dtype for t in case.operands if isinstance(t, TensorType)]
 
 
 def _words(place: Place) -> Words:

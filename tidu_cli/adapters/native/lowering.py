@@ -16,7 +16,7 @@ from tidu_cli.adapters.native.machine import ESCAPE, FIELDS
 from tidu_cli.graph.closed import closed_graphs
 from tidu_cli.graph.dataflow import blocks, counts
 from tidu_cli.graph.graph import Case, Graph
-from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.rules.recording import trace
@@ -33,7 +33,7 @@ def is_own(case: Case) -> bool:
     types = (*case.operands, *case.results)
     if not all(map(is_native, types)):
         return False
-    largest = max([_size(t) for t in types], default=0)
+    largest = max([t.size for t in types if isinstance(t, TensorType)], default=0)
     if largest > MOST_ELEMENTS:
         return False
     if case.op in LOOPS:
@@ -50,10 +50,6 @@ def written_out(case: Case, primitives: PrimitiveSet) -> Graph | None:
         return None
     graph = trace.expanded(primitives, case)
     return graph if all(map(is_own, graph.cases.cases)) else None
-
-
-def _size(type_: Type | None) -> int:
-    return type_.size if isinstance(type_, TensorType) else 0
 
 
 class Lowering:

@@ -134,10 +134,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
 
 @checked(f=a_function, solve=maybe_function, tangent_solve=maybe_function)
 def root(
-    f: Callable[..., Any],
-    x0: Any,
-    solve: Callable[..., Any] | None = None,
-    tangent_solve: Callable[..., Any] | None = None,
+    f: Callable[..., Any], x0: Any, solve: Callable[..., Any] | None = None, tangent_solve: Callable[..., Any] | None = None
 ) -> Any:
     """An x with f(x) = 0, near the first guess x0: an array or nested ones, which f takes and gives.
 
@@ -153,10 +150,7 @@ def root(
 
 @checked(f=a_function, solve=maybe_function, tangent_solve=maybe_function)
 def fixed_point(
-    f: Callable[..., Any],
-    x0: Any,
-    solve: Callable[..., Any] | None = None,
-    tangent_solve: Callable[..., Any] | None = None,
+    f: Callable[..., Any], x0: Any, solve: Callable[..., Any] | None = None, tangent_solve: Callable[..., Any] | None = None
 ) -> Any:
     """An x with f(x) = x, near the first guess x0: an array or nested ones, which f takes and gives.
 
@@ -171,10 +165,7 @@ def fixed_point(
 
 @checked(matvec=a_function, b=anything, solve=maybe_function, transpose_solve=maybe_function)
 def linear_solve(
-    matvec: Callable[..., Any],
-    b: Any,
-    solve: Callable[..., Any] | None = None,
-    transpose_solve: Callable[..., Any] | None = None,
+    matvec: Callable[..., Any], b: Any, solve: Callable[..., Any] | None = None, transpose_solve: Callable[..., Any] | None = None
 ) -> Any:
     """The x with matvec(x) = b, where matvec is linear: an array or nested ones, of the types of b.
 

@@ -124,7 +124,7 @@ def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict
 
 
 def _laying_out(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-    """NumPy's function that gives an array back if it lies in memory as this call wants it, and what that is given beside it."""
+    """NumPy's function that returns an array itself if its layout is the one that this call wants; and its other arguments."""
     if function.__name__ == "require":
         return function, None, options.get("requirements", args[2] if len(args) > 2 else None)
     order = options.get("order", args[2] if len(args) > 2 else None)

@@ -123,9 +123,7 @@ class _Derived:
         """What the derivative of this name gives, or the "value", for a call and `more` inputs, tangents or cotangents."""
         given = [leaf.value for leaf in call.inputs()]
         return run(
-            [*given, *more],
-            lambda recorder: self._staged(name, recorder, call, more),
-            lambda: self._computed(name, call, more),
+            [*given, *more], lambda recorder: self._staged(name, recorder, call, more), lambda: self._computed(name, call, more)
         )
 
     def _computed(self, name: str, call: _Call, more: Sequence[Any]) -> tuple[_Recorded, list[Any]]:

@@ -39,11 +39,8 @@ def free_names(formula: str) -> list[str]:
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in called]
     defined = {node.id for node in names if isinstance(node.ctx, ast.Store)} | _CONSTANTS
-    return list(dict.fromkeys(node.id for node in sorted(names, key=_place) if node.id not in defined))
-
-
-def _place(node: ast.Name) -> tuple[int, int]:
-    return node.lineno, node.col_offset
+    in_order = sorted(names, key=lambda node: (node.lineno, node.col_offset))
+    return list(dict.fromkeys(node.id for node in in_order if node.id not in defined))
 
 
 _CONSTANTS = {"np", "numpy", "pi", "e", "inf", "nan", "newaxis"}

@@ -15,7 +15,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -47,10 +47,8 @@ if TYPE_CHECKING:
     from tidu_cli.graph.literals import Literal
     from tidu_cli.transforms.shorthands import Pipeline, Stage
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[..., dict[str, Any]]], click.Command]:
+def _shorthand(shown: str, *options: Callable[[Any], Any]) -> Callable[[Callable[..., dict[str, Any]]], click.Command]:
     """The command of the shorthand that has the function's name.
 
     The function makes the shorthand's arguments of the options' values. The command has the argument FILE, these options and those
@@ -95,11 +93,8 @@ def _shorthand(shown: str, *options: Callable[[F], F]) -> Callable[[Callable[...
             if not given["wrt"]:
                 detail(f"by {', '.join(map(str, run.wrt))}")
             if tell:
-                emit_text(
-                    _commands(
-                        run, imported.document, file, settings, files, options, _engine_words(engine, device, batches), out, format_
-                    )
-                )
+                how = [*_repeated("--batch", batches), *engine_words(engine, device)]
+                emit_text(_commands(run, imported.document, file, settings, files, options, how, out, format_))
                 return
 
             def finish() -> None:
@@ -189,6 +184,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 
 
 _WRT = option("wrt")
+_SPREAD = (option("scheduler"), option("chunk", type=Whole(1)), option("resume"))
 
 
 @_shorthand(
@@ -259,9 +255,7 @@ def hvp(**given: Any) -> dict[str, Any]:
     option("holomorphic"),
     option("strong_zeros"),
     batch_option,
-    option("scheduler"),
-    option("chunk", type=Whole(1)),
-    option("resume"),
+    *_SPREAD,
 )
 def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     """Derive the Jacobian, in one pass.
@@ -293,9 +287,7 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     option("sparse"),
     option("strong_zeros"),
     batch_option,
-    option("scheduler"),
-    option("chunk", type=Whole(1)),
-    option("resume"),
+    *_SPREAD,
 )
 def hessian(**given: Any) -> dict[str, Any]:
     """Derive the Hessian of a real number, in one pass.
@@ -337,10 +329,10 @@ def _commands(
     files: Sequence[str],
     options: Mapping[str, Any],
     how: Sequence[str],
-    *result: str | None,
+    out: str | None,
+    format_: str | None,
 ) -> str:
-    """The commands that do the same to a document; `how` says what evaluates, and `result` is what -o and --format say."""
-    out, format_ = result
+    """The commands that do the same to a document; `how` says what evaluates."""
     commands = [["tidu", *_words(stage)] for stage in run.stages]
     if options:
         from tidu_cli.cli.format_options import values_file, words_read
@@ -361,20 +353,13 @@ def _commands(
     return " | ".join(" ".join(map(_quoted, command)) for command in commands)
 
 
-def _engine_words(engine: str, device: str | None, batches: Sequence[str]) -> list[str]:
-    return [*_repeated("--batch", batches), *engine_words(engine, device)]
-
-
 def _quoted(word: str) -> str:
     """A word for the shell; one that would not print by the numbers of its bytes, as bash, zsh, ksh and POSIX 2024 take it."""
     if word.isprintable():
         return shlex.quote(word)
     spelled = word.replace("\\", "\\\\").replace("'", "\\'")
-    return f"$'{''.join(c if c.isprintable() else _octal(c) for c in spelled)}'"
-
-
-def _octal(character: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))
+    octal = {ord(c): "".join(f"\\{byte:03o}" for byte in os.fsencode(c)) for c in word if not c.isprintable()}
+    return f"$'{spelled.translate(octal)}'"
 
 
 def _words(stage: Stage) -> list[str]:

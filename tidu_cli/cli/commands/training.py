@@ -44,10 +44,7 @@ if TYPE_CHECKING:
     from tidu_cli.graph.graph import Document
 
 
-@click.command(
-    cls=Command,
-    epilog=example("tidu step samples/mlp.json --wrt W1 --wrt b1 --optimizer adam --lr 1e-3 | tidu info"),
-)
+@click.command(cls=Command, epilog=example("tidu step samples/mlp.json --wrt W1 --wrt b1 --optimizer adam --lr 1e-3 | tidu info"))
 @file_argument
 @option("wrt", required=True)
 @option("output")
@@ -136,10 +133,7 @@ def _new_trace(ctx: click.Context, param: click.Parameter, trace: str | None) ->
     return trace
 
 
-@click.command(
-    cls=Command,
-    epilog=example("tidu minimize samples/rosenbrock.json --wrt x --wrt y --set x=-1 --set y=1 --quiet"),
-)
+@click.command(cls=Command, epilog=example("tidu minimize samples/rosenbrock.json --wrt x --wrt y --set x=-1 --set y=1 --quiet"))
 @file_argument
 @option("wrt", required=True)
 @option("output")

@@ -52,7 +52,7 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
     if at <= first:
         if words[at].startswith("-"):
             return _options(group, words[at])
-        return [Candidate(name, _about(name)) for name in group.list_commands(ctx) if name.startswith(words[at])]
+        return [Candidate(name, _abouts()[name]) for name in group.list_commands(ctx) if name.startswith(words[at])]
     command = group.get_command(ctx, words[first])
     if command is None:
         return []
@@ -63,10 +63,6 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
     if place.parameter is not None:
         return [candidate._replace(word=place.before + candidate.word) for candidate in _of_parameter(place)]
     return _options(command, place.incomplete) if place.incomplete.startswith("-") else []
-
-
-def _about(name: str) -> str:
-    return _abouts()[name]
 
 
 @cache

@@ -150,14 +150,10 @@ def _elements(member: Member) -> str:
     if array.size > _WHOLE:
         plain = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
         return np.array2string(plain, max_line_width=_WIDTH, precision=_DIGITS, threshold=_WHOLE, edgeitems=3)
-    texts = [_element(x) for x in array.ravel().tolist()] if array.dtype.kind in "fcV" else cells(array.ravel(), member.type)
+    texts = [f"{x:.{_DIGITS}g}" for x in array.ravel().tolist()] if array.dtype.kind in "fcV" else cells(array.ravel(), member.type)
     width = max(map(len, texts), default=0)
     padded = np.array([text.rjust(width) for text in texts], object).reshape(array.shape)
     return texts[0] if not array.ndim else np.array2string(padded, max_line_width=_WIDTH, formatter={"object": str})
-
-
-def _element(x: complex) -> str:
-    return f"{x:.{_DIGITS}g}"
 
 
 # Values in files of which parts are read: those of a batch stay there, for whoever needs some of it; others are read.

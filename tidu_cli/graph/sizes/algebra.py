@@ -100,6 +100,10 @@ class Part(Frozen):
         return self.text if self.op in EXTREMES else f"({self.text})", count
 
 
+def _relation(sign: str) -> Callable[[Any, Any], Any]:
+    return lambda size, other: _compared(size, other, sign)
+
+
 class Size(OpenSize):
     """An integer expression of names that is not a number. See above."""
 
@@ -171,17 +175,7 @@ class Size(OpenSize):
         numbers = NUMBERS.get()
         return self.__index__() if numbers is None else numbers.ufunc(ufunc, method, operands, options)
 
-    def __lt__(self, other: Any) -> bool:
-        return _compared(self, other, "<")  # type: ignore[no-any-return]
-
-    def __le__(self, other: Any) -> bool:
-        return _compared(self, other, "<=")  # type: ignore[no-any-return]
-
-    def __gt__(self, other: Any) -> bool:
-        return _compared(self, other, ">")  # type: ignore[no-any-return]
-
-    def __ge__(self, other: Any) -> bool:
-        return _compared(self, other, ">=")  # type: ignore[no-any-return]
+    __lt__, __le__, __gt__, __ge__ = map(_relation, ("<", "<=", ">", ">="))
 
     def require_text(self) -> None:
         """Raises TypeRuleError for a text that is too long to be that of an axis."""
@@ -297,7 +291,7 @@ def of_part(op: str, a: Any, b: Any) -> Any:
     """`a op b`, for an operator or "max" or "min". Raises UndecidedSizeError for a divisor that may be 0 or less."""
     if op in EXTREMES:
         return _extreme(op, a, b)
-    return divided(a, b)[0 if op == "//" else 1]
+    return divided(a, b)[op == "%"]
 
 
 def _extreme(op: str, a: Any, b: Any) -> Any:
@@ -311,11 +305,8 @@ def _extreme(op: str, a: Any, b: Any) -> Any:
 def divided(a: Any, b: Any) -> tuple[Any, Any]:
     """The quotient, rounded down, and the remainder. Raises UndecidedSizeError for a divisor that may be 0 or less."""
     if not bounds(b)[0] > 0:
-        raise undecided(
-            f"cannot divide the size {a!s} by {b!s}, which {'is' if isinstance(b, int) else 'may be'} 0 or less",
-            b,
-            dues=[(b, 0, 1)],
-        )
+        verb = "is" if isinstance(b, int) else "may be"
+        raise undecided(f"cannot divide the size {a!s} by {b!s}, which {verb} 0 or less", b, dues=[(b, 0, 1)])
     if isinstance(a, int) and isinstance(b, int):
         return divmod(a, b)
     whole, rest = _exact(a, b)

@@ -139,10 +139,9 @@ def _divisions(atom: Any, terms: Iterable[Monomial]) -> Iterator[tuple[Any, Any,
         return
     yield atom, atom.a, atom.b
     for other in dict.fromkeys(other for monomial in terms for other, _ in monomial):
-        if getattr(other, "op", "") == "//" and other.a == atom.a and isinstance(other.b, int) and other.b < atom.b:
-            times, rest = divmod(atom.b, other.b)
-            if not rest:
-                yield atom, type(atom.a)(((((other, 1),), 1),)), times
+        is_quotient = getattr(other, "op", "") == "//" and other.a == atom.a and isinstance(other.b, int)
+        if is_quotient and other.b < atom.b and atom.b % other.b == 0:
+            yield atom, type(atom.a)(((((other, 1),), 1),)), atom.b // other.b
 
 
 def text_of(terms: Terms) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -33,26 +33,23 @@ _given: ContextVar[tuple[Mapping[str, int | str], set[str]]] = ContextVar("sizes
 _declared: ContextVar[tuple[Mapping[str, Name], set[str]]] = ContextVar("declared sizes", default=({}, set()))
 
 
-@contextmanager
-def declaring(names: Mapping[str, Name]) -> Iterator[set[str]]:
-    """Within it, sizes that are read have names with these bounds, where they are among them. Gives those not read yet."""
-    unread = set(names)
-    token = _declared.set((names, unread))
-    try:
-        yield unread
-    finally:
-        _declared.reset(token)
+def declaring(names: Mapping[str, Name]) -> AbstractContextManager[set[str]]:
+    """Within it, sizes that are read have names with these bounds, where they are among them. Yields those not read yet."""
+    return _reading_with(_declared, names, set(names))
+
+
+def giving(sizes: Mapping[str, int | str]) -> AbstractContextManager[set[str]]:
+    """Within it, these sizes, numbers or text, stand for names as they are read. Yields the names that were read."""
+    return _reading_with(_given, sizes, set())
 
 
 @contextmanager
-def giving(sizes: Mapping[str, int | str]) -> Iterator[set[str]]:
-    """Within it, these sizes, numbers or text, stand for names as they are read. Gives the names that were read."""
-    met = set[str]()
-    token = _given.set((sizes, met))
+def _reading_with(variable: ContextVar[Any], by_name: Mapping[str, Any], noted: set[str]) -> Iterator[set[str]]:
+    token = variable.set((by_name, noted))
     try:
-        yield met
+        yield noted
     finally:
-        _given.reset(token)
+        variable.reset(token)
 
 
 def parse_sizes(text: str) -> list[Any]:

@@ -164,13 +164,7 @@ PRIMITIVES = (
     # Not y + 1, which has lost its digits far on the left.
     unary("expm1", INEXACT, "e^x - 1", "exponential less 1, accurate near x = 0", slope=lambda x, y: exp(x), kernel=_EXPM1),
     unary(
-        "log",
-        INEXACT,
-        "ln x",
-        "natural logarithm",
-        tangent=lambda t, x, y: t / x,
-        within=((0.5, 2.0),),
-        kinks=_steep(0, onnx=None),
+        "log", INEXACT, "ln x", "natural logarithm", tangent=lambda t, x, y: t / x, within=((0.5, 2.0),), kinks=_steep(0, onnx=None)
     ),
     unary(
         "log1p",

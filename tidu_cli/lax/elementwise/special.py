@@ -21,59 +21,11 @@ from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op
 
-(
-    and_,
-    bessel_i0e,
-    bessel_i1e,
-    bessel_ie,
-    digamma,
-    exp,
-    gt,
-    is_finite,
-    lt,
-    lgamma,
-    log,
-    log1p,
-    max_,
-    polygamma,
-    power,
-    select_n,
-    sign,
-    square,
-    zeta,
-    beta_grad,
-    igamma_grad_a,
-    zeta_grad,
-    or_,
-) = map(
-    op,
-    (
-        "and",
-        "bessel_i0e",
-        "bessel_i1e",
-        "bessel_ie",
-        "digamma",
-        "exp",
-        "gt",
-        "is_finite",
-        "lt",
-        "lgamma",
-        "log",
-        "log1p",
-        "max",
-        "polygamma",
-        "pow",
-        "select_n",
-        "sign",
-        "square",
-        "zeta",
-        "regularized_incomplete_beta_grad",
-        "igamma_grad_a",
-        "zeta_grad",
-        "or",
-    ),
-)
-
+and_, gt, is_finite, lt, max_, or_, select_n = map(op, ("and", "gt", "is_finite", "lt", "max", "or", "select_n"))
+exp, log, log1p, power, sign, square = map(op, ("exp", "log", "log1p", "pow", "sign", "square"))
+digamma, lgamma, polygamma, zeta = map(op, ("digamma", "lgamma", "polygamma", "zeta"))
+bessel_i0e, bessel_i1e, bessel_ie = map(op, ("bessel_i0e", "bessel_i1e", "bessel_ie"))
+beta_grad, igamma_grad_a, zeta_grad = map(op, ("regularized_incomplete_beta_grad", "igamma_grad_a", "zeta_grad"))
 
 _TERMS = 10
 
@@ -315,14 +267,7 @@ PRIMITIVES = (
         lambda x, y: exp(square(y)) * (math.sqrt(math.pi) / 2),
         within=((-0.75, 0.75),),
     ),
-    _special(
-        "gamma",
-        "Γ(x)",
-        "gamma function",
-        "gamma",
-        lambda x, y: y * digamma(x),
-        within=_POSITIVE,
-    ),
+    _special("gamma", "Γ(x)", "gamma function", "gamma", lambda x, y: y * digamma(x), within=_POSITIVE),
     _special("lgamma", "ln |Γ(x)|", "logarithm of the gamma function", _lgamma, lambda x, y: digamma(x), within=_POSITIVE),
     _special(
         "digamma",

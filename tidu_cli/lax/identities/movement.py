@@ -127,12 +127,7 @@ IDENTITIES = (
     Identity("transpose", "axes in order: x", _straight, in_place=True),
     Identity("transpose", "transpose of transpose: one, or x", Of(("transpose",), _transpose_of_transpose), in_place=True),
     Identity("broadcast_in_dim", "broadcast of broadcast: one", Of(("broadcast_in_dim",), _repeated_again), in_place=True),
-    Identity(
-        "broadcast_in_dim",
-        "of what got axes of one element: of what had none",
-        _OF_RESHAPED,
-        in_place=True,
-    ),
+    Identity("broadcast_in_dim", "of what got axes of one element: of what had none", _OF_RESHAPED, in_place=True),
     *(Identity(o, "of what was reshaped alike: reshaped once", _reshaped_operands) for o in ("add", "sub", "mul", "div", "neg")),
     Identity("rev", "along axes of one element: x", _reversed_nowhere),
     Identity("rev", "rev of rev along the same axes: x", Of(("rev",), _reversed_twice), in_place=True),

@@ -35,15 +35,7 @@ from tidu_cli.lax.linear_algebra.matrices import (
     turned,
 )
 from tidu_cli.lax.linear_algebra.singular import ROUNDINGS, infinite, rounding, singular_values, vanishing
-from tidu_cli.rules.contract import (
-    JVP,
-    Attrs,
-    Example,
-    Kernel,
-    Primitive,
-    Transposition,
-    Types,
-)
+from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import require_one_type, summed
 from tidu_cli.rules.flops import adding, multiplying, on_matrices
 from tidu_cli.rules.terms import Term, op

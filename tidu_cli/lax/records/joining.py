@@ -20,7 +20,7 @@ Conversion = Callable[[Term, Type], Term]
 """What makes of a vector one of another type: of tangents `converted`, of cotangents `converted_cotangent`."""
 
 
-def conversion_graph(given: Type, wanted: Type, convert: Conversion = converted) -> Graph:
+def conversion_graph(given: Type, wanted: Type, convert: Conversion) -> Graph:
     """The graph that makes of a vector one of another type."""
     from tidu_cli.lax.vocabulary import BUILTIN  # which has this family
 

@@ -235,7 +235,7 @@ def _batch_into(x: Term, axis: int, groups: int = 1) -> Term:
     return reshape(moved, new_sizes=tuple(shape))
 
 
-def _batch_out_of(y: Term, axis: int, size: int, groups: int = 1) -> Term:
+def _batch_out_of(y: Term, axis: int, size: int, groups: int) -> Term:
     """The inverse: the batch as first axis."""
     shape = list(y.type.shape)
     rest = shape[axis] // size

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.lax.elementwise.special import bessel_i_slope, bessel_k_slope
@@ -78,47 +79,39 @@ def _spherical_slope(attrs: SphericalAttrs, x: Term, result: Term) -> Term:
     return (spherical_j(x, order=n - 1) * float(n) - spherical_j(x, order=n + 1) * float(n + 1)) * (1 / (2 * n + 1))
 
 
-_ORDERS = ({"order": 1.0}, {"order": 2.5})
+_bessel = partial(special_function, attrs=BesselAttrs, tried=({"order": 1.0}, {"order": 2.5}))
 
 PRIMITIVES = (
-    special_function(
+    _bessel(
         "bessel_j",
         "J_order(x)",
         f"Bessel function of the first kind; {_ORDER}",
         _at_integers("jv"),
         lambda attrs, x, y: _half_step(bessel_j, attrs, x),
-        attrs=BesselAttrs,
-        tried=_ORDERS,
         within=((0.5, 9.0),),
     ),
-    special_function(
+    _bessel(
         "bessel_y",
         "Y_order(x)",
         f"Bessel function of the second kind, for x > 0; {_ORDER}",
         _at_integers("yv"),
         lambda attrs, x, y: _half_step(bessel_y, attrs, x),
-        attrs=BesselAttrs,
-        tried=_ORDERS,
         within=((0.5, 9.0),),
     ),
-    special_function(
+    _bessel(
         "bessel_ie",
         "e^-|x| I_order(x)",
         f"modified Bessel function of the first kind, scaled; {_ORDER}",
         _at_integers("ive"),
         lambda attrs, x, y: bessel_i_slope(attrs.order, x, y, _mean(bessel_ie, attrs, x) - sign(x) * y),
-        attrs=BesselAttrs,
-        tried=_ORDERS,
         within=((0.5, 3.0),),
     ),
-    special_function(
+    _bessel(
         "bessel_ke",
         "e^x K_order(x)",
         f"modified Bessel function of the second kind, scaled, for x > 0; {_ORDER}",
         _at_integers("kve"),
         lambda attrs, x, y: bessel_k_slope(attrs.order, x, y, y - _mean(bessel_ke, attrs, x)),
-        attrs=BesselAttrs,
-        tried=_ORDERS,
         within=((0.5, 3.0),),
     ),
     special_function(

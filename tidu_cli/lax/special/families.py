@@ -8,7 +8,7 @@ from typing import Any
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.recipes.index import Recipe
-from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Types
+from tidu_cli.rules.contract import JVP, Attrs, Example, JVPRule, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, elementwise
 from tidu_cli.rules.terms import Term
 
@@ -31,6 +31,11 @@ def in_double(compute: Callable[..., Any]) -> KernelRule:
     return kernel
 
 
+def of_floats(name: str, n: int, jvp: JVPRule, compute: Callable[..., Any], **more: Any) -> Primitive:
+    """A function of n floats, with the kernel `in_double` of `compute` and the recipe of its name."""
+    return elementwise(name, n, FLOATS, jvp, kernel=in_double(compute), definition=Recipe(name), **more)
+
+
 def special_function(
     name: str,
     formula: str,
@@ -50,13 +55,11 @@ def special_function(
     def jvp(node: JVP) -> list[Term | None]:
         return [slope(node.attrs, *node.operands, *node.results) * node.tangent]
 
-    return elementwise(
+    return of_floats(
         name,
         1,
-        FLOATS,
         jvp,
-        kernel=in_double(compute),
-        definition=Recipe(name),
+        compute,
         attrs=attrs,
         within=within,
         more=tuple(Example(("T[3]",), dict(a), within=within) for a in tried if a),

@@ -11,15 +11,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.elementwise.special import beta_density, gamma_density
 from tidu_cli.lax.recipes import order_integrals
-from tidu_cli.lax.recipes.index import Recipe
 from tidu_cli.lax.recipes.order_integrals import bell
-from tidu_cli.lax.special.families import in_double
+from tidu_cli.lax.special.families import of_floats
 from tidu_cli.rules.attrs.fields import Bounded
 from tidu_cli.rules.contract import JVP, Attrs
-from tidu_cli.rules.families import by_partials, elementwise, weighted
+from tidu_cli.rules.families import by_partials, weighted
 from tidu_cli.rules.terms import Term, op
 
 and_, digamma, gt, log, log1p, lt, polygamma, select_n, zeta = map(
@@ -110,73 +108,59 @@ def _zeta_grad_jvp(node: JVP) -> Sequence[Term | None]:
 
 
 PRIMITIVES = (
-    elementwise(
+    of_floats(
         "igamma_grad_a",
         2,
-        FLOATS,
         _gamma_grad_jvp,
-        kernel=in_double(lambda np, special, attrs, a, x: order_integrals.gamma_by_order(np, special, attrs.order, a, x)),
+        lambda np, special, attrs, a, x: order_integrals.gamma_by_order(np, special, attrs.order, a, x),
         attrs=OrderAttrs,
-        definition=Recipe("igamma_grad_a"),
         within=((0.5, 3.0),),
         formula="∂ⁿ/∂xⁿ P(x, y), n = order",
         summary="derivative of igamma by its order",
     ),
-    elementwise(
+    of_floats(
         "regularized_incomplete_beta_grad",
         3,
-        FLOATS,
         _beta_grad_jvp,
-        kernel=in_double(
-            lambda np, special, attrs, a, b, x: order_integrals.beta_by_orders(np, special, attrs.order_x, attrs.order_y, a, b, x)
-        ),
+        lambda np, special, attrs, a, b, x: order_integrals.beta_by_orders(np, special, attrs.order_x, attrs.order_y, a, b, x),
         attrs=OrdersAttrs,
-        definition=Recipe("regularized_incomplete_beta_grad"),
         within=((0.5, 3.0), (0.5, 3.0), (0.2, 0.8)),
         formula="∂ᵐ⁺ⁿ/∂xᵐ∂yⁿ of the regularized incomplete beta function at z, m = order_x, n = order_y",
         summary="derivative of regularized_incomplete_beta by its parameters",
     ),
-    elementwise(
+    of_floats(
         "zeta_grad",
         2,
-        FLOATS,
         _zeta_grad_jvp,
-        kernel=in_double(lambda np, special, attrs, s, q: order_integrals.zeta_by_exponent(np, special, attrs.order, s, q)),
+        lambda np, special, attrs, s, q: order_integrals.zeta_by_exponent(np, special, attrs.order, s, q),
         attrs=OrderAttrs,
-        definition=Recipe("zeta_grad"),
         within=((2.0, 4.0), (0.5, 3.0)),
         formula="∂ⁿ/∂xⁿ Σ (y + k)^-x, n = order",
         summary="derivative of zeta by its exponent, for x > 1 and y > 0",
     ),
-    elementwise(
+    of_floats(
         "igamma_inv",
         2,
-        FLOATS,
         _inverse_jvp(gamma_density, [igamma_grad_a], 1.0),
-        kernel=in_double(lambda np, special, attrs, a, p: special.gammaincinv(a, p)),
-        definition=Recipe("igamma_inv"),
+        lambda np, special, attrs, a, p: special.gammaincinv(a, p),
         within=((0.5, 3.0), (0.1, 0.9)),
         formula="the z with P(x, z) = y",
         summary="inverse of igamma in its second operand",
     ),
-    elementwise(
+    of_floats(
         "igammac_inv",
         2,
-        FLOATS,
         _inverse_jvp(gamma_density, [igamma_grad_a], -1.0),
-        kernel=in_double(lambda np, special, attrs, a, p: special.gammainccinv(a, p)),
-        definition=Recipe("igammac_inv"),
+        lambda np, special, attrs, a, p: special.gammainccinv(a, p),
         within=((0.5, 3.0), (0.1, 0.9)),
         formula="the z with 1 - P(x, z) = y",
         summary="inverse of igammac in its second operand",
     ),
-    elementwise(
+    of_floats(
         "regularized_incomplete_beta_inv",
         3,
-        FLOATS,
         _inverse_jvp(beta_density, [beta_grad, partial(beta_grad, order_x=0, order_y=1)], 1.0),
-        kernel=in_double(lambda np, special, attrs, a, b, p: special.betaincinv(a, b, p)),
-        definition=Recipe("regularized_incomplete_beta_inv"),
+        lambda np, special, attrs, a, b, p: special.betaincinv(a, b, p),
         within=((0.5, 3.0), (0.5, 3.0), (0.1, 0.9)),
         formula="the u with regularized_incomplete_beta(x, y, u) = z",
         summary="inverse of regularized_incomplete_beta in its last operand",

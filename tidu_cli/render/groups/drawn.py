@@ -28,7 +28,7 @@ _CLOSE = '  ranksep=0.35; nodesep=0.2; node [height=0.3, margin="0.12,0.05"];'
 """Boxes of groups stand closer than those of small pictures, so that more of them can be read."""
 
 
-def overview_dot(trees: Forest, scene: Scene, *, types: bool = False, wide: bool = False) -> str:
+def overview_dot(trees: Forest, scene: Scene, *, types: bool, wide: bool) -> str:
     """A picture with boxes, as `to_dot` has one without: the same for the same document. It goes to the right if it is `wide`."""
     names = [box.part.id if box.part is not None else f"m{k}" for k, box in enumerate(scene.boxes)]
     return scene_dot(trees, scene, names, [box_label(trees, box) for box in scene.boxes], types=types, wide=wide)

@@ -239,10 +239,7 @@ class Array:
     __rshift__, __rrshift__, __irshift__ = _binary("right_shift", ">>")
     __lt__, __le__, __gt__, __ge__ = (_binary(name)[0] for name in ("less", "less_equal", "greater", "greater_equal"))
     __eq__, __ne__ = _binary("equal")[0], _binary("not_equal")[0]  # type: ignore[assignment]
-    __neg__: Method = _unary("negative")
-    __pos__: Method = _unary("positive")
-    __invert__: Method = _unary("invert")
-    __abs__: Method = _unary("absolute")
+    __neg__, __pos__, __invert__, __abs__ = map(_unary, ("negative", "positive", "invert", "absolute"))
 
     def __len__(self) -> int:
         if not self.shape:
@@ -342,8 +339,7 @@ class Array:
         AN_INTEGER, "make it a constant, write tidu.fori_loop for range(), or index with the array itself: x[i]"
     )
     __array__ = refused_conversion(
-        "a NumPy array (of a function without support for tracing)",
-        "write it with functions of docs/build.md",
+        "a NumPy array (of a function without support for tracing)", "write it with functions of docs/build.md"
     )
     __contains__ = refused("in", "write (x == value).any()")
     __round__ = refused("round()", "write np.round(x)")

@@ -16,11 +16,7 @@ class Refusal(Frozen):
 
 
 REFUSALS = (
-    Refusal(
-        "Polynomials by their roots",
-        "roots poly",
-        "write np.linalg.eigvals of the companion matrix, or np.convolve",
-    ),
+    Refusal("Polynomials by their roots", "roots poly", "write np.linalg.eigvals of the companion matrix, or np.convolve"),
     Refusal(
         "Shapes that depend on values",
         "nonzero flatnonzero argwhere unique unique_all unique_counts unique_inverse unique_values union1d intersect1d setdiff1d "

@@ -6,7 +6,7 @@ What needs an int of Python's is refused in words that say what to write instead
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from math import prod
@@ -174,31 +174,16 @@ def standing(value: Any) -> Any:
     return substituted(value, numbers)
 
 
-class StandIns:
-    """Numbers for the open sizes of shapes, each its own, and the way back."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[int, Any] = {}
-
-    def blank(self, shape: Shape) -> Any:
-        """An array of NumPy's of this shape, whatever its size: all elements are one."""
-        return np.broadcast_to(np.empty(()), tuple(map(self._number, shape)))
-
-    def _number(self, size: Any) -> int:
-        if not isinstance(size, OpenSize):
-            return size  # type: ignore[no-any-return]
-        number = next((k for k, n in self._sizes.items() if n == size), None)
-        if number is None:
-            number = _FIRST + len(self._sizes)
-            self._sizes[number] = size
-        return number
-
-    def back(self, shape: Shape) -> Shape:
-        """A shape that NumPy made of blanks, with the open sizes again."""
-        return tuple(self._sizes.get(n, n) for n in shape)
-
-
 _FIRST = 1_000_003
+
+
+def open_shapes(numpys: Callable[..., Any], shapes: Sequence[Shape]) -> list[Shape]:
+    """The shapes of the results of a function of NumPy's for arrays of these shapes: it runs with a number for each open size."""
+    sizes: Any = dict.fromkeys(n for shape in shapes for n in shape if isinstance(n, OpenSize))
+    numbers = {size: _FIRST + k for k, size in enumerate(sizes)}
+    blanks = [np.broadcast_to(np.empty(()), [numbers.get(n, n) for n in shape]) for shape in shapes]
+    result, standing_for = numpys(*blanks), dict(zip(numbers.values(), sizes, strict=True))
+    return [tuple(standing_for.get(n, n) for n in x.shape) for x in (result if isinstance(result, list | tuple) else [result])]
 
 
 # Arrays that are made of sizes.
@@ -238,13 +223,9 @@ def diagonals(recorder: Any, n: Any, m: Any, k: int, dtype: Any, keeps: Any = op
 
 def repeated_number(recorder: Any, shape: Any, value: Any, dtype: Any = None) -> Array:
     """np.full."""
-    filling = (
-        value
-        if isinstance(value, Array)
-        else number_of(recorder, value)
-        if isinstance(value, OpenSize)
-        else recorder.constant(value)
-    )
+    if isinstance(value, OpenSize):
+        value = number_of(recorder, value)
+    filling = value if isinstance(value, Array) else recorder.constant(value)
     filling = filling if dtype is None else filling.convert(np.dtype(dtype))
     return filling.broadcast(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
 
@@ -274,7 +255,7 @@ MAKING: Mapping[str, Any] = {
 
 
 def ends_needed(width: tuple[int, int], mode: str) -> int:
-    """The least number of elements of an axis of open size that np.pad pads by its own."""
+    """The number of elements that np.pad needs along an axis of open size, in a mode that repeats them."""
     return 1 if mode == "edge" else larger(*width) + (mode == "reflect")
 
 
@@ -282,11 +263,8 @@ def with_ends(x: Array, axis: int, width: tuple[int, int], mode: str) -> list[Ar
     """x, and what np.pad puts around it, of open sizes. Raises ValueError, or UndecidedSizeError, for too few elements."""
     (a, b), n, skipped = width, x.shape[axis], int(mode == "reflect")
 
-    def part(*at: Any) -> Array:
-        return x[(slice(None),) * axis + (slice(*at),)]
-
-    def turned(y: Array) -> Array:
-        return y[(slice(None),) * axis + (slice(None, None, -1),)]
+    def part(*at: Any, of: Array = x) -> Array:
+        return of[(slice(None),) * axis + (slice(*at),)]
 
     if not n >= (needed := ends_needed(width, mode)):
         raise ValueError(f"np.pad with mode={mode!r} by {a} and {b} needs {needed} elements, and axis {axis} of {x.type} has {n}")
@@ -296,5 +274,6 @@ def with_ends(x: Array, axis: int, width: tuple[int, int], mode: str) -> list[Ar
     elif mode == "wrap":
         before, after = part(n - a, n), part(b)
     else:
-        before, after = turned(part(skipped, skipped + a)), turned(part(n - skipped - b, n - skipped))
+        ends = (skipped, skipped + a), (n - skipped - b, n - skipped)
+        before, after = (part(None, None, -1, of=part(*at)) for at in ends)
     return [y for y, k in ((before, a), (x, n), (after, b)) if k != 0]

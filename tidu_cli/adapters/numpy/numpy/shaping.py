@@ -39,14 +39,12 @@ def _empty(x: Array) -> Any:
 
 def _shapes(numpys: Callable[..., Any], *arrays: Array) -> list[Shape]:
     """The shapes that a function of NumPy's gives of arrays of these shapes."""
-    if not any(isinstance(n, OpenSize) for x in arrays for n in x.shape):
-        result = numpys(*map(_empty, arrays))
-        return [x.shape for x in (result if isinstance(result, list | tuple) else [result])]
-    from tidu_cli.adapters.numpy.arrays.sizes import StandIns
+    if any(isinstance(n, OpenSize) for x in arrays for n in x.shape):
+        from tidu_cli.adapters.numpy.arrays.sizes import open_shapes
 
-    numbers = StandIns()
-    result = numpys(*(numbers.blank(x.shape) for x in arrays))
-    return [numbers.back(x.shape) for x in (result if isinstance(result, list | tuple) else [result])]
+        return open_shapes(numpys, [x.shape for x in arrays])
+    result = numpys(*map(_empty, arrays))
+    return [x.shape for x in (result if isinstance(result, list | tuple) else [result])]
 
 
 def reshape(x: Array, shape: Any = None, order: str | None = "C", *, newshape: Any = None, copy: object = None) -> Array:
@@ -192,9 +190,7 @@ def array_split(x: Array, sections: Any, axis: int = 0) -> list[Array]:
     else:
         ends = [size_of(k) for k in sections]
     bounds = [0, *ends, n]
-    if n and surely(
-        lambda: all(a <= b for a, b in pairwise(bounds))
-    ):  # of one node the cotangents are one array, and no sum of padded ones
+    if n and surely(lambda: all(a <= b for a, b in pairwise(bounds))):  # of one node cotangents are joined, not padded and added
         return list(x.recorder.emit_all("split", [x], sizes=tuple(b - a for a, b in pairwise(bounds)), axis=axis))
     return [part(x, axis, slice(a, b)) for a, b in pairwise(bounds)]
 
@@ -240,13 +236,11 @@ def roll(x: Array, shift: Any, axis: Any = None) -> Array:
 
 def _first_of_rolled(by: int, n: int) -> int:
     """The place of the element that comes first after a roll. Raises UndecidedSizeError where it is not known."""
-    if isinstance(n, OpenSize):
-        if not by:
-            return 0
-        if not abs(by) <= n:
-            raise ValueError(f"roll by {by} of an axis of {n} elements")
-        return n - by if by > 0 else -by
-    return -by % n if n else 0
+    if not isinstance(n, OpenSize):
+        return -by % n if n else 0
+    if not abs(by) <= n:
+        raise ValueError(f"roll by {by} of an axis of {n} elements")
+    return n - by if by > 0 else -by
 
 
 def _shifted(sign: int) -> Callable[..., Array]:
@@ -371,12 +365,12 @@ def sliding_window_view(x: Array, window_shape: Any, axis: Any = None, **options
         if count < 1 or size < 0:
             raise ValueError(f"a window of {size} elements does not fit axis {a} of {x.type}")
         if isinstance(count, OpenSize):
-            at = places(x, (count, size), 0) + places(x, (count, size), 1)
-            x = moveaxis(part(x, a, at), a + 1, -1)
-            continue
-        if count * size > MAX_REPEATS:
+            at: Any = places(x, (count, size), 0) + places(x, (count, size), 1)
+        elif count * size > MAX_REPEATS:
             raise ValueError(f"windows hold {MAX_REPEATS:,} elements at most")
-        x = moveaxis(part(x, a, np.arange(count)[:, None] + np.arange(size)), a + 1, -1)
+        else:
+            at = np.arange(count)[:, None] + np.arange(size)
+        x = moveaxis(part(x, a, at), a + 1, -1)
     return x
 
 
@@ -387,9 +381,7 @@ COMPOSED: Mapping[str, Callable[..., Any]] = {
     "concat": concatenate,
     "vstack": lambda arrays, **options: concatenate([atleast_2d(x) for x in lifted_as_arrays(*arrays)], 0, **options),
     "dstack": lambda arrays: concatenate([atleast_3d(x) for x in lifted_as_arrays(*arrays)], 2),
-    "column_stack": lambda arrays: concatenate(
-        [x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*arrays)], 1
-    ),
+    "column_stack": lambda xs: concatenate([x if x.ndim > 1 else x.reshaped((x.size, 1)) for x in lifted_as_arrays(*xs)], 1),
     "append": lambda x, values, axis=None: concatenate(lifted_as_arrays(x, values), axis),
     "hsplit": lambda x, sections: split(an_array(x), sections, 0 if an_array(x).ndim == 1 else 1),
     "vsplit": lambda x, sections: split(an_array(x), sections, 0),

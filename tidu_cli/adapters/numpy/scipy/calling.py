@@ -22,18 +22,7 @@ from tidu_cli.adapters.numpy.arrays.operands import arrays_in
 from tidu_cli.adapters.numpy.arrays.storage import rooted
 from tidu_cli.adapters.numpy.buffers.memory import holds_traced, resolved
 from tidu_cli.adapters.numpy.numpy.functions import functions_of, holds_arrays
-from tidu_cli.adapters.numpy.scipy import (
-    distance,
-    fft,
-    filters,
-    integrate,
-    interpolate,
-    linalg,
-    matrices,
-    signal,
-    special,
-    stats,
-)
+from tidu_cli.adapters.numpy.scipy import distance, fft, filters, integrate, interpolate, linalg, matrices, signal, special, stats
 
 Function = Callable[..., Any]
 

@@ -91,15 +91,8 @@ class Scope:
 # What the specification says of an operator's inputs: how many there are, which may be left out, and of which dtypes they are.
 
 
-_NAMES = {
-    "float": "f32",
-    "double": "f64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "complex64": "c64",
-    "complex128": "c128",
-    "bool": "bool",
-}
+_NAMES = {"float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16", "complex64": "c64", "complex128": "c128"}
+_NAMES["bool"] = "bool"
 _NAMES |= {name: name for name, _ in HELD.values()}
 _NAMES |= {f"{sign}int{bits}": f"{letter}{bits}" for sign, letter in (("", "i"), ("u", "u")) for bits in (8, 16, 32, 64)}
 
@@ -135,12 +128,9 @@ def _parameters(op_type: str, version: int, domain: str) -> tuple[Parameter, ...
 def require_fitting(node: Node, operands: Sequence[Value]) -> None:
     """Raises RefusedError unless inputs and attributes of a node are as the schema of its operator says."""
     declared = schema(node.op_type, node.version, node.domain)
-    n = len(operands)
-    if not declared.min_input <= n <= declared.max_input:
-        due = (
-            f"{declared.min_input}" if declared.min_input == declared.max_input else f"{declared.min_input} to {declared.max_input}"
-        )
-        raise RefusedError(f"takes {due} inputs, and has {n}")
+    n, least, most = len(operands), declared.min_input, declared.max_input
+    if not least <= n <= most:
+        raise RefusedError(f"takes {least if least == most else f'{least} to {most}'} inputs, and has {n}")
     for name, attribute in declared.attributes.items():
         if attribute.required and name not in node.attributes:
             raise RefusedError(f"its attribute '{name}' is missing")
@@ -202,9 +192,9 @@ def in_words(error: BaseException, importing: Importing, proto: Any, scope: Scop
         if isinstance(error, UndecidedSizeError):  # whose way out is another one here
             told = re.split("; (?:give|say|write) ", told)[0]
         return f"{told}{_way_to_choose(importing, sizes, told, error)}" if sizes and not isinstance(error, UnreadError) else told
-    told = (
-        str(error) if not hasattr(error, "same") else "cannot decide whether the sizes {} and {} are the same".format(*error.same)
-    )
+    told = str(error)
+    if hasattr(error, "same"):
+        told = "cannot decide whether the sizes {} and {} are the same".format(*error.same)
     if not told or isinstance(error, KeyError) or _RAW.search(told):
         told = "its inputs do not broadcast together" if "broadcast" in told else "does not fit what it is given"
     given = [f"'{name}' {_described(importing, scope.get(name))}" for name in proto.input if name]
@@ -289,11 +279,6 @@ def is_read(op_type: str, domain: str, version: int) -> bool:
     return declared is not None and (declared.has_function or declared.has_context_dependent_function)
 
 
-def results_of(given: Any, op_type: str) -> list[Value]:
-    """What an operator gave, as a list."""
-    return list(given) if isinstance(given, list | tuple) else [given]
-
-
 class Expansion:
     """Operators as the functions that the specification defines them by. Counts the nodes that they stand for."""
 
@@ -319,11 +304,11 @@ class Expansion:
 
     def _dependent(self, schema: Any, node: Node, proto: Any, operands: Sequence[Value]) -> Any:
         helper = package().helper
-        protos = [
-            None if x is None else helper.make_tensor_type_proto(_CODES[node.kind(x)], declared_shape(np.shape(x)))
-            for x in operands
-        ]
-        types = [b"" if proto is None else proto.SerializeToString() for proto in protos]
+
+        def typed(x: Value) -> Any:
+            return helper.make_tensor_type_proto(_CODES[node.kind(x)], declared_shape(np.shape(x))).SerializeToString()
+
+        types = [b"" if x is None else typed(x) for x in operands]
         version = _newest(schema.context_dependent_function_opset_versions, node.version)
         resolved = helper.make_node(proto.op_type, proto.input, proto.output, domain=proto.domain)
         given = [a for a in proto.attribute if not a.ref_attr_name]

@@ -34,7 +34,6 @@ from tidu_cli.adapters.onnx.reading.calling import (
     placed,
     raised,
     required,
-    results_of,
 )
 from tidu_cli.adapters.onnx.reading.node import (
     LARGEST_KNOWN,
@@ -81,11 +80,8 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
     if missing is not None:
         if any(i.name == missing for i in (*model.graph.input, *model.graph.initializer)):
-            raise UnknownNameError(
-                f"'{missing}' is an input or initializer, not an inner value to cut at (",
-                Remedy("weights", True),
-                " makes inputs of these)",
-            )
+            problem = f"'{missing}' is an input or initializer, not an inner value to cut at"
+            raise UnknownNameError(f"{problem} (", Remedy("weights", True), " makes inputs of these)")
         raise UnknownNameError(f"no node computes a value '{missing}' to cut at{did_you_mean(missing, importer.computed)}")
     return ports.with_bounds(partial(_read, model, choices, importer.cut_types))[1]
 
@@ -108,6 +104,7 @@ class Importer:
         self._bounded = bounded
         self.is_sized = bool(choices.sizes or choices.types)
         self._standing = Standing()
+        self.stands_for, self.standing = self._standing.of, self._standing.mark
         self.cut_types = dict(cut_types)
         self.is_cut = bool(cut_types)
         self.recorder = Recorder()
@@ -134,8 +131,8 @@ class Importer:
             self._run_nodes(self.graph.node, scope, place)
             with placed(place):
                 results = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
-        results, told = self.statistics.outputs(self.weights, results, self.choices.statistics)
-        self.notes.update({told: None} if told else {})
+        results, note = self.statistics.outputs(self.weights, results, self.choices.statistics)
+        self.notes.update({note: None} if note else {})
         outputs = [(as_key(name), x.value, x.type) for name, x in results.items()]
         needed = self.recorder.needed(outputs)
         declared = [str(i.key) for i in self.recorder.inputs]
@@ -245,16 +242,7 @@ class Importer:
         array = np.asarray(x)
         constant: Array = self.recorder.constant(array)
         self._numbers[constant.recorder, constant.value] = array
-        marked: Array = self._standing.handed_on(x, constant)
-        return marked
-
-    def stands_for(self, x: Value) -> str:
-        """The type of ONNX that a value has, where its array is of another dtype, else ""."""
-        return self._standing.of(x)
-
-    def standing(self, x: Value, kind: str) -> Value:
-        """The value, which stands for one of this type."""
-        return self._standing.mark(x, kind)
+        return self._standing.handed_on(x, constant)  # type: ignore[no-any-return]
 
     def _tensor(self, tensor: Any) -> Any:
         array = array_of(tensor, self.cast)
@@ -346,7 +334,8 @@ class Importer:
                 results = self._call(function, {**defaults, **attributes}, operands, scope)
             else:
                 given = operands_for(node, foldable(self, proto.op_type, operands))
-                results = results_of(with_sizes(node, run, given), proto.op_type)
+                computed = with_sizes(node, run, given)
+                results = list(computed) if isinstance(computed, list | tuple) else [computed]
                 if proto.op_type in MOVING and given and self.stands_for(given[0]):
                     results = [x if x is None else self._standing.handed_on(given[0], x) for x in results]
         if len(results) < len(proto.output):
@@ -356,13 +345,9 @@ class Importer:
                 self._bind(name, self._settled(x), proto, scope)
 
     def _attributes(self, proto: Any, definition: Definition) -> dict[str, Any]:
-        attributes = {}
-        for a in proto.attribute:
-            if not a.ref_attr_name:
-                attributes[a.name] = attribute(a, self.cast)
-            elif a.ref_attr_name in definition.attributes:
-                attributes[a.name] = definition.attributes[a.ref_attr_name]
-        return attributes
+        own = {a.name: attribute(a, self.cast) for a in proto.attribute if not a.ref_attr_name}
+        given = definition.attributes
+        return own | {a.name: given[a.ref_attr_name] for a in proto.attribute if a.ref_attr_name in given}
 
     def _call(self, function: Any, attributes: Mapping[str, Any], operands: Sequence[Value], scope: Scope) -> list[Value]:
         """The outputs of a function of the model, or of an operator's."""

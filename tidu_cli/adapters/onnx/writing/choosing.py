@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.writing.stages import Form, Stages
+from tidu_cli.adapters.onnx.writing.stages import Form, Stages, is_all
 from tidu_cli.graph.closed import forwards
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.open_sizes import has_open_size
@@ -44,7 +44,7 @@ def choices(graph: Graph) -> tuple[Mapping[int, str], Mapping[int, int]]:
         if case.op == "select_n" and len(args) == 3 and args[0] in made:
             comparison, compared = made[args[0]]
             if comparison.op in ("lt", "le", "gt", "ge") and _floats(comparison.operands[0]) and _floats(case.results[0]):
-                zeros = [_is_zero(made, value) for value in (args[1], args[2], compared[1])]
+                zeros = [is_all(made, value, 0) for value in (args[1], args[2], compared[1])]
                 if comparison.op == "le" and compared[0] == args[1] and zeros[1] and zeros[2] and args[2]:
                     forms[node] = "relu"
                     if args[0] not in read and compared[0] > 0:
@@ -64,14 +64,6 @@ def _floats(type_: object) -> bool:
     return isinstance(type_, TensorType) and type_.dtype == "f32"
 
 
-def _is_zero(made: Mapping[int, tuple[Case, Sequence[int]]], value: int) -> bool:
-    while value in made and made[value][0].op == "broadcast_in_dim":
-        value = made[value][1][0]
-    if value not in made or made[value][0].op != "constant":
-        return False
-    return not np.any(literal_array(np, made[value][0].attrs.value))  # type: ignore[attr-defined]
-
-
 def additions(graph: Graph, kept: Collection[int]) -> tuple[Mapping[int, str], Mapping[int, int]]:
     """The forms of sums of a value and of what is scattered to zeros for this alone; and those scatters, which add to the value.
 
@@ -87,7 +79,7 @@ def additions(graph: Graph, kept: Collection[int]) -> tuple[Mapping[int, str], M
         if case.op == "add" and args[0] != args[1] and min(args) >= 0:
             last = max(args)
             scatter, operands = made.get(last, (case, ()))
-            if scatter.op == "scatter-add" and uses[last] == 1 and _is_zero(made, operands[0]) and scatter.results == case.results:
+            if scatter.op == "scatter-add" and uses[last] == 1 and is_all(made, operands[0], 0) and scatter.results == case.results:
                 onto[node_of[last]] = min(args)
                 forms[node] = "first" if args[0] == last else "second"
         made[first], node_of[first] = (case, args), node
@@ -106,7 +98,7 @@ def joinings(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
     for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
         case = graph.cases[code]
         result: Any = case.results[0] if case.results else None
-        if case.op == "pad" and _is_zero(made, args[1]) and not has_open_size(result):
+        if case.op == "pad" and is_all(made, args[1], 0) and not has_open_size(result):
             axes = [(k, low, high) for k, (low, high, within) in enumerate(_padding(case)) if low or high or within]
             if len(axes) == 1 and min(_padding(case)[axes[0][0]]) >= 0 and not _padding(case)[axes[0][0]][2]:
                 ((axis, low, high),) = axes
@@ -137,15 +129,15 @@ _OF_OP: Mapping[str, Bounds] = {"logistic": (0.0, 1.0), **dict.fromkeys(("tanh",
 _SAME = frozenset({"reshape", "transpose", "broadcast_in_dim", "slice", "split", "expand_dims", "squeeze", "rev", "copy"})
 
 
-def by_bounds(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
-    """The nodes of a graph that bounds have written in another form: scans, and conversions.
+def by_bounds(graph: Graph, kept: Collection[int]) -> Mapping[int, str | Form]:
+    """The nodes of a graph that bounds allow to write in another form: scans, and conversions.
 
     Scans may rely on small operands, on those that are zero in all steps but the first, and on results that the scan of a way back
     only multiplies by one another. `kept` are the values that are read outside of the graph.
     """
     bounds, fits, scans = [_ANY] * len(graph.inputs), dict[int, str](), dict[int, Form]()
-    place: dict[int, tuple[int, int]] = {}  # of results of scans: the node, and the number among its results
-    alone: dict[int, tuple[int, int]] = {}  # arrays that are zero but for one slice: the axis, and where on it
+    place: dict[int, tuple[int, int]] = {}  # of stacked results of scans: the node, and the number among them
+    alone: dict[int, tuple[int, int]] = {}  # of arrays that are zero but for one slice: the axis, and where on it
     made: dict[int, tuple[Case, Sequence[int]]] = {}
     uses = Counter([*graph.args, *kept])
     for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
@@ -154,27 +146,26 @@ def by_bounds(graph: Graph, kept: Collection[int]) -> Mapping[int, str]:
             begins = (0, case.attrs.length - 1 if case.attrs.reverse else 0)  # type: ignore[attr-defined]
             small = frozenset(k for k, (low, high) in enumerate(operands) if low >= -SMALL and high <= SMALL)
             scans[node] = Form(small, frozenset(k for k, a in enumerate(args) if alone.get(a) == begins))
-            if not place.keys().isdisjoint(args):
-                for a, b in ((args[j], args[k]) for j, k in Stages(case.attrs, scans[node]).multiplied):
-                    (maker, j), (other, k) = place.get(a, (-1, 0)), place.get(b, (-2, 0))
-                    if maker == other and uses[a] == uses[b] == 1:
-                        scans[maker] = scans[maker]._replace(factors=(*scans[maker].factors, (j, k)))
-            place |= {v: (node, k) for k, v in enumerate(range(first, end))}
+            for j, k in Stages(case.attrs, scans[node]).multiplied if not place.keys().isdisjoint(args) else ():
+                (maker, row), (other, column) = place.get(args[j], (-1, 0)), place.get(args[k], (-2, 0))
+                if maker == other and uses[args[j]] == uses[args[k]] == 1:
+                    scans[maker] = scans[maker]._replace(factors=(*scans[maker].factors, (row, column)))
+            place |= {v: (node, k) for k, v in enumerate(range(first + case.attrs.num_carry, end))}  # type: ignore[attr-defined]
         elif case.op == "convert_element_type" and _fits(case, *operands):
             fits[node] = "fits"
-        elif (case.op != "pad" or _is_zero(made, args[1])) and args and (only := _alone(case, alone.get(args[0]))):
+        elif (case.op != "pad" or is_all(made, args[1], 0)) and args and (only := _alone(case, alone.get(args[0]))):
             alone[first] = only
         made[first] = case, args
         bounds += _of_results(case, operands)
-    return fits | {node: text for node, form in scans.items() if (text := str(form))}
+    return {**fits, **{node: form for node, form in scans.items() if any(form)}}
 
 
 def _alone(case: Case, before: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The axis and the place of the one slice that is not zero, of an array that is padded, or made of one that has been."""
+    """The axis and the place of the one slice that is not zero, of an array that is padded, or moved after that."""
     if case.op == "pad" and not has_open_size(case.results[0]):
         sizes = zip(case.operands[0].shape, _padding(case), strict=True)  # type: ignore[union-attr]
-        padded = [(k, low) for k, (n, (low, high, _)) in enumerate(sizes) if n == 1 and min(low, high) >= 0 < low + high]
-        return padded[0] if padded else None
+        padded = ((k, low) for k, (n, (low, high, _)) in enumerate(sizes) if n == 1 and min(low, high) >= 0 < low + high)
+        return next(padded, None)
     if before is None or case.op not in ("reshape", "transpose"):
         return None
     axis, place = before
@@ -182,7 +173,7 @@ def _alone(case: Case, before: tuple[int, int] | None) -> tuple[int, int] | None
         return case.attrs.permutation.index(axis), place  # type: ignore[attr-defined]
     operand, result = (t.shape for t in (case.operands[0], case.results[0]))  # type: ignore[union-attr]
     lead, n = math.prod(operand[:axis]), operand[axis]
-    return next(((k, place) for k in range(len(result)) if result[k] == n and math.prod(result[:k]) == lead), None)
+    return next(((k, place) for k, size in enumerate(result) if size == n and math.prod(result[:k]) == lead), None)
 
 
 def _fits(case: Case, bounds: Bounds) -> bool:
@@ -237,7 +228,7 @@ MOST_COPIES, SMALL_PART, NEAR = 3, 16, 8
 other operands for `NEAR` nodes longer."""
 
 
-def computed_again(graph: Graph, kept: Collection[int], forms: Mapping[int, str]) -> tuple[Mapping[int, int], Collection[int]]:
+def computed_again(graph: Graph, kept: Collection[int], forms: Mapping[int, object]) -> tuple[Mapping[int, int], Collection[int]]:
     """The nodes to compute twice, each with its small operand, or -1 if it reads another copy; and the nodes that read the copies.
 
     A value is chosen if it is alive where most memory is taken, and can be computed from others that are alive there. `kept` are
@@ -252,7 +243,7 @@ def computed_again(graph: Graph, kept: Collection[int], forms: Mapping[int, str]
 class _Held:
     """What is alive at the peak, in the order in which onnxruntime executes the nodes of a graph."""
 
-    def __init__(self, graph: Graph, kept: Collection[int], forms: Mapping[int, str]) -> None:
+    def __init__(self, graph: Graph, kept: Collection[int], forms: Mapping[int, object]) -> None:
         self.kept, self.forms = kept, forms
         self.nodes = [(graph.cases[code], args, range(first, end)) for code, args, first, end in forwards(graph, graph.args)]
         self.maker = {v: node for node, (_, _, results) in enumerate(self.nodes) for v in results}

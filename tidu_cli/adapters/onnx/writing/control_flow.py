@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, tensor_type
@@ -51,7 +52,7 @@ Written = Callable[[Lowering], Sequence[str]]
 
 
 def of_any_length(low: Lowering, n: Any, some: Written, none: Written) -> Sequence[str]:
-    """What is written of n steps, or of none, where an open size may be 0 when the model runs: runtimes have no such Scan."""
+    """Write n steps, or, for an open size that is 0 when the model runs, none: runtimes do not run a Scan of no steps."""
     if least(n) > 0:
         return some(low)
 
@@ -62,23 +63,20 @@ def of_any_length(low: Lowering, n: Any, some: Written, none: Written) -> Sequen
     return low.emit_all("If", [is_any], len(low.results), then_branch=branch(some), else_branch=branch(none))
 
 
-def scan(low: Lowering, *operands: str, form: str = "") -> Sequence[str]:
-    """A scan, in a form that `stages.Form` reads."""
+def scan(low: Lowering, *operands: str, form: Form) -> Sequence[str]:
+    """A scan, in this form."""
     attrs = low.attrs
-    init = operands[attrs.num_consts : attrs.num_consts + attrs.num_carry]
-    if attrs.length == 0:
-        return _without_steps(low, init)
-    return of_any_length(low, attrs.length, lambda low: _steps(low, operands, Form.of(form)), lambda low: _without_steps(low, init))
+    none = partial(_without_steps, init=operands[attrs.num_consts : attrs.num_consts + attrs.num_carry])
+    return none(low) if attrs.length == 0 else of_any_length(low, attrs.length, partial(_steps, operands=operands, form=form), none)
 
 
 def _steps(low: Lowering, operands: Sequence[str], form: Form) -> list[str]:
-    attrs = low.attrs
-    n_consts, n_carry, length = attrs.num_consts, attrs.num_carry, attrs.length
-    init = list(operands[n_consts : n_consts + n_carry])
+    attrs, length = low.attrs, low.attrs.length
     stages, names = Stages(attrs, form), dict(enumerate(operands))
+    carry = stages.carry
     for k, v in stages.begun.items():
         row = low.emit("Gather", operands[v], low.number(length - 1 if attrs.reverse else 0, "i64"), axis=0)
-        init[k - n_consts] = low.emit("Add", init[k - n_consts], row)
+        names[k] = low.emit("Add", operands[k], row)
 
     def put(body: Body, nodes: Iterable[Node], names: dict[int, str]) -> None:
         for case, args, results in nodes:
@@ -91,39 +89,37 @@ def _steps(low: Lowering, operands: Sequence[str], form: Form) -> list[str]:
     put(low.body, stages.products(length), names)
     given = stages.scanned or [*stages.slices][:1]
     rows = [names[v] for v in given]
-    types = [stages.types[v] for v in (*range(n_consts, n_consts + n_carry), *given)]
+    types = [stages.types[v] for v in (*carry, *given)]
     if not rows:  # Scan counts its steps by what it takes slices of
         rows, types = [low.filled(0, TensorType("i64", (length,)))], [*types, TensorType("i64")]  # an array that is not in the file
     due = [*stages.carried, *stages.stacked]
 
     def write(body: Body, *arguments: str) -> list[tuple[str, Type]]:
-        inner = {**names, **dict(zip([*range(n_consts, n_consts + n_carry), *given], arguments, strict=False))}
+        inner = {**names, **dict(zip([*carry, *given], arguments, strict=False))}
         put(body, stages.within, inner)
         return [(inner[v], stages.types[v]) for v in due]
 
     if due:
         written = low.emit_all(
             "Scan",
-            [*init, *rows],
+            [*(names[k] for k in carry), *rows],
             len(due),
             body=low.body.subgraph(types, write, in_steps=True),
             num_scan_inputs=len(rows),
             scan_input_directions=[1] * len(rows) if attrs.reverse else None,
             scan_output_directions=[1] * len(stages.stacked) if attrs.reverse and stages.stacked else None,
         )
-        names.update(zip(stages.stacked, written[n_carry:], strict=True))
+        names.update(zip(stages.stacked, written[len(carry) :], strict=True))
     put(low.body, stages.of_all_steps(length), names)
-    of_steps = [names[v] if v not in stages.fixed else _repeated(low, names[v], length, stages.types[v]) for v in stages.rows]
-    return [*(written[:n_carry] if due else []), *of_steps]
-
-
-def _repeated(low: Lowering, x: str, length: int, type_: Type) -> str:
-    """An array that is the same in all steps as results of them."""
-    return low.emit("Expand", x, low.ints([length, *tensor_type(type_).shape]))
+    rows = [names[v] for v in stages.rows]
+    for k, v in enumerate(stages.rows):
+        if v in stages.fixed:  # the same in all steps
+            rows[k] = low.emit("Expand", rows[k], low.ints([length, *tensor_type(stages.types[v]).shape]))
+    return [*(written[: len(carry)] if due else []), *rows]
 
 
 def _without_steps(low: Lowering, init: Sequence[str]) -> list[str]:
-    empty = [low.emit("Expand", low.number(0, t.dtype), low.ints(t.shape)) for t in low.results[len(init) :]]
+    empty = [low.filled(0, t) for t in low.results[len(init) :]]
     return [*[low.emit("Identity", x) for x in init], *empty]
 
 
@@ -143,4 +139,4 @@ def _while(low: Lowering, *operands: str) -> list[str]:
     return low.emit_all("Loop", ["", begins, *init], len(carried), body=graph)
 
 
-LOWERINGS: Mapping[str, Rule] = {"cond": _cond, "scan": scan, "while": _while}
+LOWERINGS: Mapping[str, Rule] = {"cond": _cond, "scan": partial(scan, form=Form()), "while": _while}

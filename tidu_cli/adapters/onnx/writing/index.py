@@ -9,16 +9,7 @@ from tidu_cli.adapters.onnx.writing.lowering import Rule
 
 LOWERINGS: Mapping[str, Rule] = {
     name: rule
-    for family in (
-        arrays,
-        bits,
-        control_flow,
-        elementwise,
-        indexing,
-        linear_algebra,
-        reductions,
-        windows,
-    )
+    for family in (arrays, bits, control_flow, elementwise, indexing, linear_algebra, reductions, windows)
     for name, rule in family.LOWERINGS.items()
 }
 """How primitives are written; `constant` is an initializer."""

@@ -116,7 +116,11 @@ def _is_of_elements(low: Lowering) -> bool:
 def _gather(low: Lowering, x: str, indices: str) -> str:
     attrs, operand, rank = low.attrs, low.operand, low.result.rank
     if 0 in low.result.shape or not operand.rank:
-        return low.emit("Expand", low.reshape(x, [1] * rank), low.ints(low.result.shape)) if not operand.rank else _empty(low)
+        return (
+            low.emit("Expand", low.reshape(x, [1] * rank), low.ints(low.result.shape))
+            if not operand.rank
+            else low.filled(0, low.result)
+        )
     simple = _along_one_axis(low)
     if simple is not None and attrs.mode != "fill":
         return _gather_along(low, x, indices, simple)
@@ -127,10 +131,6 @@ def _gather(low: Lowering, x: str, indices: str) -> str:
     if fits is None:
         return taken
     return low.where(fits, taken, low.number(_fill(low), operand.dtype), operand.dtype)
-
-
-def _empty(low: Lowering) -> str:
-    return low.emit("Expand", low.number(0), low.ints(low.result.shape))
 
 
 def _fill(low: Lowering) -> object:

@@ -29,8 +29,9 @@ _GRAPHS = frozenset({"body", "then_branch", "else_branch"})
 """The attributes that are graphs, whose nodes read names, too."""
 
 _REMOVED = {"Identity": None, "Cast": None, "Expand": None, "Slice": None, "Add": 0, "Mul": 1, "Sub": 0, "Div": 1}
-"""Operators of which onnxruntime removes nodes that change nothing, by the number that does in arithmetic. It warns where graphs
-within nodes read what such a node reads, and its result as well; of the first four also where they do change something."""
+"""Operators whose nodes onnxruntime removes where they change nothing: in arithmetic, by the number that does so.
+
+It warns where graphs within nodes read both the operand and the result of such a node, of the first four whatever they change."""
 
 MOST_LEVELS = 31
 """How deep graphs may stand within nodes of graphs: protobuf reads 100 messages within one another, three a graph, and types."""
@@ -71,9 +72,9 @@ class Body:
         self._own: set[str] = set()
         """The names that come in, and those of nodes' results."""
         self.sources: dict[str, set[str]] = {}
-        """For results of nodes that may be removed what they are of."""
+        """By results of nodes that onnxruntime may remove: the names that they are computed from."""
         self.fixed: dict[str, Any] = {}
-        """Constants, those in another shape or dtype, and names of what comes in, by None."""
+        """Constants, also in another shape or dtype, by name; None for inputs of the model."""
         self._prefix = prefix
         self.numbers = numbers or count()
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -89,12 +90,11 @@ class Body:
     def emit_all(self, op_type: str, inputs: Sequence[str], n: int, **attrs: Any) -> list[str]:
         """A node of n outputs."""
         given = {k: v for k, v in attrs.items() if v is not None}
-        for k, v in given.items():
-            if (size := next((n for n in (v if isinstance(v, list) else [v]) if isinstance(n, OpenSize)), None)) is not None:
-                from tidu_cli.graph.sizes.algebra import undecided
+        for k, size in ((k, n) for k, v in given.items() for n in (v if isinstance(v, list) else [v]) if isinstance(n, OpenSize)):
+            from tidu_cli.graph.sizes.algebra import undecided
 
-                raise undecided(f"{op_type} of ONNX takes numbers as {k}, and here one is the size {size}", size)
-        if self.around is not None and self._own.isdisjoint(inputs) and not any(k in _GRAPHS for k in given):
+            raise undecided(f"{op_type} of ONNX takes numbers as {k}, and here one is the size {size}", size)
+        if self.around is not None and self._own.isdisjoint(inputs) and _GRAPHS.isdisjoint(given):
             return self.around.emit_all(op_type, inputs, n, **given)
         outputs = [self.name() for _ in range(n)]
         self._own.update(outputs)
@@ -109,7 +109,7 @@ class Body:
         return outputs
 
     def note(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Remember what the result of a node is of that may be removed: one that reads one result, or nothing else."""
+        """Remember what a node reads if onnxruntime may remove it."""
         fixed = [self.fixed.get(x) for x in inputs]
         if op_type in ("Cast", "Expand", "Reshape") and all(n is not None for n in fixed):
             self.fixed[outputs[0]] = fixed[0]
@@ -120,7 +120,7 @@ class Body:
             self.sources[outputs[0]] = of.union(*before) if sum(map(len, before)) < 16 else of  # those of chains would be long
 
     def apart(self, read: Iterable[str]) -> dict[str, str]:
-        """Other names for what graphs within nodes would read beside what it is of: those of nodes that stay, and take no time."""
+        """Copies of what graphs within nodes would read together with its operand, by nodes that onnxruntime does not remove."""
         names = sorted({*read})
         beside = [x for x in names if not self.sources.get(x, set()).isdisjoint(names)]
         return {x: self.emit("Reshape", x, self.emit("Shape", x)) for x in beside}
@@ -149,28 +149,21 @@ class Body:
             self.wanted[wanted] = self.name()
         return self.wanted[wanted]
 
-    def copied(self, name: str) -> str:
-        """A copy in this body, whatever it is of."""
-        copy = self.name()
+    def copied(self, name: str, copy: str = "") -> str:
+        """A copy in this body, with this name or a new one, of a value of this body or one around it."""
+        copy = copy or self.name()
         self.nodes.append(package().helper.make_node("Identity", [name], [copy]))
         return copy
 
-    def within(self) -> Body:
-        """The body of a graph within a node, which may read names of this one."""
-        if self.level == MOST_LEVELS:
-            raise NoMeaningError(
-                f"graphs within graphs nest deeper than {MOST_LEVELS} levels, the most that programs read of a file of ONNX; "
-                "write it with ",
-                Remedy("format", "msgpack"),
-            )
-        return Body(self.opset, self._prefix, self.numbers, self.level + 1, self.measured)
-
     def subgraph(self, inputs: Sequence[Type], write: Callable[..., Sequence[tuple[str, Type]]], *, in_steps: bool = False) -> Any:
-        """A graph within a node, of inputs of these types. `write` is given its body and the names of inputs, and gives outputs.
+        """A graph within a node, of inputs of these types. `write` takes its body and the names of inputs, and returns outputs.
 
-        Of one that runs `in_steps`, at least one, nodes that do not depend on the step go to this body.
+        It may read names of this body. Where it runs `in_steps`, at least once, nodes that do not depend on the step go here.
         """
-        inner = self.within()
+        if self.level == MOST_LEVELS:
+            problem = f"graphs within graphs nest deeper than {MOST_LEVELS} levels, the most that programs read of a file of ONNX"
+            raise NoMeaningError(f"{problem}; write it with ", Remedy("format", "msgpack"))
+        inner = Body(self.opset, self._prefix, self.numbers, self.level + 1, self.measured)
         names = [inner.name() for _ in inputs]
         inner._own.update(names)
         inner.around, inner.fixed = self if in_steps else None, self.fixed
@@ -189,8 +182,10 @@ class Body:
         )
 
 
-def tensor_type(type_: Type) -> TensorType:
-    """An array's type. Raises NoMeaningError for records, complex numbers and times."""
+def tensor_type(type_: Type | None) -> TensorType:
+    """An array's type. Raises NoMeaningError for records, complex numbers and times, and for None, of a detached operand."""
+    if type_ is None:
+        raise NoMeaningError("an operand is detached, so its value is not in the document; resolve the document first")
     if isinstance(type_, TensorType) and type_.dtype in CODES and not type_.complex:
         return type_
     way = f"it with {Remedy('format', 'msgpack')}"
@@ -248,12 +243,12 @@ class Lowering(Frozen, slots=False):
     @cached_property
     def operands(self) -> list[TensorType]:
         """The operands' types. Raises NoMeaningError for those that are not arrays of ONNX."""
-        return [_required(t) for t in self.case.operands]
+        return [tensor_type(t) for t in self.case.operands]
 
     @cached_property
     def results(self) -> list[TensorType]:
         """The results' types. Raises likewise."""
-        return [_required(t) for t in self.case.results]
+        return [tensor_type(t) for t in self.case.results]
 
     @property
     def operand(self) -> TensorType:
@@ -314,9 +309,9 @@ class Lowering(Frozen, slots=False):
         """x where the condition holds, else y. Both are of this dtype, for which runtimes may have no Where."""
         if dtype == "bool":
             return self.emit("Or", self.emit("And", condition, x), self.emit("And", self.emit("Not", condition), y))
-        wider = {"i8": "i32", "i16": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}.get(dtype)
-        if wider is None:
+        if dtype == "u8" or dtype not in WIDE_INTEGERS:
             return self.emit("Where", condition, x, y)
+        wider = WIDE_INTEGERS[dtype]
         return self.cast(self.emit("Where", condition, self.cast(x, wider), self.cast(y, wider)), dtype)
 
     def graph(self, body: Body, graph: ClosedGraph, inputs: Sequence[str]) -> list[str]:
@@ -324,7 +319,7 @@ class Lowering(Frozen, slots=False):
         names, inner = list(inputs), graph.graph
         for code, args, _, _ in forwards(inner, inner.args):
             names += self.of(body, inner.cases[code]).written([names[a] for a in args])
-        return [names[_present(o.value)] for o in inner.outputs]
+        return [names[o.value] for o in inner.outputs if o.value is not None]  # graphs within nodes have no null outputs
 
     def written(self, inputs: Sequence[str]) -> list[str]:
         """Write a node of the case. Gives the names of its results. Raises NoMeaningError."""
@@ -347,8 +342,8 @@ class Lowering(Frozen, slots=False):
         """What an operation stands for in terms of others. Raises NoMeaningError where it has no definition."""
         primitive = self.primitives[self.case.op]
         if primitive.in_terms_of_others is None:
-            reason = primitive.evaluation.opaque
-            raise self.refuse(f"{reason + ', and ' if reason else ''}has no operator in ONNX that computes it")
+            reason = f"{primitive.evaluation.opaque}, and " if primitive.evaluation.opaque else ""
+            raise self.refuse(f"{reason}has no operator in ONNX that computes it")
         try:
             return self.defined(partial(primitive.in_terms_of_others, self.attrs), inputs)
         except MissingRuleError as error:
@@ -375,7 +370,7 @@ def widened(rule: Rule, **wider: str) -> Rule:
     """
 
     def through(low: Lowering, *operands: str) -> str | Sequence[str]:
-        types, due = [*low.operands, *low.results], [*low.results]
+        types = [*low.operands, *low.results]
         if not any(t.dtype in wider for t in types):
             return rule(low, *operands)
         wide = [t.with_dtype(wider.get(t.dtype, t.dtype)) for t in types]
@@ -384,17 +379,6 @@ def widened(rule: Rule, **wider: str) -> Rule:
         given = [low.cast(x, wider[t.dtype]) if t.dtype in wider else x for x, t in zip(operands, low.operands, strict=True)]
         names = rule(inner, *given)
         results = [names] if isinstance(names, str) else names
-        return [low.cast(y, t.dtype) if t.dtype in wider else y for y, t in zip(results, due, strict=True)]
+        return [low.cast(y, t.dtype) if t.dtype in wider else y for y, t in zip(results, low.results, strict=True)]
 
     return through
-
-
-def _required(type_: Any) -> TensorType:
-    if type_ is None:
-        raise NoMeaningError("an operand is detached, so its value is not in the document; resolve the document first")
-    return tensor_type(type_)
-
-
-def _present(value: int | None) -> int:
-    assert value is not None  # graphs within nodes have no null outputs
-    return value

@@ -17,6 +17,7 @@ from tidu_cli.adapters.onnx.loading import package
 from tidu_cli.adapters.onnx.writing.arrays import aligned_of
 from tidu_cli.adapters.onnx.writing.elementwise import BROADCASTING, is_one_operator
 from tidu_cli.adapters.onnx.writing.lowering import Body, NoMeaningError, Wanted, tensor, tensor_type, value_info
+from tidu_cli.adapters.onnx.writing.stages import Form
 from tidu_cli.adapters.onnx.writing.templates import DOMAIN, ONE_READ, Template, Templates, broadcast_form
 from tidu_cli.errors import TypeTextError, UndecidedSizeError
 from tidu_cli.formats.nodes.listed import GraphWriter
@@ -117,9 +118,10 @@ class ModelWriter:
                 raise NoMeaningError(f"graph '{graph.name}'{error}") from None
             outputs += [value_info(name, o.type) for name, o in zip(own, graph.outputs, strict=True)]
         helper = package().helper
+        opsets = [helper.make_opsetid("", self.opset), *([helper.make_opsetid(DOMAIN, 1)] if self.templates.functions else [])]
         constants = {**self.initializers, **self.body.constants}
         read = {name for node in (*self.sizes.nodes, *self.body.nodes) for name in node.input}
-        _ = [self._identity(name, self.body.name()) for name in constants if name not in read]  # onnxruntime warns of others
+        _ = [self.body.copied(name) for name in constants if name not in read]  # onnxruntime warns of constants that nobody reads
         model = helper.make_model(
             helper.make_graph(
                 [*self.sizes.nodes, *self.body.nodes],
@@ -130,18 +132,14 @@ class ModelWriter:
             ),
             producer_name="tidu",
             functions=self.templates.functions,
-            opset_imports=[
-                helper.make_opsetid("", self.opset),
-                *([helper.make_opsetid(DOMAIN, 1)] if self.templates.functions else []),
-            ],
-            ir_version=max(IR_VERSION, helper.find_min_ir_version_for([helper.make_opsetid("", self.opset)])),
+            opset_imports=opsets,
+            ir_version=max(IR_VERSION, helper.find_min_ir_version_for(opsets[:1])),
         )
-        told = {**heading(self.document), "graphs": outline, **bindings(self.document)}
-        model.metadata_props.add(key=MARK, value=_text(told))
+        model.metadata_props.add(key=MARK, value=_text({**heading(self.document), "graphs": outline, **bindings(self.document)}))
         return model
 
     def _graph(self, number: int, graph: Graph, outputs: Sequence[str]) -> dict[str, object]:
-        """Write the nodes of a graph. Gives what else makes the graph, its inputs and outputs as in a document."""
+        """Write the nodes of a graph. Returns what else makes the graph, its inputs and outputs as in a document."""
         values = [self.inputs.get(i.key) or self._bound(i.key) for i in graph.inputs]
         self.names.append(values)
         given = set(values)
@@ -256,7 +254,7 @@ class ModelWriter:
     def _bound(self, key: Key) -> str:
         """A name of its own for the value that an input is bound to."""
         graph, value = self.document.bound[key]
-        return self._identity(self.names[graph][value], self.body.name())
+        return self.body.copied(self.names[graph][value])
 
     def _constant(self, case: Case) -> str:
         literal = case.attrs.value  # type: ignore[attr-defined]
@@ -284,11 +282,7 @@ class ModelWriter:
             return
         source = self._name(graph, number, output.value)
         if source != name:
-            self._identity(source, name)
-
-    def _identity(self, name: str, copy: str) -> str:
-        self.body.nodes.append(package().helper.make_node("Identity", [name], [copy]))
-        return copy
+            self.body.copied(source, name)
 
 
 def _output_names(document: Document, inputs: set[str]) -> Iterator[str]:
@@ -317,28 +311,20 @@ def _claim(case: Case, places: Sequence[int], elsewhere: Mapping[str, Any]) -> s
 
     `elsewhere` are operands that the node has of another graph, though its own has them, too: inputs.
     """
-    attrs = case.attrs.to_data(binary=False)
-    role = {} if case.mask is None else {"role": {"linearized": {"active_mask": list(case.mask)}}}
-    return _text(
-        {
-            "op": case.op,
-            **({"attrs": attrs} if attrs else {}),
-            **role,
-            "at": places,
-            **({"elsewhere": elsewhere} if elsewhere else {}),
-        }
-    )
+    role = {} if case.mask is None else {"linearized": {"active_mask": list(case.mask)}}
+    claim = {"op": case.op, "attrs": case.attrs.to_data(binary=False), "role": role, "at": places, "elsewhere": elsewhere}
+    return _text({name: value for name, value in claim.items() if value or name == "at"})
 
 
 def _text(data: object) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int, int], Mapping[int, int]]:
+def _forms(document: Document, number: int) -> tuple[Mapping[int, str | Form], Mapping[int, int], Mapping[int, int]]:
     """The nodes of a graph that are written in a form that their neighbours allow, those that are written behind another, and those
     that add to another value than zeros."""
     graph = document.graphs[number]
-    forms = {node: broadcast_form(graph.cases[graph.code[node]]) for node in _aligned(document, number)}
+    forms: dict[int, str | Form] = {node: broadcast_form(graph.cases[graph.code[node]]) for node in _aligned(document, number)}
     if {case.op for case in graph.cases.cases}.isdisjoint(("convert_element_type", "pad", "scan", "scatter-add", "select_n")):
         return forms, {}, {}
     from tidu_cli.adapters.onnx.writing.choosing import additions, by_bounds, choices, joinings
@@ -348,7 +334,7 @@ def _forms(document: Document, number: int) -> tuple[dict[int, str], Mapping[int
     return {**forms, **chosen, **sums, **joinings(graph, kept), **by_bounds(graph, kept)}, behind, onto
 
 
-def _again(document: Document, number: int, forms: Mapping[int, str]) -> tuple[Mapping[int, int], Collection[int]]:
+def _again(document: Document, number: int, forms: Mapping[int, object]) -> tuple[Mapping[int, int], Collection[int]]:
     """The nodes of a derivative that are computed twice, and those that read the copies."""
     graph = document.graphs[number]
     if graph.external or not any(case.mask for case in graph.cases.cases):
@@ -361,24 +347,13 @@ def _again(document: Document, number: int, forms: Mapping[int, str]) -> tuple[M
 def _aligned(document: Document, number: int) -> set[int]:
     """The broadcasts that need not be written, as all who read them broadcast operands that have all of the shape together."""
     graph = document.graphs[number]
-    made: dict[int, int] = {}
-    reads: list[tuple[Case, Sequence[int]]] = []
-    lazy: set[int] = set()
-    case_of = [graph.cases[code] for code in graph.code]
-    for node, (code, args, first, _) in enumerate(forwards(graph, graph.args)):
-        case = graph.cases[code]
-        reads.append((case, args))
-        if case.op == "broadcast_in_dim":
-            made[first] = node
-            lazy.add(node)
-    for case, operands in reads:
-        at = [made[a] for a in operands if a in made]
-        if at and not (
-            case.op in BROADCASTING
-            and is_one_operator(case)
-            and _is_whole(case, [case_of[made[a]] if a in made else None for a in operands])
-        ):
-            lazy.difference_update(at)
+    nodes = [(graph.cases[code], args, first) for code, args, first, _ in forwards(graph, graph.args)]
+    made = {first: node for node, (case, _, first) in enumerate(nodes) if case.op == "broadcast_in_dim"}
+    lazy = {*made.values()}
+    for case, args, _ in nodes:
+        makers = [nodes[made[a]][0] if a in made else None for a in args] if lazy else []
+        if any(makers) and not (case.op in BROADCASTING and is_one_operator(case) and _is_whole(case, makers)):
+            lazy.difference_update(made[a] for a in args if a in made)
     return lazy - {made[v] for v in _kept(document, number) if v in made}
 
 

@@ -22,32 +22,24 @@ from tidu_cli.graph.types import TensorType, Type, of_batch
 from tidu_cli.lax.arrays.structural import literal_array
 
 Node = tuple[Case, Sequence[int], Sequence[int]]
-"""Its case, the values that it reads and those that it gives."""
+"""Its case, operands and results."""
 
+Makers = Mapping[int, tuple[Case, Sequence[int]]]
+"""By the first results of nodes: their cases and operands."""
 
 LARGE = 2**14
 """Of more elements one operation takes long enough for it not to matter how many there are."""
 
 
 class Form(NamedTuple):
-    """What a scan may rely on: numbers of its operands, and pairs of those of its results."""
+    """What a scan may rely on: operands by their numbers, and pairs of stacked results by theirs."""
 
     bounded: frozenset[int] = frozenset()
-    """Operands of whose elements each is small: products do not overflow."""
+    """Operands whose elements are all small: products with them do not overflow."""
     begins: frozenset[int] = frozenset()
     """Operands that are zero in all steps but the first that runs."""
     factors: tuple[tuple[int, int], ...] = ()
-    """Results that nobody reads but to multiply them by one another."""
-
-    @classmethod
-    def of(cls, text: str) -> Form:
-        """The form that `str` makes a text of."""
-        bounded, begins, factors = ([tuple(map(int, k.split("*"))) for k in part.split()] for part in (text or "//").split("/"))
-        return cls(frozenset(k for (k,) in bounded), frozenset(k for (k,) in begins), tuple((j, k) for j, k in factors))
-
-    def __str__(self) -> str:
-        parts = sorted(self.bounded), sorted(self.begins), [f"{j}*{k}" for j, k in self.factors]
-        return "/".join(" ".join(map(str, part)) for part in parts) if any(self) else ""
+    """Results that are only read to multiply them by one another."""
 
 
 class Stages:
@@ -63,44 +55,38 @@ class Stages:
             self.types += graph.cases[code].results
         outputs = [o.value for o in graph.outputs]
         self.carried, self.rows = outputs[: attrs.num_carry], outputs[attrs.num_carry :]
-        self.slices = dict.fromkeys(range(attrs.num_consts + attrs.num_carry, len(graph.inputs)))
-        self.fixed = set(range(attrs.num_consts))
+        self.carry = range(attrs.num_consts, attrs.num_consts + attrs.num_carry)
+        """What comes in from the step before."""
+        self.slices = dict.fromkeys(range(self.carry.stop, self.n_inputs))
+        self.fixed = set(range(self.carry.start))
         """The values that are the same in all steps."""
         for _, args, results in self.nodes:
             if self.fixed.issuperset(args):
                 self.fixed.update(results)
         self.begun: dict[int, int] = {}
         """By what is carried: the slice to add to it in the first step that runs."""
-        carried = range(attrs.num_consts, attrs.num_consts + attrs.num_carry)
-        self._begin(form.begins, carried)
+        self._begin(form.begins)
         self._products: list[Node] = []
         """What is computed of slices before the loop."""
         self._multiply({*form.bounded})
         self._join()
         self._square()
-        self._exchange([(j - attrs.num_carry, k - attrs.num_carry) for j, k in form.factors if min(j, k) >= attrs.num_carry])
+        self._exchange(form.factors)
         self.behind: set[int] = set()
         """The nodes that are computed behind the loop."""
         self.stacked: dict[int, None] = {}
         """The values of which steps give slices."""
         self._divide()
-        needed = {*self.carried, *self.stacked}
-        within = []
-        for node in reversed(self.nodes):
-            _, args, results = node
-            if not self.fixed.issuperset(results) and not needed.isdisjoint(results):
-                within.append(node)
-                needed.update(args)
-        self.within = within[::-1]
+        needed = self._needed((*self.carried, *self.stacked))
+        self.within = [node for node in self.nodes if not self.fixed.issuperset(node[2]) and not needed.isdisjoint(node[2])]
         self.scanned = [v for v in self.slices if v in needed]
         self.scalars = self._scalars()
-        """Broadcasts of scalars that need not be written, by what they are of: all who read them broadcast themselves."""
+        """The scalars of broadcasts that need not be written, by the broadcasts: all their readers broadcast themselves."""
 
     @property
     def multiplied(self) -> Iterator[tuple[int, int]]:
-        """Slices that are read only to multiply them by one another before the loop."""
-        uses = self._uses()
-        uses.update(v for _, args, _ in self._products for v in args)
+        """Slices that are only read to multiply them by one another before the loop."""
+        uses = self._uses() + Counter(v for _, args, _ in self._products for v in args)
         for case, args, _ in self._products:
             if case.op == "mul" and max(args) < self.n_inputs and [uses[v] for v in args] == [1, 1]:
                 yield args[0], args[1]
@@ -110,60 +96,54 @@ class Stages:
         """The nodes that are computed before the loop."""
         return (node for node in self.nodes if self.fixed.issuperset(node[2]))
 
-    def _begin(self, slices: Iterable[int], carried: Collection[int]) -> None:
-        """Leave out sums of what is carried and such slices, that nothing else reads."""
+    def _begin(self, slices: Collection[int]) -> None:
+        """Leave out sums of these slices and of what is carried, where nothing else reads either."""
         uses, same = self._uses(), dict[int, int]()
         for case, args, results in self.nodes:
             for x, y in (args, args[::-1]) if _is_of_floats(case, "add") else ():
-                if x in carried and y in slices and uses[x] == uses[y] == 1:
+                if x in self.carry and y in slices and uses[x] == uses[y] == 1:
                     self.begun[x], same[results[0]] = y, x
         self.nodes = [(case, [same.get(v, v) for v in args], r) for case, args, r in self.nodes if r[0] not in same]
         self.carried, self.rows = ([same.get(v, v) for v in due] for due in (self.carried, self.rows))
 
     def _square(self) -> None:
-        """Make (1 - t) (1 + t) of a tanh 1 - t t, whose error is below what rounding of t makes of either."""
-        maker, nodes = {results[0]: (case, args) for case, args, results in self.nodes}, list[Node]()
+        """Make 1 - t t of (1 - t) (1 + t), where t is a tanh: the error is below what rounding of t makes of either."""
+        makers, nodes = self._makers(), list[Node]()
         for case, args, results in self.nodes:
-            made = sorted([maker[v] for v in args if v in maker], key=lambda node: node[0].op)
+            made = sorted([makers[v] for v in args if v in makers], key=lambda node: node[0].op)
             if _is_of_floats(case) and [c.op for c, _ in made] == ["add", "sub"]:
-                less, (one, t) = made[1]
-                is_tanh = t in maker and maker[t][0].op == "tanh" and t not in self.fixed
-                if is_tanh and sorted(made[0][1]) == sorted((one, t)) and _is_one(maker, one):
+                (_, summed), (less, (one, t)) = made
+                is_tanh = t in makers and makers[t][0].op == "tanh" and t not in self.fixed
+                if is_tanh and sorted(summed) == sorted((one, t)) and is_all(makers, one, 1):
                     square = len(self.types)
                     self.types.append(case.results[0])
-                    nodes += [(case, (t, t), (square,)), (less, (one, square), results)]
-                    continue
+                    nodes.append((case, (t, t), (square,)))
+                    case, args = less, (one, square)
             nodes.append((case, args, results))
         self.nodes = nodes
 
     def _exchange(self, factors: Iterable[tuple[int, int]]) -> None:
-        """Give w and y instead of (u w) and x, where w is made of u alone, and y = u x is computed in steps anyway.
+        """Store w and y instead of (u w) and x, where w is made of u alone, and steps compute y = u x anyway.
 
-        So nothing is copied of what is carried, and of such slopes as u (1 - u) one operation is done already.
+        So nothing carried is copied, and one operation less is left of such slopes as u (1 - u).
         """
         products = {frozenset(args): results[0] for case, args, results in self.nodes if case.op == "mul"}
-        maker, needed = {results[0]: (case, args) for case, args, results in self.nodes}, {*self.carried}
-        for _, args, results in reversed(self.nodes):
-            needed.update(() if needed.isdisjoint(results) else args)
-        needed.difference_update(self.carried)
+        makers, needed = self._makers(), self._needed(self.carried).difference(self.carried)
         for j, k in (pair for factor in factors for pair in (factor, factor[::-1])):
-            case, args = maker.get(self.rows[j], (None, ()))
+            case, args = makers.get(self.rows[j], (None, ()))
             for u, w in (args, args[::-1]) if case and _is_of_floats(case) else ():
                 y = products.get(frozenset((u, self.rows[k])))
-                if y in needed and w in maker and {*maker[w][1]} - self.fixed == {u}:
+                if y in needed and w in makers and {*makers[w][1]} - self.fixed == {u}:
                     self.rows[j], self.rows[k] = w, y
                     break
 
     def _multiply(self, bounded: set[int]) -> None:
         """Make (x a) b, of slices a and b, one of which is bounded, x (a b)."""
-        uses, maker = self._uses(), dict[int, int]()
-        gone: set[int] = set()
-        for k, (case, args, results) in enumerate(self.nodes):
-            maker[results[0]] = k
+        uses, nodes = self._uses(), dict[int, Node]()
+        for case, args, results in self.nodes:
             x, b = self._by_slice(case, args)
-            if x in maker and uses[x] == 1:
-                inner = maker[x]
-                y, a = self._by_slice(*self.nodes[inner][:2])
+            if x in nodes and uses[x] == 1:
+                y, a = self._by_slice(*nodes[x][:2])
                 if not bounded.isdisjoint((a, b)) and y >= 0:
                     product = len(self.types)
                     self.types.append(case.results[0])
@@ -171,30 +151,40 @@ class Stages:
                     self._products.append((case, (a, b), (product,)))
                     if bounded.issuperset((a, b)):
                         bounded.add(product)
-                    self.nodes[k] = case, (y, product), results
-                    gone.add(inner)
-        self.nodes = [node for k, node in enumerate(self.nodes) if k not in gone]
+                    args = y, product
+                    del nodes[x]
+            nodes[results[0]] = case, args, results
+        self.nodes = [*nodes.values()]
 
     def _join(self) -> None:
         """Multiply what is joined at once, where all of it are products by slices: by these, joined."""
-        uses, maker = self._uses(), {node[2][0]: node for node in self.nodes}
+        uses, makers = self._uses(), self._makers()
         joined, gone = list[Node](), set[int]()
         for node in self.nodes:
             case, args, results = node
             joined.append(node)
-            parts = [self._by_slice(*maker[v][:2]) if v in maker and uses[v] == 1 else (-1, -1) for v in args]
+            parts = [self._by_slice(*makers[v]) if v in makers and uses[v] == 1 else (-1, -1) for v in args]
             type_: Any = case.results[0]
             if case.op != "concatenate" or len(parts) < 2 or (-1, -1) in parts or least(type_.size) > LARGE:
                 continue
-            product = maker[args[0]][0]
             whole, slices = len(self.types), len(self.types) + 1
             self.types += [type_, type_]
             self.slices[slices] = None
             self._products.append((case, [a for _, a in parts], (slices,)))
-            product = replace(product, operands=(type_, type_), results=(type_,))
+            product = replace(makers[args[0]][0], operands=(type_, type_), results=(type_,))
             joined[-1:] = [(case, [x for x, _ in parts], (whole,)), (product, (whole, slices), results)]
             gone.update(args)
         self.nodes = [node for node in joined if gone.isdisjoint(node[2])]
+
+    def _needed(self, values: Iterable[int]) -> set[int]:
+        """These values, and all that they are computed of."""
+        needed = {*values}
+        for _, args, results in reversed(self.nodes):
+            needed.update(() if needed.isdisjoint(results) else args)
+        return needed
+
+    def _makers(self) -> Makers:
+        return {results[0]: (case, args) for case, args, results in self.nodes}
 
     def _uses(self) -> Counter[int]:
         return Counter([*self.carried, *self.rows, *[v for _, args, _ in self.nodes for v in args]])
@@ -207,18 +197,18 @@ class Stages:
                     return x, a
         return -1, -1
 
-    def _scalars(self) -> dict[int, int]:
-        made = {
+    def _scalars(self) -> Mapping[int, int]:
+        scalars = {
             results[0]: args[0]
             for case, args, results in self.nodes
             if case.op == "broadcast_in_dim" and not case.operands[0].shape  # type: ignore[union-attr]
         }
-        for case, args, _ in [*self.nodes, *[(None, (v,), ()) for v in (*self.carried, *self.rows)]]:
-            at = [v for v in args if v in made]
-            if at and not (len(at) == 1 < len(args) and case and case.op in BROADCASTING and is_one_operator(case)):
+        for case, args, _ in self.nodes:
+            at = [v for v in args if v in scalars]
+            if not (len(at) == 1 < len(args) and case.op in BROADCASTING and is_one_operator(case)):
                 for v in at:
-                    made.pop(v, None)
-        return made
+                    scalars.pop(v, None)
+        return {v: scalar for v, scalar in scalars.items() if v not in (*self.carried, *self.rows)}
 
     def _divide(self) -> None:
         """Results go behind the loop if what they are computed of takes no more memory than they do."""
@@ -288,12 +278,12 @@ def _is_of_floats(case: Case, op: str = "mul") -> bool:
     return case.op == op and len({*case.operands, *case.results}) == 1 and getattr(case.results[0], "dtype", "") in ("f32", "f64")
 
 
-def _is_one(maker: Mapping[int, tuple[Case, Sequence[int]]], value: int) -> bool:
-    """Whether all elements of a value are the number 1."""
-    while value in maker and maker[value][0].op == "broadcast_in_dim":
-        value = maker[value][1][0]
-    case: Any = maker[value][0] if value in maker else None
-    return case is not None and case.op == "constant" and bool(np.all(literal_array(np, case.attrs.value) == 1))
+def is_all(makers: Makers, value: int, number: int) -> bool:
+    """Whether all elements of a value are this number, as it is a constant."""
+    while value in makers and makers[value][0].op == "broadcast_in_dim":
+        value = makers[value][1][0]
+    case: Any = makers[value][0] if value in makers else None
+    return case is not None and case.op == "constant" and bool(np.all(literal_array(np, case.attrs.value) == number))
 
 
 def _stacked(type_: Type | None, length: int) -> Type | None:

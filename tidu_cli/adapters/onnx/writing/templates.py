@@ -15,6 +15,7 @@ from tidu_cli.adapters.onnx.writing.control_flow import scan
 from tidu_cli.adapters.onnx.writing.elementwise import chosen_by_products, converted_within
 from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, Wanted, constant_nodes
+from tidu_cli.adapters.onnx.writing.stages import Form
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -36,7 +37,7 @@ FORMS: Mapping[str, Rule] = {
 }
 """How a node may be written because of its neighbours: a broadcast of which only the axes are put in place, choices, and sums."""
 
-ONE_READ: Mapping[str, int] = {"relu": 1, "first": 0, "second": 1, "unpadded": 0}
+ONE_READ: Mapping[str | Form, int] = {"relu": 1, "first": 0, "second": 1, "unpadded": 0}
 """Forms that read one operand, by its place: whoever reads the model has the others by their numbers."""
 
 
@@ -54,9 +55,9 @@ class Template(Frozen, slots=False):
     constants: dict[str, Any]
     wanted: dict[Wanted, str] = field(default_factory=dict)
     within: Collection[str] = ()
-    """The names that graphs within nodes of the function read that it calls."""
+    """The names that graphs within nodes of the called function read."""
     sources: Mapping[int, Collection[str]] = field(default_factory=dict)
-    """By results: what these are of where nodes of that function may be removed."""
+    """By results: the names that onnxruntime may read instead, where it removes nodes of the called function."""
 
     @cached_property
     def places(self) -> list[int]:
@@ -65,13 +66,12 @@ class Template(Frozen, slots=False):
         return [names.index(name) if name else 0 for name in self.inputs]
 
     def add(self, body: Body, inputs: Sequence[str], outputs: Sequence[str]) -> Any:
-        """Add the node with these names to a body, and give it."""
+        """Add the node with these names to a body. Returns the node."""
         names = dict(zip(self.inputs, inputs, strict=True))
         names.update((name, body.constant(array)) for name, array in self.constants.items())
         names.update((name, body.measured(wanted)) for wanted, name in self.wanted.items())
-        within = {name: names[name] for name in self.within}
-        apart = body.apart(within.values())
-        names.update((name, apart.get(x, x)) for name, x in within.items())
+        apart = body.apart(names[name] for name in self.within)
+        names.update((name, apart.get(names[name], names[name])) for name in self.within)
         node = package().NodeProto()
         node.CopyFrom(self.node)
         del node.input[:], node.output[:]
@@ -91,23 +91,20 @@ class Templates:
         self.opset = opset
         self.primitives = primitives
         self.functions: list[Any] = []
-        self._made: dict[tuple[int, str], Template] = {}
+        self._made: dict[tuple[int, str | Form], Template] = {}
         self._numbers: Counter[str] = Counter()
 
-    def of(self, number: int, case: Case, form: str = "") -> Template:
-        """The template of a case, by its number, in one of FORMS or as its lowering has it. Raises NoMeaningError.
-
-        The form of a scan is what `stages.Form` reads.
-        """
+    def of(self, number: int, case: Case, form: str | Form = "") -> Template:
+        """The template of a case, by its number, in one of FORMS or as its lowering has it. Raises NoMeaningError."""
         key = number, form
         if key not in self._made:
             self._made[key] = self._template(case, form)
         return self._made[key]
 
-    def _template(self, case: Case, form: str) -> Template:
+    def _template(self, case: Case, form: str | Form) -> Template:
         body, inputs = Body(self.opset, "t"), [f"i{k}" for k in range(len(case.operands))]
         low = Lowering(body, case, LOWERINGS, self.primitives)
-        if case.op == "scan" and form:
+        if isinstance(form, Form):
             results = scan(low, *inputs, form=form)
         else:
             rule = _joined(form) if form.startswith("joined") else FORMS.get(form)
