@@ -76,12 +76,8 @@ class Flat:
     def is_pooled(self) -> bool:
         """Whether runtimes have pooling of such windows: of floats, each with an element of the operand."""
         plain = all(n > 0 for n in self.shape) and not any(d > 1 for d in self.base) and 0 < len(self.axes) <= 3
-        if not plain or self.low.operands[-1].dtype not in FLOATS:
-            return False
-        return all(
-            (d == 1 or not any(pads)) and all(0 <= p < n for p in pads)
-            for n, d, pads in zip(self.kernel, self.dilations, self.pads, strict=True)
-        )
+        plain, along = plain and self.low.operands[-1].dtype in FLOATS, zip(self.kernel, self.dilations, self.pads, strict=True)
+        return plain and all((d == 1 or not any(pads)) and all(0 <= p < n for p in pads) for n, d, pads in along)
 
 
 def _along_axes(op_type: str, nothing: Callable[[str], object], low: Lowering, x: str) -> str | Sequence[str]:
@@ -299,9 +295,8 @@ def _multiplied(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
     rank = len(pads) // 2
     x = low.emit("Pad", x, low.ints([0, 0, *pads[:rank], 0, 0, *pads[rank:]])) if any(pads) else x
     sizes = [n + a + b for n, (a, b) in zip(shape[2:], attrs.padding, strict=True)]
-    (n, c), (features, depth, *kernel), counts = shape[:2], w_shape, low.result.shape
-    spec = low.attrs.dimension_numbers.out_spec
-    counts = tuple(counts[k] for k in spec[2:])
+    (n, c), (features, depth, *kernel) = shape[:2], w_shape
+    counts = tuple(low.result.shape[k] for k in attrs.dimension_numbers.out_spec[2:])
     places = np.zeros((*kernel, *counts), np.int64)  # of elements in the flat image, for each tap of each window
     for k, (size, step, apart) in enumerate(zip(sizes, attrs.window_strides, attrs.rhs_dilation, strict=True)):
         along = np.arange(kernel[k])[:, None] * apart + np.arange(counts[k]) * step
