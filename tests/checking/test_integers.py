@@ -1,11 +1,15 @@
-"""Derivatives by integers are judged by those of the same graph of floats."""
+"""Derivatives by integers are judged by those of the same graph of floats; branches that no drawn integer chooses are said."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
+import tidu_cli as api
 from tests.graphs.sketch import Value, function, key, listing, op
+from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.graph.types import NUMERIC
@@ -65,3 +69,30 @@ def test_a_wrong_rule_for_integers_is_found() -> None:
     )
     verdict = law(op("neg"), {"n": "i64[]"}, PrimitiveSet({**BUILTIN.primitives, "neg": wrong}), n=2)
     assert not verdict.ok and verdict.at is not None
+
+
+# Branches.
+
+
+def chosen(compare: Any) -> Any:
+    """A branch that a comparison of an integer chooses."""
+    return trace(lambda x, n: api.cond(compare(n), lambda y: y * y, lambda y: np.sin(y), x), "f64[2]", "i64[]", name="f")
+
+
+@pytest.mark.parametrize(
+    ("compare", "branch", "value"),
+    [
+        (lambda n: n == 16000, "n == 16000", 16000),
+        (lambda n: n != 7, "n == 7", 7),
+        (lambda n: n > 3, "n > 3", 4),
+        (lambda n: n <= 5, "n > 5", 6),
+        (lambda n: n < 0, "n < 0", -1),
+        (lambda n: n == 1, "", 0),
+        (lambda n: n > 0, "", 0),
+    ],
+)
+def test_a_branch_that_no_drawn_integer_chooses_is_said(compare: Any, branch: str, value: int) -> None:
+    report = api.check(document := chosen(compare), "numeric")
+    told = f"n is drawn as 0 or 1, so that the branch of {branch} is not tried; give n, such as {value}, by inputs"
+    assert report.get("untried", []) == ([told] if branch else [])
+    assert "untried" not in api.check(document, "numeric", inputs={"n": value})

@@ -15,6 +15,7 @@ import tidu_cli as tidu
 from tests.tiers import few
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.errors import EvaluationError
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.open_sizes import bounds_to_file
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]
@@ -67,6 +68,52 @@ def _values(document: Any, x: Any) -> np.ndarray:
     rng = np.random.default_rng(5)
     inputs = {str(i.key): x if str(i.key) == "x" else rng.normal(size=i.type.shape) for i in document.head.inputs}
     return np.concatenate([np.ravel(y) for y in tidu.evaluate(document, inputs).values()])
+
+
+def _while(x: Any) -> Any:
+    """The bound stands in the condition."""
+    return lax.while_loop(lambda c: c[0] < x.shape[0], lambda c: (c[0] + 1, jnp.sin(c[1]) * x[c[0]]), (0, x[0]))[1]
+
+
+LOOPS: Mapping[str, Callable[[Any], Any]] = {
+    "each": lambda x: lax.fori_loop(0, x.shape[0], lambda i, c: jnp.sin(c) * x[i] + i, x[0]),
+    "half": lambda x: lax.fori_loop(1, x.shape[0] // 2 + 1, lambda i, c: c * x[i - 1] + i, x[0]),
+    "perhaps none": lambda x: lax.fori_loop(0, x.shape[0] - 3, lambda i, c: c * x[i + 1] + x[0], x[0]),
+    "put": lambda x: lax.fori_loop(0, x.shape[0], lambda i, y: y.at[i].set(jnp.sin(y[i]) * x[0]), x),
+    "nested": lambda x: lax.fori_loop(
+        0, x.shape[0], lambda i, c: c + lax.fori_loop(0, x.shape[0], lambda j, d: d / 2 + x[j] * x[i], c), x[0]
+    ),
+    "while": _while,
+}
+
+
+@pytest.mark.parametrize("name", few(LOOPS, len(LOOPS)))
+def test_a_loop_up_to_a_size_is_a_scan_with_a_gradient(name: str) -> None:
+    (n,) = export.symbolic_shape("N")
+    document = tidu.from_jax(LOOPS[name], jax.ShapeDtypeStruct((n,), jnp.float64))
+    ops = {case.op for case in cases_within(document.head.cases.cases)}
+    assert ("scan" in ops, "while" in ops) == (True, False)
+    gradient = tidu.vjp(document, "x")
+    for size in SIZES:
+        x = jnp.asarray(np.random.default_rng(size).normal(size=size))
+        y = LOOPS[name](x)
+        np.testing.assert_allclose(tidu.evaluate(document, {"x": x})["y"], y, rtol=1e-12, atol=1e-12)
+        due = jax.jacfwd(lambda x: jnp.sum(LOOPS[name](x)))(x)
+        found = tidu.evaluate(gradient, {"x": x, "y@-1": np.ones_like(y)})["x@-1"]
+        np.testing.assert_allclose(found, due, rtol=1e-10, atol=1e-12)
+
+
+def test_a_loop_that_does_not_count_to_its_size_stays_one() -> None:
+    """Of steps that are computed."""
+
+    def program(x: Any) -> Any:
+        return lax.while_loop(lambda c: c[0] < x.shape[0], lambda c: (c[0] * 2 + 1, c[1] * 0.5), (0, x[0]))[1]
+
+    document = tidu.from_jax(program, "f64[N]")
+    assert "while" in {document.head.cases[code].op for code in document.head.code}
+    for size in SIZES:
+        x = jnp.asarray(np.random.default_rng(size).normal(size=size))
+        np.testing.assert_allclose(tidu.evaluate(document, {"x": x})["y"], program(x), rtol=1e-12)
 
 
 def test_random_numbers_of_open_arrays_are_those_of_their_numbers() -> None:

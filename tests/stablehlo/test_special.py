@@ -17,8 +17,8 @@ from tests.stablehlo.claims.written import in_this_process
 from tests.stablehlo.modules import of_text, operations
 from tests.tiers import few
 from tidu_cli.adapters.stablehlo.reading import importer, special
-from tidu_cli.adapters.stablehlo.reading.recording import Recording
 from tidu_cli.graph.graph import Document
+from tidu_cli.rules.recording.known import Recording
 
 
 @pytest.fixture(autouse=True)

@@ -130,6 +130,24 @@ def test_slices_of_open_sizes_at_computed_places_are_read(name: str) -> None:
         )
 
 
+@pytest.mark.parametrize("shape", ["N, 3", "B, N, 3", "N, 3, 3"])
+def test_systems_of_three_diagonals_are_read_of_open_sizes(shape: str) -> None:
+    """What solves them is a function of JAX, which is traced at symbolic dimensions, with the bounds that names have."""
+
+    def program(x: Any) -> Any:
+        return lax.linalg.tridiagonal_solve(x[..., 0], x[..., 1] + 9, x[..., 2], x)
+
+    document = import_module(module(program, export.symbolic_shape(shape, constraints=["N >= 3"])))
+    assert bounds_to_file(document)["sizes"] == {"N": {"min": 3}}
+    gradient = tidu.vjp(document, "0")
+    for n in few((3, 4, 7), 3):
+        x = np.random.default_rng(n).normal(size=[{"N": n, "B": 2, "3": 3}[part] for part in shape.split(", ")])
+        y, pullback = jax.vjp(program, x)
+        np.testing.assert_allclose(tidu.evaluate(document, {"0": x})["y"], y, rtol=1e-10, atol=1e-12)
+        found = tidu.evaluate(gradient, {"0": x, "y@-1": np.asarray(y)})["0@-1"]
+        np.testing.assert_allclose(found, *pullback(y), rtol=1e-9, atol=1e-11)
+
+
 COUNTED = """module {
   func.func public @main(%x: tensor<?xf32>) -> tensor<f32> {
     %zero = stablehlo.constant dense<FIRST> : tensor<TYPE>

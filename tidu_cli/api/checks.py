@@ -168,7 +168,7 @@ def _check_foreign(
     if double is not None and "numeric" in asked.parts:
         wide = read(double).document
         verdicts = check_document(wide, vocabulary(wide.cases), ("numeric",), given=asked.given(wide), seed=asked.seed)
-        report.numeric, report.own = verdicts.numeric, verdicts.own
+        report.numeric, report.untried, report.own = verdicts.numeric, verdicts.untried, verdicts.own
         report.failures += verdicts.failures
     size = f"{remarks.holds}, here {_size(document, graphs=False)}" if remarks.holds else _size(document)
     told = imported if "claims" not in remarks.facts else None  # a fact that has the notes of a module

@@ -62,6 +62,7 @@ class Report:
     static: list[Finding] | None = None
     closure: Closure | None = None
     numeric: list[Verdict] | None = None
+    untried: list[str] = field(default_factory=list)
     own: dict[str, list[Verdict]] | None = None
     inert: dict[str, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
@@ -82,6 +83,7 @@ class Report:
         if self.numeric is not None:
             yield from (f"numeric: {text}" for text in _said_by_sizes(self.numeric))
             yield from (f"numeric: note: {text}" for text in dict.fromkeys(text for v in self.numeric for text in v.why))
+            yield from (f"numeric: note: {text}" for text in self.untried)
         for op, verdicts in (self.own or {}).items():
             yield f"numeric: op {op}: {_said(verdicts)}"
         if self.against is not None:
@@ -99,6 +101,8 @@ class Report:
             )
         if self.numeric is not None:
             data["numeric"] = _verdict_data(self.numeric)
+        if self.untried:
+            data["untried"] = self.untried
         if self.own:
             data["ops"] = {op: _verdict_data(verdicts) for op, verdicts in self.own.items()}
         if self.facts:
@@ -130,9 +134,11 @@ def check_document(
         report.inert = _inert(sorted({document.cases[code].op for graph in document.graphs for code in graph.code}), primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
+        from tidu_cli.checking.numeric.branches import untried_branches
         from tidu_cli.checking.numeric.laws import check_numerically
         from tidu_cli.checking.numeric.linear import linear_verdicts  # it needs NumPy, the other parts do not
 
+        report.untried = list(dict.fromkeys(untried_branches(document, given or {})))
         _add_custom(report, uses, primitives, seed)
         try:
             for place, sized in at_sizes(document, given or {}):

@@ -13,7 +13,6 @@ import tidu_cli
 from tests import tiers
 from tidu_cli.adapters.stablehlo.reading import guards
 from tidu_cli.adapters.stablehlo.reading.guards import HARMLESS, guarded, is_steep
-from tidu_cli.adapters.stablehlo.reading.recording import Recording
 from tidu_cli.checking.numeric.sampling import example_cases
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.graph.closed import ClosedGraph
@@ -21,6 +20,7 @@ from tidu_cli.graph.graph import Document, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.recording.known import Recording
 from tidu_cli.rules.terms import Term
 
 VALUES = np.array([-3.0, -1.0, -0.5, -0.0, 0.0, 0.3, 0.5, 1.0, 1.5, 2.0, np.inf, np.nan])

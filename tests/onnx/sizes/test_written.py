@@ -191,9 +191,9 @@ def test_programs_run_at_each_size_and_nothing_is_said_of_them(name: str, capfd:
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("op", ["reduce_window_sum", "reduce_window_max"])
+@pytest.mark.parametrize("op", ["reduce_window_sum", "reduce_window_max", "reduce_window_min"])
 def test_windows_are_padded_by_what_sizes_say(op: str) -> None:
-    """As many windows as steps fit into an axis; gradients only of sums, as places in what is padded are others."""
+    """As many windows as steps fit into an axis; derivatives in both modes, whose places are those in what is padded."""
     attrs = {"window_dimensions": [1, 3], "window_strides": [1, 2], "padding": [[0, 0], ["1-(N+1)%2", 1]]}
     graph = {
         "name": "f",
@@ -202,7 +202,7 @@ def test_windows_are_padded_by_what_sizes_say(op: str) -> None:
         "outputs": [{"key": "y", "value": 1}],
     }
     document, _ = parse_document(json.dumps({"tidu": 1, "graphs": [graph]}).encode(), "f.json")
-    for made in (document, api.vjp(document, "x", "y")) if op == "reduce_window_sum" else (document,):
+    for made in (document, api.vjp(document, "x", "y"), api.jvp(document, "x", "y")):
         at = session(onnx_bytes(made))
         for n in (1, 2, 5, 8):
             given = drawn(made, {"N": n})

@@ -6,9 +6,11 @@ is recorded there, and values of those around it that it reads become inputs of 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain, count
+from operator import itemgetter
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -24,7 +26,7 @@ from tidu_cli.adapters.numpy.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Meta, Output
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal
@@ -196,6 +198,12 @@ class Recorder:
             if self.sources is not None:
                 self.meta[first] = {"source": self.sources.now()}
         return first
+
+    def made_by(self, value: int) -> tuple[Case, Sequence[int]] | None:
+        """The case of the node whose first result a value is, and what it reads; None of others."""
+        at = bisect_left(self._nodes, value, key=itemgetter(2))
+        code, operands, first = self._nodes[at] if at < len(self._nodes) else (0, (), -1)
+        return (self.cases[code], operands) if first == value else None
 
     @property
     def repeats(self) -> Repeats:

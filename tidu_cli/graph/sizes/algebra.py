@@ -189,7 +189,10 @@ class Size(OpenSize):
         return int(low)
 
     def halves(self) -> tuple[str, Any, Any] | None:
-        """(op, a, b) such that a size whose text is too long for a file is their sum, difference or product; None of others."""
+        """(op, a, b) such that a size that no file has is their sum, difference or product: too long, or perhaps below 0."""
+        if bounds(self)[0] < 0:
+            below = _made({monomial: -n for monomial, n in self.terms if n < 0})
+            return ("sub", self + below, below) if bounds(self + below)[0] >= 0 and bounds(below)[0] > 0 else None
         try:
             self.require_text()
         except TypeRuleError:

@@ -103,7 +103,7 @@ def _sum_adjoint(node: Transposition, ct: Term, type_: TensorType) -> Term | Non
         return None
     attrs, axes = node.attrs, windows_of(node.attrs, type_)
     config = tuple((*along.adjoint_padding, along.stride - 1) for along in axes)
-    if any(map(any, config)):
+    if any(n != 0 for entry in config for n in entry):
         ct = pad(ct, zeros(TensorType(type_.dtype), ct), padding_config=config)
     return reduce_window_sum(
         ct,

@@ -168,7 +168,7 @@ class Trace:
 
 
 def emit_size(emit: Callable[..., Any], size: Any, dtype: str) -> Any:
-    """The number that a size is: one node, or, where its text is too long for a file, sums and products of such."""
+    """The number that a size is: one node, or, where no file has it as one, sums, differences and products of such."""
     halves = size.halves() if isinstance(size, OpenSize) else None
     if halves is None:
         return emit("size", expression=size, dtype=dtype)

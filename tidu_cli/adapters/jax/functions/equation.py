@@ -13,7 +13,9 @@ from tidu_cli.adapters.jax.functions.places import EquationError, refusal
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.array import dtype_of as numpy_dtype
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.types import TensorType
+from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.types import INTEGERS, TensorType
+from tidu_cli.rules.recording.known import Recording
 
 
 @dataclass(slots=True, eq=False)
@@ -142,13 +144,37 @@ def cond(eq: Equation, *operands: Value) -> Sequence[Any]:
 
 
 def while_loop(eq: Equation, *operands: Array) -> Sequence[Array]:
-    """A loop with a condition; with one for each item of a batch, it goes on as long as one of them holds."""
+    """A loop with a condition; with one for each item of a batch, it goes on as long as one of them holds.
+
+    One that counts up to an open size is a scan. Of fixed numbers of steps JAX makes scans itself.
+    """
     p = eq.params
     n, m = p["cond_nconsts"], p["body_nconsts"]
     if p["cond_jaxpr"].out_avals[0].shape:
         return _batched(eq, n, m, operands)
-    attrs = {"cond_consts": n, "body_consts": m}
-    return eq.emit_all("while", *operands, **attrs, condition=eq.graph(p["cond_jaxpr"]), body=eq.graph(p["body_jaxpr"]))
+    condition, body = eq.graph(p["cond_jaxpr"]), eq.graph(p["body_jaxpr"])
+    recording = Recording(eq.reader.operations.primitives, [x.type for x in operands])
+    terms = [_of_sizes(recording, x.recorder, x.value) or t for x, t in zip(operands, recording.sources, strict=True)]
+    tested = [case for case in condition.graph.cases.cases if case.op == "size"]
+    if tested or any(isinstance(recording.size(t), OpenSize) for t in terms):
+        from tidu_cli.lax.recipes.counting import loop  # which functions of fixed sizes do without
+
+        results = loop(recording, condition, terms[:n], body, terms[n : n + m], terms[n + m :])
+        return eq.reader.recorder.inlined(recording.closed(results).graph, operands)  # type: ignore[no-any-return]
+    return eq.emit_all("while", *operands, cond_consts=n, body_consts=m, condition=condition, body=body)
+
+
+_SIZES = frozenset({"size", "constant", "convert_element_type", "add", "sub"})
+"""Operations that numbers of steps are made of."""
+
+
+def _of_sizes(recording: Recording, recorder: Any, value: int, most: int = 4) -> Any:
+    """A scalar of integers, recorded again, if it is made of a few numbers and sizes; None of others."""
+    case, operands = recorder.made_by(value) or (None, ())
+    if case is None or case.op not in _SIZES or most == 0 or case.results[0].shape or case.results[0].dtype not in INTEGERS:
+        return None
+    terms = [_of_sizes(recording, recorder, x, most - 1) for x in operands]
+    return None if None in terms else recording.apply(case.op, case.attrs, terms)[0]
 
 
 def _batched(eq: Equation, n: int, m: int, operands: Sequence[Array]) -> Sequence[Array]:

@@ -37,21 +37,11 @@ def number_of(recorder: Any, size: OpenSize, dtype: Any = None) -> Array:
         number = number_of(recorder, size, "i64")
         return Array(number.recorder, number.value, number.type, int)
     name = dtype if isinstance(dtype, str) else known(dtype)
-    if bounds(size)[0] < 0:  # the primitive gives sizes from 0 up
-        above, below = _signs(size)
-        difference: Array = number_of(recorder, above, "i64").emit("sub", number_of(recorder, below, "i64"))
-        return difference.convert(name)
     own = name if name in FLOATS else "i64"
     for reader in (recorder, *recorder.around):  # as it is known when the graph runs
         reader.reads_traced = True
     exact: Array = emit_size(recorder.emit, size, own)
     return exact.convert(name)
-
-
-def _signs(size: Any) -> tuple[Any, Any]:
-    """Two sizes from 0 up of which a size is the difference, if its parts are."""
-    below = sum((Size(((monomial, -count),)) if monomial else -count for monomial, count in size.terms if count < 0), 0)
-    return size + below, below
 
 
 _users = lru_cache(maxsize=4096)(written_by_users)

@@ -222,10 +222,11 @@ def open_sizes_of(importing: Importing, operands: Sequence[Value]) -> list[str]:
 
 
 def _way_to_choose(importing: Importing, names: Sequence[str], told: str, error: BaseException) -> str:
-    """How the open sizes that a message names are chosen, or all those of a node; empty if it has another way out."""
+    """How sizes are chosen that a message names, or, unless it is of numbers, all of a node; empty if it has another way out."""
     named = [name for name in names if re.search(rf"\b{name}\b", told)]
+    is_of_numbers = isinstance(error, TiduError) and not isinstance(error, UndecidedSizeError | ValueError)
     words: str = importing.dimensions.choosing(named or names, getattr(error, "same", None))
-    return "" if "--" in told or "load_onnx(" in told else words
+    return "" if "--" in told or "load_onnx(" in told or (is_of_numbers and not named) else words
 
 
 def _described(importing: Importing, x: Value) -> str:

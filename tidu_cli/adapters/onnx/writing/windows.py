@@ -12,12 +12,12 @@ import numpy as np
 from tidu_cli.adapters.onnx.writing.arrays import reversed_along
 from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.adapters.onnx.writing.reductions import greatest, least
+from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS, TensorType
 
 _HALF = {"bf16": "f32", "f16": "f32"}
 """What is computed of halves, which the operators do not take, or runtimes have no kernels for."""
-
 
 _INTEGERS = {"bool": "i32", **WIDE_INTEGERS, "u64": "u64"}
 """In which dtypes windows of integers are reduced."""
@@ -76,12 +76,8 @@ class Flat:
     def is_pooled(self) -> bool:
         """Whether runtimes have pooling of such windows: of floats, each with an element of the operand."""
         plain = all(n > 0 for n in self.shape) and not any(d > 1 for d in self.base) and 0 < len(self.axes) <= 3
-        if not plain or self.low.operands[-1].dtype not in FLOATS:
-            return False
-        return all(
-            (d == 1 or not any(pads)) and all(0 <= p < n for p in pads)
-            for n, d, pads in zip(self.kernel, self.dilations, self.pads, strict=True)
-        )
+        plain, along = plain and self.low.operands[-1].dtype in FLOATS, zip(self.kernel, self.dilations, self.pads, strict=True)
+        return plain and all((d == 1 or not any(pads)) and all(0 <= p < n for p in pads) for n, d, pads in along)
 
 
 def _along_axes(op_type: str, nothing: Callable[[str], object], low: Lowering, x: str) -> str | Sequence[str]:
@@ -129,9 +125,7 @@ def _sum(low: Lowering, x: str) -> str | Sequence[str]:
 
 
 def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
-    pads = [a for a, _ in flat.pads] + [b for _, b in flat.pads]
-    if n == 1 and any(isinstance(size, OpenSize) for size in pads):
-        x, pads = cropped(low, x, flat.pads, low.number(-math.inf))
+    pads = [p for side in zip(*flat.pads, strict=True) for p in side]
     return low.emit_all("MaxPool", [x], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
 
 
@@ -222,13 +216,24 @@ def _gather_selected(low: Lowering, source: str, operand: str) -> str:
     return flat.restored(gathered, low.result.shape, True)
 
 
-_WINDOWS: Mapping[str, Rule] = {
-    "reduce_window_max": widened(partial(_extreme, "ReduceMax", least), **_HALF),
-    "reduce_window_min": widened(partial(_extreme, "ReduceMin", greatest), **_HALF),
-    "reduce_window_sum": widened(_sum, **_HALF),
-    "select_and_gather_add": _gather_selected,
-    "select_and_scatter_add": widened(_scatter_selected, **_HALF),
-}
+def _padded_first(rule: Rule) -> Rule:
+    """The rule on what is padded, where padding is open: places are those in it. What is scattered is cropped."""
+
+    def through(low: Lowering, *operands: str) -> str | Sequence[str]:
+        op, pads, (*others, type_), (*given, x) = low.case.op, low.attrs.padding, low.operands, operands
+        if not has_open_size(pads) or any(d > 1 for d in low.attrs.base_dilation or ()):
+            return rule(low, *operands)
+        wide = type_.with_shape(tuple(n + a + b for n, (a, b) in zip(type_.shape, pads, strict=True)))
+        nothing = greatest if op == "reduce_window_min" or getattr(low.attrs, "select_prim", "") == "le" else least
+        widths, is_scatter = [n for side in zip(*pads, strict=True) for n in side], op == "select_and_scatter_add"
+        x = low.emit("Pad", x, low.ints(widths), low.number(nothing(type_.dtype), type_.dtype))
+        if not is_scatter:
+            given, others = [low.emit("Pad", y, low.ints(widths)) for y in given], [wide for _ in others]
+        attrs = type(low.attrs)(**{**vars(low.attrs), "padding": ((0, 0),) * type_.rank})
+        (y,) = low.of(low.body, low.primitives.case(op, attrs, None, [*others, wide])).written([*given, x])
+        return low.emit("Pad", y, low.ints([-n for n in widths])) if is_scatter else y
+
+    return through
 
 
 # Convolutions: Conv, or ConvTranspose where the operand is dilated.
@@ -265,11 +270,10 @@ def _arranged(low: Lowering, x: str, shape: list[int], spec: Sequence[int]) -> t
     return low.transpose(x, spec), [shape[k] for k in spec]
 
 
-def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]], value: str | None = None) -> tuple[str, list[int]]:
+def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
     """x, cut where spatial pads are negative, and padded where they are open; and the pads that are left, as ONNX has them."""
-    if any(isinstance(n, OpenSize) for pair in pads for n in pair):
-        widths = low.ints([0, 0, *[a for a, _ in pads], 0, 0, *[b for _, b in pads]])
-        return low.emit("Pad", x, widths, *([] if value is None else [value])), [0] * (2 * len(pads))
+    if has_open_size(pads):
+        return low.emit("Pad", x, low.ints([0, 0, *[a for a, _ in pads], 0, 0, *[b for _, b in pads]])), [0] * (2 * len(pads))
     if any(a < 0 or b < 0 for a, b in pads):
         starts, ends = [max(-a, 0) for a, _ in pads], [min(b, 0) or 2**62 for _, b in pads]
         axes = range(2, len(pads) + 2)
@@ -291,9 +295,8 @@ def _multiplied(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
     rank = len(pads) // 2
     x = low.emit("Pad", x, low.ints([0, 0, *pads[:rank], 0, 0, *pads[rank:]])) if any(pads) else x
     sizes = [n + a + b for n, (a, b) in zip(shape[2:], attrs.padding, strict=True)]
-    (n, c), (features, depth, *kernel), counts = shape[:2], w_shape, low.result.shape
-    spec = low.attrs.dimension_numbers.out_spec
-    counts = tuple(counts[k] for k in spec[2:])
+    (n, c), (features, depth, *kernel) = shape[:2], w_shape
+    counts = tuple(low.result.shape[k] for k in attrs.dimension_numbers.out_spec[2:])
     places = np.zeros((*kernel, *counts), np.int64)  # of elements in the flat image, for each tap of each window
     for k, (size, step, apart) in enumerate(zip(sizes, attrs.window_strides, attrs.rhs_dilation, strict=True)):
         along = np.arange(kernel[k])[:, None] * apart + np.arange(counts[k]) * step
@@ -380,7 +383,11 @@ def _transposed_open(low: Lowering, x: str, w: str, cut: Sequence[tuple[int, int
     return low.emit("Pad", y, low.ints([0, 0, *[a for a, _ in rest], 0, 0, *[b for _, b in rest]]))
 
 
-_CONVOLUTION: Mapping[str, Rule] = {"conv_general_dilated": widened(_conv, bf16="f32", f16="f32")}
-
-
-LOWERINGS: Mapping[str, Rule] = {**_WINDOWS, **_CONVOLUTION}
+LOWERINGS: Mapping[str, Rule] = {
+    "conv_general_dilated": widened(_conv, **_HALF),
+    "reduce_window_max": widened(_padded_first(partial(_extreme, "ReduceMax", least)), **_HALF),
+    "reduce_window_min": widened(_padded_first(partial(_extreme, "ReduceMin", greatest)), **_HALF),
+    "reduce_window_sum": widened(_sum, **_HALF),
+    "select_and_gather_add": _padded_first(_gather_selected),
+    "select_and_scatter_add": widened(_padded_first(_scatter_selected), **_HALF),
+}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidu_cli.adapters.stablehlo.reading.loops import loop
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, Recording, Site, inlined
+from tidu_cli.adapters.stablehlo.reading.recording import Reader, Site
 from tidu_cli.adapters.stablehlo.reading.special import is_special
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.names import ops_of
+from tidu_cli.lax.recipes.counting import loop
+from tidu_cli.rules.recording.known import Recording, inlined
 from tidu_cli.rules.terms import Term
 
 
@@ -59,7 +60,7 @@ def _while(site: Site, *operands: Term) -> Sequence[Term]:
     types = [t.type for t in operands]
     condition, of_condition = site.region(0, types)
     body, of_body = site.region(1, types)
-    return loop(site, condition, of_condition, body, of_body, operands)
+    return loop(site.recording, condition, of_condition, body, of_body, operands)
 
 
 OPERATIONS: dict[str, Reader] = {

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
-from tidu_cli.adapters.stablehlo.reading.recording import Recording, array_of, inlined
+from tidu_cli.adapters.stablehlo.reading.recording import array_of
 from tidu_cli.graph.closed import ClosedGraph
+from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.types import FLOATS
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.rules.recording.known import Recording, inlined
 from tidu_cli.rules.terms import Term
 
 Bounds = tuple[tuple[str, str], ...]
@@ -145,11 +147,16 @@ def chosen(recording: Recording, operation: Operation, operands: Sequence[Term],
 def by_jax(recording: Recording, function: Callable[..., Any], operands: Sequence[Term]) -> list[Term]:
     """The results of a function of JAX, whose equations are recorded. Raises TiduError where these are not read."""
     import jax
-    import numpy as np
 
     from tidu_cli.adapters.jax.functions.function import from_jax
 
-    with jax.enable_x64(True):
-        given = [jax.ShapeDtypeStruct(x.type.shape, numpy_dtype(np, x.type.dtype)) for x in operands]
-        document = from_jax(function, *given, names=[f"x{k}" for k in range(len(given))])
+    types = [x.type for x in operands]
+    scope: AbstractContextManager[None] = nullcontext()
+    if has_open_size(types):
+        from tidu_cli.adapters.jax.lowering.dims import scope_of
+        from tidu_cli.graph.sizes.algebra import names_of
+
+        scope = scope_of({name for t in types for n in t.shape for name in names_of(n)})
+    with jax.enable_x64(True), scope:
+        document = from_jax(function, *types, names=[f"x{k}" for k in range(len(types))])
     return inlined(recording, ClosedGraph.of(document.head), operands)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.stablehlo.module import Block, Operation
-from tidu_cli.adapters.stablehlo.reading.recording import Recording, array_of
+from tidu_cli.adapters.stablehlo.reading.recording import array_of
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.types import COMPLEXES, FLOATS, TensorType
+from tidu_cli.rules.recording.known import Recording
 from tidu_cli.rules.terms import Term
 
 COMMUTATIVE = frozenset({"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})

@@ -15,11 +15,11 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, cast
 
 from tidu_cli.adapters.stablehlo.reading.guards import is_elementwise
-from tidu_cli.adapters.stablehlo.reading.recording import Recording
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Types
+from tidu_cli.rules.recording.known import Recording
 from tidu_cli.rules.recording.trace import Emitted
 from tidu_cli.rules.terms import Term
 

@@ -87,7 +87,7 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
         raise RefusedError(f"has pads {pads} for {rank} spatial axes")
     low, high = pads[:rank], pads[rank:]
     automatic = automatic_padding(node)
-    if automatic.startswith("SAME"):
+    if is_same := automatic.startswith("SAME"):
         totals = [larger(((n + s - 1) // s - 1) * s + w - n, 0) for n, s, w in zip(x.shape[2:], strides, sizes, strict=True)]
         low = [t // 2 if automatic == "SAME_UPPER" else t - t // 2 for t in totals]
         high = [t - a for t, a in zip(totals, low, strict=True)]
@@ -95,7 +95,7 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
         low, high = [0] * rank, [0] * rank
     counts, reach = [], []
     for n, s, w, a, b in zip(x.shape[2:], strides, sizes, low, high, strict=True):
-        room = n + a + b - w
+        room = ((n + s - 1) // s - 1) * s if is_same else n + a + b - w
         if isinstance(room, OpenSize):
             require_size(room, f"has windows of {w} elements along an axis of {n}, padded to {n + a + b}")
         count = ((room + s - 1) // s if node["ceil_mode"] else room // s) + 1
@@ -104,7 +104,7 @@ def windows(node: Node, x: Value, kernel: Sequence[int]) -> Windows:
         if count < 0 or (room < 0 and not node["ceil_mode"]):
             raise RefusedError(f"has windows of {w} elements along an axis of {n}, padded to {n + a + b}")
         counts.append(count)
-        reach.append(larger((count - 1) * s + w - n - a, b) if node["ceil_mode"] or automatic.startswith("SAME") else b)
+        reach.append(larger((count - 1) * s + w - n - a, b) if node["ceil_mode"] and not is_same else b)
     return Windows(tuple(kernel), strides, dilations, tuple(low), tuple(reach), tuple(high), tuple(counts))
 
 
@@ -150,7 +150,7 @@ def _average_pool(node: Node, x: Value) -> Value:
 def _open_average(node: Node, x: Value, grid: Windows) -> Value:
     """Likewise, of axes with open sizes: elements of windows are counted as they are added up."""
     added, attrs = computed(node, "reduce_window_sum", x, **grid.attrs()), grid.attrs()
-    if not any(grid.low) and grid.high == grid.given_high and not any(n != 0 for n in grid.high):
+    if all(n == 0 for n in (*grid.low, *grid.high, *grid.given_high)):
         return added / number_like(x, math.prod(grid.kernel))
     ones = filled(node, number_like(x, 1), (1, 1, *x.shape[2:]))
     if node["count_include_pad"]:

@@ -13,21 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.stablehlo.reading.guards import Affine, affine_values, decided, fits
-from tidu_cli.adapters.stablehlo.reading.recording import Recording, Site, inlined
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import OpenSize, larger
 from tidu_cli.graph.types import INTEGERS, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.recipes.affine import Affine, affine_values, decided, fits
+from tidu_cli.rules.recording.known import Recording, inlined
 from tidu_cli.rules.terms import Term
 
 TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "ne": "ne"}
 
 
 def loop(
-    site: Site,
+    around: Recording,
     condition: ClosedGraph,
     of_condition: Sequence[Term],
     body: ClosedGraph,
@@ -38,12 +38,12 @@ def loop(
     values = [o.value for o in body.graph.outputs]
     same = {k for k in range(len(operands)) if values[k] == len(of_body) + k}
     carried = [k for k in range(len(operands)) if k not in same]
-    condition, cond_consts = _with_constants(site, condition, of_condition, operands, carried)
-    body, body_consts = _with_constants(site, body, of_body, operands, carried, carried)
+    condition, cond_consts = _with_constants(around, condition, of_condition, operands, carried)
+    body, body_consts = _with_constants(around, body, of_body, operands, carried, carried)
     first = [operands[k] for k in carried]
-    results = _counted(site, condition, body, body_consts, first, len(cond_consts))
+    results = _counted(around, condition, body, body_consts, first, len(cond_consts))
     if results is None:
-        outputs = site.emit_all(
+        outputs = around.emit_all(
             "while",
             *cond_consts,
             *body_consts,
@@ -59,7 +59,7 @@ def loop(
 
 
 def _with_constants(
-    site: Site,
+    around: Recording,
     graph: ClosedGraph,
     outside: Sequence[Term],
     operands: Sequence[Term],
@@ -74,12 +74,10 @@ def _with_constants(
     used = _used(graph)
     given = [*outside, *operands]
     needed = {given[k].slot for k in used}
-    known = {slot: x for slot, t in fixed.items() if slot in needed and (x := site.known(t)) is not None}
-    sizes = {
-        slot: n for slot, t in fixed.items() if slot in needed and slot not in known and (n := site.recording.size(t)) is not None
-    }
+    known = {slot: x for slot, t in fixed.items() if slot in needed and (x := around.known(t)) is not None}
+    sizes = {slot: n for slot, t in fixed.items() if slot in needed and slot not in known and (n := around.size(t)) is not None}
     before = [t for slot, t in fixed.items() if slot in needed and slot not in known and slot not in sizes]
-    recording = Recording(site.recording.primitives, [*[t.type for t in before], *[operands[k].type for k in carried]])
+    recording = Recording(around.primitives, [*[t.type for t in before], *[operands[k].type for k in carried]])
     terms = dict(zip([t.slot for t in before], recording.sources, strict=False))
     terms |= {slot: recording.constant(x, fixed[slot].type) for slot, x in known.items()}
     terms |= {slot: recording.full(n, fixed[slot].type) for slot, n in sizes.items()}
@@ -98,14 +96,14 @@ def _used(graph: ClosedGraph) -> set[int]:
 
 
 def _counted(
-    site: Site, condition: ClosedGraph, body: ClosedGraph, consts: Sequence[Term], first: Sequence[Term], n_cond_consts: int
+    around: Recording, condition: ClosedGraph, body: ClosedGraph, consts: Sequence[Term], first: Sequence[Term], n_cond_consts: int
 ) -> list[Term] | None:
     """What a loop carries out that counts; None for one that does not."""
-    test = None if n_cond_consts else _comparison(site, condition)
+    test = None if n_cond_consts else _comparison(around, condition)
     if test is None:
         return None
     count, op, bound = test
-    start, step = site.known(first[count]), _step(site, body, len(consts) + count, count)
+    start, step = around.known(first[count]), _step(around, body, len(consts) + count, count)
     if start is None or not step:
         return None
     length = decided(lambda: _length(op, int(start), step, bound))
@@ -113,26 +111,26 @@ def _counted(
         return None
     if length == 0:
         return list(first)
-    counts = _counts(site, body, len(consts), first)
+    counts = _counts(around, body, len(consts), first)
     if not all(fits(c, first[k].type.dtype, length + 1) for k, c in counts.items()):
         return None
-    return _Scan(site, body, consts, first, counts, length).emitted()
+    return _Scan(around, body, consts, first, counts, length).emitted()
 
 
-def _counts(site: Site, body: ClosedGraph, n_consts: int, first: Sequence[Term]) -> dict[int, Affine]:
+def _counts(around: Recording, body: ClosedGraph, n_consts: int, first: Sequence[Term]) -> dict[int, Affine]:
     """What is carried and counts, in steps of a constant from a known number: JAX's own count, and those of users."""
     counts = {}
     for k, x in enumerate(first):
         if x.type.dtype in INTEGERS and not x.type.shape:
-            start, step = site.known(x), _step(site, body, n_consts + k, k)
+            start, step = around.known(x), _step(around, body, n_consts + k, k)
             if start is not None and step:
                 counts[k] = Affine(step, int(start))
     return counts
 
 
-def _comparison(site: Site, condition: ClosedGraph) -> tuple[int, str, Any] | None:
+def _comparison(around: Recording, condition: ClosedGraph) -> tuple[int, str, Any] | None:
     """The carried number that a condition compares, how, and with which known number or open size."""
-    recording = Recording(site.recording.primitives, condition.input_types)
+    recording = Recording(around.primitives, condition.input_types)
     (result,) = inlined(recording, condition, recording.sources)
     case, args = recording.made_by(result), recording.read_by(result)
     if case is None or case.op not in TURNED:
@@ -148,9 +146,9 @@ def _comparison(site: Site, condition: ClosedGraph) -> tuple[int, str, Any] | No
     return x.slot, op, bound
 
 
-def _step(site: Site, body: ClosedGraph, number: int, output: int) -> int:
+def _step(around: Recording, body: ClosedGraph, number: int, output: int) -> int:
     """By how much a carried number grows in each step, 0 if that is not known."""
-    recording = Recording(site.recording.primitives, body.input_types)
+    recording = Recording(around.primitives, body.input_types)
     result = inlined(recording, body, recording.sources)[output]
     case, args = recording.made_by(result), recording.read_by(result)
     if case is None or case.op not in ("add", "sub") or number not in args:
@@ -189,7 +187,7 @@ class _Slice(Frozen, slots=False):
 class _Scan:
     """A loop that counts, on its way to a scan. `consts` and `first` are operands: what stays, and what is carried at first."""
 
-    site: Site
+    around: Recording
     body: ClosedGraph
     consts: Sequence[Term]
     first: Sequence[Term]
@@ -218,7 +216,7 @@ class _Scan:
             counts = list(self.counts)[:1]  # a scan takes something
         xs += [self._counted(k, reverse) for k in counts]
         types = [*[self.consts[k].type for k in consts], *[self.first[k].type for k in carried]]
-        recording = Recording(self.site.recording.primitives, [*types, *[x.type.with_shape(x.type.shape[1:]) for x in xs]])
+        recording = Recording(self.around.primitives, [*types, *[x.type.with_shape(x.type.shape[1:]) for x in xs]])
         sources = iter(recording.sources)
         values = {k: next(sources) for k in consts}
         values |= {n_consts + k: next(sources) for k in carried}
@@ -230,7 +228,7 @@ class _Scan:
             shape = list(results[k].type.shape)
             del shape[place.axis]
             results[k] = recording.emit("reshape", results[k], new_sizes=tuple(shape))
-        emitted = self.site.emit_all(
+        emitted = self.around.emit_all(
             "scan",
             *[self.consts[k] for k in consts],
             *[self.first[k] for k in carried],
@@ -245,7 +243,7 @@ class _Scan:
         ys = zip(self.stacked.items(), emitted[len(carried) :], strict=True)
         after |= {k: self._put(self.first[k], y, place, reverse) for (k, (_, place)), y in ys}
         for k, count in self.counts.items():
-            after[k] = self.site.recording.full(count.start + self.length * count.slope, self.first[k].type)
+            after[k] = self.around.full(count.start + self.length * count.slope, self.first[k].type)
         return [after[k] for k in range(len(self.first))]
 
     def _find(self) -> None:
@@ -324,7 +322,7 @@ class _Scan:
 
     def _rows(self, x: Term, place: _Slice, reverse: bool) -> Term:
         """The slices of all steps along axis 0, in the order of a scan."""
-        axis, emit = place.axis, self.site.emit
+        axis, emit = place.axis, self.around.emit
         low, high = place.place.range(self.length)
         stride = abs(place.place.slope)
         if (low, high, stride) != (0, x.type.shape[axis] - 1, 1):
@@ -338,7 +336,7 @@ class _Scan:
 
     def _put(self, whole: Term, y: Term, place: _Slice, reverse: bool) -> Term:
         """The results of all steps in their places."""
-        axis, emit = place.axis, self.site.emit
+        axis, emit = place.axis, self.around.emit
         if (place.place.slope < 0) != reverse:
             y = emit("rev", y, dimensions=(0,))
         if axis:
@@ -347,7 +345,7 @@ class _Scan:
         if y.type.shape == whole.type.shape:
             return y
         low, _ = place.place.range(self.length)
-        zero, at = (self.site.recording.full(n, TensorType("i32")) for n in (0, low))
+        zero, at = (self.around.full(n, TensorType("i32")) for n in (0, low))
         return emit("dynamic_update_slice", whole, y, *[at if a == axis else zero for a in range(y.type.rank)])
 
     def _counted(self, number: int, reverse: bool) -> Term:
@@ -356,11 +354,11 @@ class _Scan:
         if isinstance(self.length, int) and self.length <= 64:
             numbers = count.start + count.slope * np.arange(self.length)
             ordered = (numbers[::-1] if reverse else numbers).astype(numpy_dtype(np, type_.dtype))
-            return self.site.recording.constant(ordered, type_.with_shape((self.length,)))
+            return self.around.constant(ordered, type_.with_shape((self.length,)))
         start, step = count.start, count.slope
         if reverse:
             start, step = start + step * (self.length - 1), -step
-        values = self.site.emit("iota", dtype=type_.dtype, shape=(self.length,), dimension=0)
+        values = self.around.emit("iota", dtype=type_.dtype, shape=(self.length,), dimension=0)
         if step != 1:
-            values = self.site.emit("mul", values, step)
-        return self.site.emit("add", values, start) if start != 0 else values
+            values = self.around.emit("mul", values, step)
+        return self.around.emit("add", values, start) if start != 0 else values
