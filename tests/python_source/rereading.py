@@ -60,12 +60,11 @@ def _primal(graph):
         if case.op == "dot_general":
             case, operands = _turned(case, operands, turned)
         if case.op == "iota" and case.results[0].rank > 1:
-            first = _counted(builder, case)
-            values.append(first)
+            values.append(_counted(builder, case, cores))
             continue
-        if case.op == "constant" and case.results[0].rank and case.results[0].size == 1:  # as a number that is broadcast
+        if case.op == "constant" and case.results[0].rank and (one := _repeated(case.attrs.value)):  # a number that is broadcast
             (type_,) = case.results
-            attrs = BUILTIN.parse_attrs("constant", {"value": Literal(TensorType(type_.dtype), case.attrs.value.data)})
+            attrs = BUILTIN.parse_attrs("constant", {"value": Literal(TensorType(type_.dtype), one)})
             number = builder.append(builder.cases.intern(BUILTIN.case("constant", attrs, None, [])), [])
             values.append(_whole(builder, number, type_, cores))
             continue
@@ -74,7 +73,7 @@ def _primal(graph):
         if core:
             operands = [_spread(builder, cores[x], type_, axes) for x, type_ in zip(operands, core.operands, strict=True)]
             first = builder.append(builder.cases.intern(core), operands)
-        elif kept := _core(case, operands, cores):
+        elif kept := _core(builder, case, operands, cores):
             first, axes = kept
         else:
             first = builder.append(builder.cases.intern(case), operands)
@@ -143,17 +142,29 @@ def _of_cores(case, cores):
         return None, ()
 
 
-def _core(case, operands, cores):
+def _core(builder, case, operands, cores):
     """What an array repeats, if it does so along new axes alone, and along which of its axes that goes; or None."""
     if case.op not in ("broadcast_in_dim", "reshape"):
         return None
     (type_,), (result,) = case.operands, case.results
-    axes = list(case.attrs.broadcast_dimensions) if case.op != "reshape" else [k for k, n in enumerate(result.shape) if n != 1]
-    if case.op == "reshape" and type_.shape != tuple([result.shape[k] for k in axes]):
-        return None
-    core, own = cores.get(operands[0], (operands[0], tuple(range(type_.rank))))
+    core, own = cores.get(operands[0]) or _narrow(builder, operands[0], type_)
+    axes = dict(enumerate(case.attrs.broadcast_dimensions if case.op != "reshape" else ()))
+    if case.op == "reshape":
+        longer, places = ([k for k, n in enumerate(t.shape) if n != 1] for t in (type_, result))
+        if [type_.shape[k] for k in longer] != [result.shape[k] for k in places]:
+            return None
+        axes = dict(zip(longer, places, strict=True))
     repeats = all(type_.shape[k] == result.shape[axes[k]] for k in own)
     return (core, tuple([axes[k] for k in own])) if repeats else None
+
+
+def _narrow(builder, value, type_):
+    """A value without its axes of one element, which are as well repeated, and the axes that are left."""
+    axes = tuple([k for k, n in enumerate(type_.shape) if n != 1])
+    if len(axes) == type_.rank:
+        return value, axes
+    attrs = BUILTIN.parse_attrs("reshape", {"new_sizes": [type_.shape[k] for k in axes]})
+    return builder.append(builder.cases.intern(BUILTIN.case("reshape", attrs, None, [type_])), [value]), axes
 
 
 def _spread(builder, core, type_, axes):
@@ -162,13 +173,20 @@ def _spread(builder, core, type_, axes):
     return value if own == axes else _whole(builder, value, type_, {})
 
 
-def _counted(builder, case):
+def _repeated(literal):
+    """The element that is all of a constant, as it is stored; None if there are others."""
+    n = literal.type.size
+    one = literal.data[: len(literal.data) // max(n, 1)]
+    return one if one * n == literal.data else None
+
+
+def _counted(builder, case, cores):
     """Numbers along an axis, which NumPy counts alone and broadcasts."""
     (type_,), axis = case.results, case.attrs.dimension
     n = type_.shape[axis]
     attrs = BUILTIN.parse_attrs("iota", {"dtype": type_.dtype, "shape": [n], "dimension": 0})
     counted = builder.append(builder.cases.intern(BUILTIN.case("iota", attrs, None, [])), [])
-    return builder.append(builder.cases.intern(_broadcast(type_, [axis])), [counted])
+    return _whole(builder, counted, type_, cores, (axis,))
 
 
 def _broadcast(type_, axes=()):
@@ -180,6 +198,8 @@ def _whole(builder, core, type_, cores, axes=()):
     """An array of one number, or of what is repeated along other axes than these."""
     if len(axes) == type_.rank:
         return core
+    core, own = _narrow(builder, core, type_.with_shape(tuple([type_.shape[k] for k in axes])))
+    axes = tuple([axes[k] for k in own])
     whole = builder.append(builder.cases.intern(_broadcast(type_, axes)), [core])
     cores[whole] = core, axes
     return whole

@@ -286,6 +286,36 @@ def test_edits_of_loops_are_not_lost(name, folder):
         np.testing.assert_allclose(made[key], due[key], 1e-13)
 
 
+LOOPS = {
+    "no steps": ("a * b", "y = x", "range(-3)", "y = body(i, y)"),
+    "one of NumPy's lengths": ("a * b", "y = x", "range(np.int64(3))", "y = body(i, y)"),
+    "another range": ("a * b", "y, range = x, lambda n: [0]", "range(3)", "y = body(i, y)"),
+    "another dtype": ("a * b.astype(np.float64)", "y = x", "range(3)", "y = body(i, y)"),
+    "another shape": ("np.concatenate([a, b])", "y = x", "range(3)", "y = body(i, y)"),
+    "a carry of Python's": ("b * 3", "y = 1", "range(70)", "y = body(i, y)"),
+    "a result of Python's": ("2", "y = np.float64(1)", "range(3)", "y = body(i, y)"),
+    "a number of Python's": ("a * b", "y, n = x, 2", "range(3)", "y = body(n, y)"),
+    "fewer slices": ("a * b", "y = x", "range(2)", "y = body(y, x[k])"),
+    "a constant that changes": ("a + b", "y = x", "range(3)", "y = body(y * i, y)"),
+    "a list of slices": ("a * b", "y, z = x, [2, 3]", "range(2)", "y = body(y, z[k])"),
+    "another shape while it holds": ("np.concatenate([a, b])", "y = x", "", "y = body(i, y)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_that_are_no_nodes_are_what_they_say(name, folder):
+    """Python runs them, and its numbers have no dtype."""
+    body, begun, steps, step = LOOPS[name]
+    loop = f"for k in {steps}:" if steps else "while limit(y):"
+    lines = ["def body(a, b):", f"    return {body}", "def limit(n):", "    return n.shape[0] < 9", begun, loop, f"    {step}"]
+    text = "".join(f"    {line}\n" for line in [*lines, "return y[:3] * x[:2][:1] if np.ndim(y) else x * float(y)"])
+    source = f"{MARK}import numpy as np\n\n\ndef f(x, i):\n{text}"
+    (folder / "edited.py").write_text(source)
+    read = build_function(f"{folder / 'edited.py'}:f", {"x": TensorType("f32", (3,)), "i": TensorType("f32", (3,))})
+    values = [np.arange(1, 4, dtype=np.float32), np.array([3, 1, 2], np.float32)]
+    alike(expected(read, values)["y"], function_of(source)(*values))
+
+
 @pytest.mark.parametrize("body", [
     "np.clip(x, None, 1.0)", "np.clip(i, 0, 2.5)", "np.clip(i, 1, 2)", "np.pad(x, 1)", "np.pad(x, ((1, 2),))",
     "np.pad(x, 1, 'edge')", "np.pad(x, ((1, 2), (0, 1)), constant_values=(3, 4))", "np.cumsum(x, axis=None)",

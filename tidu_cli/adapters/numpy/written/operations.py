@@ -68,6 +68,16 @@ def outer(x: Operand, y: Operand) -> Any:
     return product(given[0], given[1], ((), ()))
 
 
+def stack(rows: Any, *axis: int) -> Any:
+    """np.stack, also of rows that a loop has stacked."""
+    return rows if isinstance(rows, Array) and not axis else np.stack(rows, *axis)
+
+
+def in_order(rows: Any) -> Any:
+    """The rows of a loop that goes backwards, of which those that are stacked are in order."""
+    return rows if isinstance(rows, Array) else rows[::-1]
+
+
 def arange(n: Any, dtype: Any) -> Any:
     """np.arange, which counts where the graph runs."""
     recorder = innermost()

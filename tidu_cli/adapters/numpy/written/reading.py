@@ -18,16 +18,19 @@ from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.written import nodes, operations
 from tidu_cli.adapters.numpy_helpers import HELPERS
 
-NODES, OPERATIONS = "__nodes", "__operations"
-"""The names under which they have the functions of the modules of these names; no name that tidu writes begins so."""
+NODES, OPERATIONS, MADE = "__nodes", "__operations", "__made"
+"""The names under which they have the functions of two modules, and results of nodes; no name that tidu writes begins so."""
+_MEANT = {"np": 1, "range": 0, "reversed": 0, "*": 0}
+"""How often such a file gives names a meaning that is read into it: one that gives others is what it says."""
 
 
 def run(module: ModuleType, source: bytes, file: str) -> None:
     """Run the source of a file that tidu wrote as this module. Raises what Python does, and BuildError."""
     try:
         tree = ast.parse(source, file)
-        statements = _Statements(_Scope(tree, None))
-        tree.body = [statements.visit(x) if isinstance(x, ast.FunctionDef) else x for x in tree.body]
+        statements, stored = _Statements(_Scope(tree, None)), Counter(_stored(ast.walk(tree)))
+        if all(stored[name] == n for name, n in _MEANT.items()):
+            tree.body = [statements.visit(x) if isinstance(x, ast.FunctionDef) else x for x in tree.body]
         code = compile(ast.fix_missing_locations(tree), file, "exec")
     except (RecursionError, MemoryError):  # of Python's parser, too
         raise BuildError(f"{file}: an expression has too many others within it; give parts of it names") from None
@@ -40,18 +43,18 @@ class _Statements(ast.NodeTransformer):
 
     def __init__(self, scope: _Scope) -> None:
         self.scope = scope
-        self.lists: dict[str, bool] = {}
+        self.backwards: set[str] = set()
         self.begun: dict[str, str] = {}
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        outer = self.lists, self.begun, self.scope
+        outer = self.backwards, self.begun, self.scope
         self.scope = _Scope(node, self.scope)
-        self.lists, self.begun = {}, _lists(self.scope)
+        self.backwards, self.begun = set(), _lists(self.scope)
         if node.name in operations.HELPERS and ast.dump(node) == ast.dump(ast.parse(HELPERS[node.name]).body[0]):
             node.decorator_list.append(_known("HELPERS", ast.Constant(node.name)))
         else:
             self.generic_visit(node)
-        self.lists, self.begun, self.scope = outer
+        self.backwards, self.begun, self.scope = outer
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
@@ -69,17 +72,16 @@ class _Statements(ast.NodeTransformer):
         first = len(arguments) - n_scanned - len(carry)
         if targets[len(carry) :] != items or first < 0 or _names(arguments[first : first + len(carry)]) != carry:
             return node
-        others = [function, *arguments[:first], *xs]
-        if any(isinstance(x, ast.Name) and x.id == k for other in others for x in ast.walk(other)):
+        if {"", k, *targets, *lists} & {*_names([function, *arguments[:first], *xs])}:  # which each step would have anew
             return node
         within = _loads(ast.walk(node))
         is_read = any(self.scope.loads[name] > within[name] for name in (k, *items))  # as Python has them afterwards, too
         is_listed = all(self.begun.get(name) in ("", "[::-1]" if reverse else "[]") for name in lists)
         if is_read or not is_listed or not self.scope.keeps(function):
             return node
-        self.lists |= dict.fromkeys(lists, reverse)
+        self.backwards |= set(lists) if reverse else set()
         given = [n, ast.Constant(reverse), _tuple(arguments[:first]), _loaded(carry), _tuple(xs)]
-        return _assigned(node, [*carry, *lists], "scan", [function, *given])
+        return _replaced(node, [*carry, *lists], "scan", [function, *given])
 
     def visit_While(self, node: ast.While) -> ast.AST:
         """`while condition(consts, carry): carry = body(consts, carry)`."""
@@ -91,10 +93,11 @@ class _Statements(ast.NodeTransformer):
         firsts = [some[: len(some) - n] for some in (tested, arguments)]
         called = [node.test.func, function]  # type: ignore[attr-defined]
         carried = all(_names(some[len(some) - n :]) == carry for some in (tested, arguments))
-        if not n or not carried or not all(map(self.scope.keeps, called)):
+        fixed = not {"", *carry} & {name for some in firsts for name in _names(some)}
+        if not n or not carried or not fixed or not all(map(self.scope.keeps, called)):
             return node
         given = [*called, *map(_tuple, firsts), _loaded(carry)]
-        return _assigned(node, carry, "loop", given)
+        return _replaced(node, carry, "loop", given)
 
     def visit_If(self, node: ast.If) -> ast.AST:
         """`if index <= 0: y = branch(x)`, `elif index == 1: ...`, `else: ...`; or of a bool, `if index: ... else: ...`."""
@@ -120,13 +123,13 @@ class _Statements(ast.NodeTransformer):
             return node
         of_bool = index is tests[0]
         given = [index, _tuple(functions[::-1] if of_bool else functions), _tuple(calls[0][2]), ast.Constant(of_bool)]
-        return _assigned(node, calls[0][0], "branch", given)
+        return _replaced(node, calls[0][0], "branch", given)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """A list of results as it is stacked: those of loops that go backwards are in order."""
         node = self.generic_visit(node)  # type: ignore[assignment]
-        if isinstance(node.value, ast.Name) and self.lists.get(node.value.id) and ast.unparse(node.slice) == "::-1":
-            return node.value
+        if self.backwards & {*_names([node.value])} and ast.unparse(node.slice) == "::-1":
+            return ast.Call(_operation("in_order"), [node.value], [])
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -145,11 +148,7 @@ class _Statements(ast.NodeTransformer):
             node.func = _operation("pad")
         if isinstance(node.func, ast.Attribute) and node.func.attr == "view" and len(node.args) == 1 and not node.keywords:
             return ast.Call(_operation("view"), [node.func.value, *node.args], [])
-        if name == "np.stack" and len(node.args) == 1 and not node.keywords:
-            stacked = node.args[0]
-            if isinstance(stacked, ast.Name) and stacked.id in self.lists:
-                return stacked
-        if name in ("np.outer", "np.clip") and not node.keywords:
+        if name in ("np.outer", "np.clip", "np.stack") and not node.keywords:
             node.func = _operation(name.removeprefix("np."))
         if name == "np.arange" and len(node.args) == 1 and [k.arg for k in node.keywords] == ["dtype"]:
             node.func = _operation("arange")
@@ -393,8 +392,10 @@ def _loaded(names: Sequence[str]) -> ast.Tuple:
     return _tuple([ast.Name(name, ast.Load()) for name in names])
 
 
-def _assigned(node: ast.stmt, targets: Sequence[str], function: str, arguments: Sequence[ast.expr]) -> ast.stmt:
-    """A statement in the place of one: a call of a function of `nodes`."""
+def _replaced(node: ast.stmt, targets: Sequence[str], function: str, arguments: Sequence[ast.expr]) -> ast.stmt:
+    """A statement in the place of one: a call of a function of `nodes`, and the statement itself where that gives None."""
     called = ast.Call(ast.Attribute(ast.Name(NODES, ast.Load()), function, ast.Load()), list(arguments), [])
+    made = ast.NamedExpr(ast.Name(MADE, ast.Store()), called)
     target = ast.Tuple([ast.Name(name, ast.Store()) for name in targets], ast.Store())
-    return ast.copy_location(ast.Assign([target], called), node)
+    assigned = ast.Assign([target], ast.Name(MADE, ast.Load()))
+    return ast.copy_location(ast.If(ast.Compare(made, [ast.Is()], [ast.Constant(None)]), [node], [assigned]), node)
