@@ -162,7 +162,7 @@ OTHERS = {
     **dict.fromkeys(("select_and_gather_add", "select_and_scatter_add"), "are windows"),
     **dict.fromkeys(("igamma_grad_a", "regularized_incomplete_beta_grad", "zeta_grad"), "are their definitions"),
     **dict.fromkeys(("linear_solve", "root", "fixed_point"), "are what solves them"),
-    **dict.fromkeys(("select_n", "broadcast_in_dim", "pad", "triangular_solve", "svd", "pinv"), "have attrs that say the same"),
+    **dict.fromkeys(("select_n", "broadcast_in_dim", "pad", "svd", "pinv"), "have attrs that say the same"),
     **dict.fromkeys(("pow", "population_count", "argmax", "argmin"), "are of another dtype, which is converted"),
     **dict.fromkeys(("polygamma", "expn", "hyp0f1", "hyp1f1", "hyp2f1", "spherical_bessel_j"), "are of f64, as SciPy has them"),
     **dict.fromkeys(("bessel_j", "bessel_y", "bessel_ie", "bessel_ke"), "are of f64, as SciPy has them"),

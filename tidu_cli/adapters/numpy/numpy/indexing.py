@@ -224,6 +224,21 @@ def expanded(x: Array, index: Operand) -> list[Any]:
     return [None if e is None else _normal(e, next(sizes), x) for e in entries]
 
 
+class Clipped(Array):
+    """`places` from 0 to `most`, as gathers and scatters clip them themselves. What is written into it later is no such thing."""
+
+    __slots__ = ("most", "places", "value_of_clipped")
+
+    def __init__(self, clipped: Array, places: Array, most: int) -> None:
+        super().__init__(clipped.recorder, clipped.value, clipped.type)
+        self.value_of_clipped, self.places, self.most = clipped.value, places, most
+
+    def along(self, n: int) -> Array | None:
+        """The places, if these are those of an axis of n elements."""
+        unchanged = self.share is None and self.value == self.value_of_clipped
+        return self.places if unchanged and self.most == n - 1 else None
+
+
 def _is_place(e: Any) -> bool:
     """Whether an index is one place of an axis, of which the number may be an open size."""
     return isinstance(e, int | OpenSize)
@@ -247,6 +262,8 @@ def _normal(e: Any, n: int, x: Array) -> Any:
         if low >= 0:
             return e.astype(np.int64)
         e = x.constant(e)
+    if isinstance(e, Clipped) and (given := e.along(n)) is not None:
+        return given
     e = e.convert("i64")
     return select(e < 0, e + n, e)
 
@@ -325,7 +342,8 @@ def picked(x: Array, entries: list[Any]) -> Picked:
         constants = tuple(np.broadcast_to(entries[k], batch) for k in places)
         vectors = x.constant(np.stack(constants, axis=-1), np.int64)
     else:
-        columns = [lift(entries[k], x, np.dtype(np.int64)).broadcast(batch).reshaped((*batch, 1)) for k in places]
+        columns = [lift(entries[k], x, None if len(places) == 1 else np.dtype(np.int64)) for k in places]
+        columns = [column.broadcast(batch).reshaped((*batch, 1)) for column in columns]
         vectors = columns[0] if len(columns) == 1 else columns[0].emit("concatenate", *columns[1:], dimension=len(batch))
     together = places[-1] - places[0] + 1 == len(places)
     windows = [k for k, e in enumerate(entries) if e is not None and k not in places]

@@ -10,9 +10,10 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, known
 from tidu_cli.adapters.numpy.arrays.sizes import broadcast, number_of
 from tidu_cli.adapters.numpy.buffers.memory import resolved
-from tidu_cli.adapters.numpy.numpy.indexing import product
+from tidu_cli.adapters.numpy.numpy.indexing import Clipped, product
 from tidu_cli.adapters.numpy.recorder import innermost
 from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.types import INTEGERS
 
 Operand = Any
 
@@ -155,7 +156,9 @@ def clip(x: Operand, low: Operand, high: Operand) -> Any:
         return np.clip(x, low, high)
     if given[1].ndim or given[2].ndim:
         given = _alike(given)
-    return given[1].emit("clamp", given[0], given[2])
+    clipped = given[1].emit("clamp", given[0], given[2])
+    is_place = given[0].type.dtype in INTEGERS and isinstance(low, int) and low == 0 and isinstance(high, int | OpenSize)
+    return Clipped(clipped, given[0], high) if is_place else clipped
 
 
 def select(index: Operand, *cases: Operand) -> Any:
