@@ -24,7 +24,10 @@ from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 
 def updated(x: Array, index: Any, value: Any, op: str = "scatter") -> Array:
-    """x with the elements x[index] replaced, or with what an op of its kin makes of them, of places that are traced. Raises what NumPy does, and UntraceableError for what depends on traced masks."""
+    """x with the elements x[index] replaced, or with what another op than "scatter" makes of them, of places that are traced.
+
+    Raises what NumPy does, and UntraceableError for what depends on traced masks.
+    """
     if isinstance(value, Selection):
         return value.put(x, index)
     masked = masked_axes(x, index) if op == "scatter" else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, Shape
-from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted
+from tidu_cli.adapters.numpy.arrays.operands import Clipped, Operand, an_array, arrays_in, lift, lifted
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.errors import Remedy
 from tidu_cli.frozen import Frozen, replace
@@ -222,21 +222,6 @@ def expanded(x: Array, index: Operand) -> list[Any]:
     entries[at : at + len(dots)] = [ALL_OF_IT] * (x.ndim - given)
     sizes = iter(x.shape)
     return [None if e is None else _normal(e, next(sizes), x) for e in entries]
-
-
-class Clipped(Array):
-    """`places` from 0 to `most`, as gathers and scatters clip them themselves. What is written into it later is no such thing."""
-
-    __slots__ = ("most", "places", "value_of_clipped")
-
-    def __init__(self, clipped: Array, places: Array, most: int) -> None:
-        super().__init__(clipped.recorder, clipped.value, clipped.type)
-        self.value_of_clipped, self.places, self.most = clipped.value, places, most
-
-    def along(self, n: int) -> Array | None:
-        """The places, if these are those of an axis of n elements."""
-        unchanged = self.share is None and self.value == self.value_of_clipped
-        return self.places if unchanged and self.most == n - 1 else None
 
 
 def _is_place(e: Any) -> bool:

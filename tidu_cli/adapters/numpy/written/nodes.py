@@ -1,7 +1,7 @@
 """Loops and branches of files that tidu wrote, as nodes. Their functions take all that they read, in the order of the operands.
 
-Each is None where the statement is Python's to run: where nothing is traced, where a loop has no steps, carries numbers of Python's,
-which have no bounds, or changes the types of what it carries. Such numbers, and lists, are given to functions as they are.
+Each is None where the statement is Python's to run: where nothing is traced, where a loop has no steps, changes the types of what
+it carries, or carries numbers of Python's, which have no bounds. Such numbers, and lists, are given to functions as they are.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, known
+from tidu_cli.adapters.numpy.arrays.operands import Clipped
 from tidu_cli.adapters.numpy.arrays.sizes import broadcast, number_of
 from tidu_cli.adapters.numpy.buffers.memory import resolved
-from tidu_cli.adapters.numpy.numpy.indexing import Clipped, product
+from tidu_cli.adapters.numpy.numpy.indexing import product, reduce
 from tidu_cli.adapters.numpy.recorder import innermost
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import INTEGERS
@@ -69,9 +70,9 @@ def outer(x: Operand, y: Operand) -> Any:
     return product(given[0], given[1], ((), ()))
 
 
-def stack(rows: Any, *axis: int) -> Any:
+def stack(rows: Any) -> Any:
     """np.stack, also of rows that a loop has stacked."""
-    return rows if isinstance(rows, Array) and not axis else np.stack(rows, *axis)
+    return rows if isinstance(rows, Array) else np.stack(rows)
 
 
 def in_order(rows: Any) -> Any:
@@ -120,6 +121,14 @@ def bitwise(op: str, x: Operand, axis: tuple[int, ...]) -> Any:
     if given is None or not isinstance(axis, tuple):
         return getattr(np, f"bitwise_{op}").reduce(x, axis=axis)
     return given[0].emit(f"reduce_{op}", axes=axis)
+
+
+def extreme(op: str, x: Operand, initial: Operand, axis: Any = None) -> Any:
+    """np.max and np.min of what may have no elements, whose extreme is an infinity."""
+    given, least = _arrays(x), -np.inf if op == "max" else np.inf
+    if given is None or not given[0].type.inexact or given[0].type.complex or not (isinstance(initial, float) and initial == least):
+        return getattr(np, op)(x, axis=axis, initial=initial)
+    return reduce(given[0], f"reduce_{op}", axis, keepdims=False)
 
 
 def number(dtype: Any, x: Any) -> Any:
