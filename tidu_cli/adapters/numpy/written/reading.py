@@ -137,7 +137,7 @@ class _Statements(ast.NodeTransformer):
         name = dotted(node.func)
         match name, len(node.args), [k.arg for k in node.keywords]:
             case _, 1, ["axis"] | ["axis", "dtype"] if name in _ACCUMULATING:
-                return _performed("accumulated", [*map(ast.Constant, _ACCUMULATING[name]), *node.args], node.keywords)
+                return _performed("accumulated", [*(ast.Constant(part) for part in _ACCUMULATING[name]), *node.args], node.keywords)
             case "np.bitwise_and.reduce" | "np.bitwise_or.reduce" | "np.bitwise_xor.reduce", 1, ["axis"]:
                 return _performed("bitwise", [ast.Constant(name[11:-7]), *node.args], node.keywords)
             case _, 1, [] if _A_NUMBER.fullmatch(name):
@@ -260,7 +260,7 @@ def _operation(name: str) -> ast.expr:
     return ast.Attribute(ast.Name(OPERATIONS, ast.Load()), name, ast.Load())
 
 
-def _performed(name: str, operands: Sequence[ast.expr], options: Sequence[ast.keyword] = ()) -> ast.expr:
+def _performed(name: str, operands: Sequence[ast.expr], options: Sequence[ast.keyword] = ()) -> ast.Call:
     return ast.Call(_operation(name), list(operands), list(options))
 
 
