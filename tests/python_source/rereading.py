@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 import tidu_cli
-from tests.python_source.running import source_of
+from tests.c.test_primitives import documented
+from tests.python_source.running import expected, source_of
 from tidu_cli.adapters.numpy.tracing import build_function
 from tidu_cli.errors import TiduError
 from tidu_cli.frozen import replace
@@ -16,6 +19,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.fields import made
 
@@ -43,7 +47,7 @@ def normal(document):
 
 def _primal(graph):
     builder = GraphBuilder(CaseTable(graph.cases.vocabulary), graph.inputs)
-    values, cores, turned = list(range(len(graph.inputs))), {}, {}
+    values, cores, turned, numbers = list(range(len(graph.inputs))), {}, {}, {}
     for case, args in graph.nodes():
         case, operands = _case(case), [values[a] for a in args]
         if case.op.startswith("reduce_") and getattr(case.attrs, "axes", None) == ():
@@ -67,18 +71,18 @@ def _primal(graph):
             continue
         if case.op == "constant" and case.results[0].rank and (one := _repeated(case.attrs.value)):  # a number that is broadcast
             (type_,) = case.results
-            number = _added(builder, "constant", {"value": Literal(TensorType(type_.dtype), one)})
+            number = _computed(builder, _case_of("constant", {"value": Literal(TensorType(type_.dtype), one)}), [], numbers)
             values.append(_whole(builder, number, type_, cores))
             continue
         core, axes = _of_cores(case, [cores.get(x) for x in operands])
         kept = None
         if core:
             operands = [_spread(builder, cores[x], type_, axes) for x, type_ in zip(operands, core.operands, strict=True)]
-            first = builder.append(builder.cases.intern(core), operands)
+            first = _computed(builder, core, operands, numbers)
         elif kept := _core(builder, case, operands, cores):
             first, axes = kept
         else:
-            first = builder.append(builder.cases.intern(case), operands)
+            first = _computed(builder, case, operands, numbers)
         if core or kept:
             first = _whole(builder, first, case.results[0], cores, axes)
         elif case.op == "transpose":
@@ -89,6 +93,19 @@ def _primal(graph):
         for o in graph.outputs
     ]
     return builder.build(graph.name, outputs)
+
+
+def _computed(builder, case, operands, numbers):
+    """The first result of a node, or the number that it is where its operands are numbers."""
+    (type_, *_) = case.results or (None,)
+    known = [numbers[x] for x in operands if x in numbers]
+    if known and len(known) == len(operands) and [t.rank for t in case.results] == [0] and case.op not in ("scan", "while", "cond"):
+        (value,) = expected(documented([case]), [literal_array(np, x) for x in known]).values()
+        case, operands = _case_of("constant", {"value": Literal(type_, np.asarray(value).tobytes())}), []
+    first = builder.append(builder.cases.intern(case), operands)
+    if case.op == "constant" and not type_.rank:
+        numbers[first] = case.attrs.value
+    return first
 
 
 def _case(case):

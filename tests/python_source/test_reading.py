@@ -87,6 +87,10 @@ SMALL = {
         ("constant", [], {"value": {"type": "f64[1,2]", "data": [0.5, 0.5]}}), ("mul", [1, 2], {}),
         ("constant", [], {"value": {"type": "f64[1,2]", "data": [0.25, 0.25]}}), ("add", [3, 4], {}), ("mul", [0, 5], {}),
     ]),
+    "a row of what is known": (["f64[2,3]"], [
+        ("constant", [], {"value": {"type": "f64[3]", "data": [0.0] * 3}}), ("exp", [1], {}),
+        ("broadcast_in_dim", [2], {"shape": [2, 3], "broadcast_dimensions": [1]}), ("mul", [3, 3], {}), ("add", [4, 0], {}),
+    ]),
     "a batch of numbers": (["f64[3]", "f64[2,3]"], [
         ("dot_general", [0, 1], {"dimension_numbers": [[[], []], [[0], [1]]]}), ("transpose", [2], {"permutation": [1, 0]}),
     ]),
