@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 
+import numpy as np
+
 import tidu_cli
-from tests.python_source.running import source_of
+from tests.c.test_primitives import documented
+from tests.python_source.running import expected, source_of
 from tidu_cli.adapters.numpy.tracing import build_function
 from tidu_cli.errors import TiduError
 from tidu_cli.frozen import replace
@@ -16,6 +19,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.types import TensorType
+from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.attrs.fields import made
 
@@ -43,7 +47,7 @@ def normal(document):
 
 def _primal(graph):
     builder = GraphBuilder(CaseTable(graph.cases.vocabulary), graph.inputs)
-    values, cores, turned = list(range(len(graph.inputs))), {}, {}
+    values, cores, turned, numbers = list(range(len(graph.inputs))), {}, {}, {}
     for case, args in graph.nodes():
         case, operands = _case(case), [values[a] for a in args]
         if case.op.startswith("reduce_") and getattr(case.attrs, "axes", None) == ():
@@ -51,33 +55,34 @@ def _primal(graph):
             continue
         if case.op == "integer_pow" and case.attrs.y == -1:
             operands = [_whole(builder, _number(builder, case.operands[0].dtype, 1), case.operands[0], cores), *operands]
-            case = BUILTIN.case("div", BUILTIN.parse_attrs("div", {}), None, case.operands * 2)
+            case = _case_of("div", {}, case.operands * 2)
         if case.op == "dot_general" and _is_elementwise(case):
             (lhs, _), (result,) = case.operands, case.results
             axes = range(lhs.rank), range(lhs.rank, result.rank)
             operands = [_whole(builder, x, result, cores, tuple(along)) for x, along in zip(operands, axes, strict=True)]
-            case = BUILTIN.case("mul", BUILTIN.parse_attrs("mul", {}), None, [result, result])
+            case = _case_of("mul", {}, [result, result])
         if case.op == "dot_general":
             case, operands = _turned(case, operands, turned)
-        if case.op == "iota" and case.results[0].rank > 1:
-            first = _counted(builder, case)
-            values.append(first)
+        if case.op == "triangular_solve":
+            values.append(_solved(builder, case, operands, turned))
             continue
-        if case.op == "constant" and case.results[0].rank and case.results[0].size == 1:  # as a number that is broadcast
+        if case.op == "iota" and case.results[0].rank > 1:
+            values.append(_counted(builder, case, cores))
+            continue
+        if case.op == "constant" and case.results[0].rank and (one := _repeated(case.attrs.value)):  # a number that is broadcast
             (type_,) = case.results
-            attrs = BUILTIN.parse_attrs("constant", {"value": Literal(TensorType(type_.dtype), case.attrs.value.data)})
-            number = builder.append(builder.cases.intern(BUILTIN.case("constant", attrs, None, [])), [])
+            number = _computed(builder, _case_of("constant", {"value": Literal(TensorType(type_.dtype), one)}), [], numbers)
             values.append(_whole(builder, number, type_, cores))
             continue
         core, axes = _of_cores(case, [cores.get(x) for x in operands])
         kept = None
         if core:
             operands = [_spread(builder, cores[x], type_, axes) for x, type_ in zip(operands, core.operands, strict=True)]
-            first = builder.append(builder.cases.intern(core), operands)
-        elif kept := _core(case, operands, cores):
+            first = _computed(builder, core, operands, numbers)
+        elif kept := _core(builder, case, operands, cores):
             first, axes = kept
         else:
-            first = builder.append(builder.cases.intern(case), operands)
+            first = _computed(builder, case, operands, numbers)
         if core or kept:
             first = _whole(builder, first, case.results[0], cores, axes)
         elif case.op == "transpose":
@@ -90,14 +95,31 @@ def _primal(graph):
     return builder.build(graph.name, outputs)
 
 
+def _computed(builder, case, operands, numbers):
+    """The first result of a node, or the number that it is where its operands are numbers."""
+    (type_, *_) = case.results or (None,)
+    known = [numbers[x] for x in operands if x in numbers]
+    if known and len(known) == len(operands) and [t.rank for t in case.results] == [0] and case.op not in ("scan", "while", "cond"):
+        (value,) = expected(documented([case]), [literal_array(np, x) for x in known]).values()
+        case, operands = _case_of("constant", {"value": Literal(type_, np.asarray(value).tobytes())}), []
+    first = builder.append(builder.cases.intern(case), operands)
+    if case.op == "constant" and not type_.rank:
+        numbers[first] = case.attrs.value
+    return first
+
+
 def _case(case):
     """A case as source has it: a square is no power, and a number becomes an array by being broadcast."""
     if case.op == "integer_pow" and case.attrs.y == 2:
-        return BUILTIN.case("square", BUILTIN.parse_attrs("square", {}), None, case.operands)
+        return _case_of("square", {}, case.operands)
     if case.op.startswith("reduce_") and hasattr(case.attrs, "axes"):
         case = replace(case, attrs=made(type(case.attrs), {**dict(case.attrs), "axes": tuple(sorted(case.attrs.axes))}))
+    if case.op in ("expand_dims", "squeeze"):
+        case = _case_of("reshape", {"new_sizes": list(case.results[0].shape)}, case.operands)
     if case.op == "reshape" and not case.operands[0].rank:
         return _broadcast(case.results[0])
+    if getattr(case.attrs, "mode", "") == "promise_in_bounds":
+        case = replace(case, attrs=made(type(case.attrs), {**dict(case.attrs), "mode": "clip"}))
     if case.op == "cond" and case.operands[0].dtype == "bool":
         case = replace(case, attrs=made(type(case.attrs), {"branches": case.attrs.branches[:2]}))
     graphs = {k: _closed(v) for k, v in case.attrs if _closed(v) is not None}
@@ -129,6 +151,28 @@ def _turned(case, operands, turned):
     return BUILTIN.case(case.op, attrs, None, types), operands
 
 
+def _solved(builder, case, operands, turned):
+    """A triangular system as source has it: from the left, of what is transposed."""
+    a, operands, types = case.attrs, list(operands), list(case.operands)
+
+    def transposed(value, type_):
+        order = [*range(type_.rank - 2), type_.rank - 1, type_.rank - 2]
+        turn = _case_of("transpose", {"permutation": order}, [type_])
+        of = builder.append(builder.cases.intern(turn), [value])
+        turned[of] = value, turn
+        return of, turn.results[0]
+
+    turns = a.transpose_a == a.left_side
+    if a.conjugate_a and types[0].dtype[0] == "c":
+        operands[0] = _added(builder, "conj", {}, [types[0]], [operands[0]])
+    for k, is_turned in enumerate((turns, not a.left_side)):
+        operands[k], types[k] = transposed(operands[k], types[k]) if is_turned else (operands[k], types[k])
+    attrs = {**dict(a), "left_side": True, "transpose_a": False, "conjugate_a": False, "lower": a.lower != turns}
+    solving = _case_of(case.op, attrs, types)
+    solved = builder.append(builder.cases.intern(solving), operands)
+    return solved if a.left_side else transposed(solved, solving.results[0])[0]
+
+
 def _of_cores(case, cores):
     """An elementwise case of arrays that are broadcast, as one of what is broadcast, and the axes of that: NumPy does it last."""
     if not cores or None in cores:
@@ -143,17 +187,30 @@ def _of_cores(case, cores):
         return None, ()
 
 
-def _core(case, operands, cores):
+def _core(builder, case, operands, cores):
     """What an array repeats, if it does so along new axes alone, and along which of its axes that goes; or None."""
     if case.op not in ("broadcast_in_dim", "reshape"):
         return None
     (type_,), (result,) = case.operands, case.results
-    axes = list(case.attrs.broadcast_dimensions) if case.op != "reshape" else [k for k, n in enumerate(result.shape) if n != 1]
-    if case.op == "reshape" and type_.shape != tuple([result.shape[k] for k in axes]):
-        return None
-    core, own = cores.get(operands[0], (operands[0], tuple(range(type_.rank))))
+    core, own = cores.get(operands[0]) or _narrow(builder, operands[0], type_, cores)
+    axes = dict(enumerate(case.attrs.broadcast_dimensions if case.op != "reshape" else ()))
+    if case.op == "reshape":
+        longer, places = ([k for k, n in enumerate(t.shape) if n != 1] for t in (type_, result))
+        if [type_.shape[k] for k in longer] != [result.shape[k] for k in places]:
+            return None
+        axes = dict(zip(longer, places, strict=True))
     repeats = all(type_.shape[k] == result.shape[axes[k]] for k in own)
     return (core, tuple([axes[k] for k in own])) if repeats else None
+
+
+def _narrow(builder, value, type_, cores):
+    """A value without its axes of one element, which are as well repeated, and the axes that are left."""
+    axes = tuple([k for k, n in enumerate(type_.shape) if n != 1])
+    if len(axes) == type_.rank:
+        return value, axes
+    core = _added(builder, "reshape", {"new_sizes": [type_.shape[k] for k in axes]}, [type_], [value])
+    cores[core, axes, type_] = value
+    return core, axes
 
 
 def _spread(builder, core, type_, axes):
@@ -162,32 +219,52 @@ def _spread(builder, core, type_, axes):
     return value if own == axes else _whole(builder, value, type_, {})
 
 
-def _counted(builder, case):
+def _repeated(literal):
+    """The element that is all of a constant, as it is stored; None if there are others."""
+    n = literal.type.size
+    one = literal.data[: len(literal.data) // max(n, 1)]
+    return one if one * n == literal.data else None
+
+
+def _counted(builder, case, cores):
     """Numbers along an axis, which NumPy counts alone and broadcasts."""
     (type_,), axis = case.results, case.attrs.dimension
     n = type_.shape[axis]
-    attrs = BUILTIN.parse_attrs("iota", {"dtype": type_.dtype, "shape": [n], "dimension": 0})
-    counted = builder.append(builder.cases.intern(BUILTIN.case("iota", attrs, None, [])), [])
-    return builder.append(builder.cases.intern(_broadcast(type_, [axis])), [counted])
+    counted = _added(builder, "iota", {"dtype": type_.dtype, "shape": [n], "dimension": 0})
+    return _whole(builder, counted, type_, cores, (axis,))
 
 
 def _broadcast(type_, axes=()):
-    attrs = BUILTIN.parse_attrs("broadcast_in_dim", {"shape": list(type_.shape), "broadcast_dimensions": list(axes)})
-    return BUILTIN.case("broadcast_in_dim", attrs, None, [type_.with_shape(tuple([type_.shape[k] for k in axes]))])
+    given = [type_.with_shape(tuple([type_.shape[k] for k in axes]))]
+    if type_.size == 1:
+        return _case_of("reshape", {"new_sizes": list(type_.shape)}, given)
+    return _case_of("broadcast_in_dim", {"shape": list(type_.shape), "broadcast_dimensions": list(axes)}, given)
 
 
 def _whole(builder, core, type_, cores, axes=()):
     """An array of one number, or of what is repeated along other axes than these."""
     if len(axes) == type_.rank:
         return core
+    core, own = _narrow(builder, core, type_.with_shape(tuple([type_.shape[k] for k in axes])), cores)
+    axes = tuple([axes[k] for k in own])
+    if (core, axes, type_) in cores:
+        return cores[core, axes, type_]
     whole = builder.append(builder.cases.intern(_broadcast(type_, axes)), [core])
     cores[whole] = core, axes
     return whole
 
 
+def _case_of(op, attrs, types=()):
+    return BUILTIN.case(op, BUILTIN.parse_attrs(op, attrs), None, list(types))
+
+
+def _added(builder, op, attrs, types=(), operands=()):
+    """The result of a node."""
+    return builder.append(builder.cases.intern(_case_of(op, attrs, types)), list(operands))
+
+
 def _number(builder, dtype, number):
-    attrs = BUILTIN.parse_attrs("constant", {"value": filled(TensorType(dtype), number)})
-    return builder.append(builder.cases.intern(BUILTIN.case("constant", attrs, None, [])), [])
+    return _added(builder, "constant", {"value": filled(TensorType(dtype), number)})
 
 
 def identity(document):

@@ -155,3 +155,18 @@ def promoted(kinds: Sequence[Any]) -> Any:
 def real_of(x: Array) -> Any:
     """The NumPy dtype of the real part."""
     return dtype_of(real_dtype(x.type.dtype))
+
+
+class Clipped(Array):
+    """`places` from 0 to `most`, as gathers and scatters clip them themselves. What is written into it later is no such thing."""
+
+    __slots__ = ("most", "places", "value_of_clipped")
+
+    def __init__(self, clipped: Array, places: Array, most: int) -> None:
+        super().__init__(clipped.recorder, clipped.value, clipped.type)
+        self.value_of_clipped, self.places, self.most = clipped.value, places, most
+
+    def along(self, n: int) -> Array | None:
+        """The places, if these are those of an axis of n elements."""
+        unchanged = self.share is None and self.value == self.value_of_clipped
+        return self.places if unchanged and self.most == n - 1 else None

@@ -23,11 +23,14 @@ from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.arrays.windows import ScatterDimensionNumbers
 
 
-def updated(x: Array, index: Any, value: Any) -> Array:
-    """x with the elements x[index] replaced. Raises what NumPy does, and UntraceableError for what depends on traced masks."""
+def updated(x: Array, index: Any, value: Any, op: str = "scatter") -> Array:
+    """x with the elements x[index] replaced, or with what another op than "scatter" makes of them, of places that are traced.
+
+    Raises what NumPy does, and UntraceableError for what depends on traced masks.
+    """
     if isinstance(value, Selection):
         return value.put(x, index)
-    masked = masked_axes(x, index)
+    masked = masked_axes(x, index) if op == "scatter" else None
     if masked is not None:
         mask, axis = masked
         kept = _broadcast_along(x, mask.ndim, axis, converted(value, x), traced=isinstance(mask, Array))
@@ -43,7 +46,7 @@ def updated(x: Array, index: Any, value: Any) -> Array:
         new = fitted(
             converted(value, x), at.shape, "shape mismatch: value array of shape {} could not be broadcast to indexing result"
         )
-        part, along = _scattered(part, at, new), [e if isinstance(e, slice) else slice(None) for e in along]
+        part, along = _scattered(part, at, new, op), [e if isinstance(e, slice) else slice(None) for e in along]
     else:
         block = tuple(_length(n, e) for n, e in zip(x.shape, along, strict=True))
         part = fitted(converted(value, x), shown_shape(block, entries)).reshaped(block)
@@ -103,19 +106,19 @@ def _broadcast_along(x: Array, n_axes: int, axis: int, value: Array, *, traced: 
     )
 
 
-def _scattered(x: Array, at: Picked, new: Array) -> Array:
+def _scattered(x: Array, at: Picked, new: Array, op: str) -> Array:
     if math.prod(at.gathered) == 0 or x.size == 0:
         return x
     numbers = ScatterDimensionNumbers(
         update_window_dims=at.offsets, inserted_window_dims=tuple(sorted(at.axes)), scatter_dims_to_operand_dims=at.axes
     )
     return x.emit(
-        "scatter",
+        op,
         at.vectors,
         new.reshaped(at.gathered),
         dimension_numbers=numbers,
         mode="clip" if at.constant is None else "promise_in_bounds",
-        unique_indices=at.constant is not None and unique(x, at),
+        **({"unique_indices": True} if at.constant is not None and unique(x, at) else {}),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, Shape
-from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, lifted
+from tidu_cli.adapters.numpy.arrays.operands import Clipped, Operand, an_array, arrays_in, lift, lifted
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.errors import Remedy
 from tidu_cli.frozen import Frozen, replace
@@ -247,6 +247,8 @@ def _normal(e: Any, n: int, x: Array) -> Any:
         if low >= 0:
             return e.astype(np.int64)
         e = x.constant(e)
+    if isinstance(e, Clipped) and (given := e.along(n)) is not None:
+        return given
     e = e.convert("i64")
     return select(e < 0, e + n, e)
 
@@ -325,7 +327,8 @@ def picked(x: Array, entries: list[Any]) -> Picked:
         constants = tuple(np.broadcast_to(entries[k], batch) for k in places)
         vectors = x.constant(np.stack(constants, axis=-1), np.int64)
     else:
-        columns = [lift(entries[k], x, np.dtype(np.int64)).broadcast(batch).reshaped((*batch, 1)) for k in places]
+        columns = [lift(entries[k], x, None if len(places) == 1 else np.dtype(np.int64)) for k in places]
+        columns = [column.broadcast(batch).reshaped((*batch, 1)) for column in columns]
         vectors = columns[0] if len(columns) == 1 else columns[0].emit("concatenate", *columns[1:], dimension=len(batch))
     together = places[-1] - places[0] + 1 == len(places)
     windows = [k for k, e in enumerate(entries) if e is not None and k not in places]

@@ -145,9 +145,11 @@ def at_places(ufunc: Any, inputs: Sequence[Any]) -> None:
     if not at.size:
         return None
     exact = trial.type.dtype == x.type.dtype and (name in ("add", "subtract") or isinstance(at, Array))
+    if name in _SCATTERS and exact and len(operands) == 1 and isinstance(at, Array):
+        return write(x, updated(x, index, rest[0], _SCATTERS[name]))
     if name in _SCATTERS and exact and len(operands) == 1 and at.size > 1:
         row = scattered_row(row, at, converted(operands[0], x).broadcast(at.shape), _SCATTERS[name])
-    elif isinstance(at, Array) and at.size > 1:
+    elif isinstance(at, Array) and at.size != 1:
         raise UntraceableError(
             f"np.{name}.at of {x.type} with traced indices cannot be traced (of one dtype {', '.join(_SCATTERS)} can)"
         )

@@ -364,7 +364,7 @@ def sliding_window_view(x: Array, window_shape: Any, axis: Any = None, **options
         count = x.shape[a] - size + 1
         if count < 1 or size < 0:
             raise ValueError(f"a window of {size} elements does not fit axis {a} of {x.type}")
-        if isinstance(count, OpenSize):
+        if isinstance(count, OpenSize) or isinstance(size, OpenSize):
             at: Any = places(x, (count, size), 0) + places(x, (count, size), 1)
         elif count * size > MAX_REPEATS:
             raise ValueError(f"windows hold {MAX_REPEATS:,} elements at most")

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, known
+from tidu_cli.adapters.numpy.arrays.operands import Clipped
 from tidu_cli.adapters.numpy.arrays.sizes import broadcast, number_of
 from tidu_cli.adapters.numpy.buffers.memory import resolved
-from tidu_cli.adapters.numpy.numpy.indexing import product
+from tidu_cli.adapters.numpy.numpy.indexing import product, reduce
 from tidu_cli.adapters.numpy.recorder import innermost
 from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.types import INTEGERS
 
 Operand = Any
 
@@ -68,6 +70,16 @@ def outer(x: Operand, y: Operand) -> Any:
     return product(given[0], given[1], ((), ()))
 
 
+def stack(rows: Any) -> Any:
+    """np.stack, also of rows that a loop has stacked."""
+    return rows if isinstance(rows, Array) else np.stack(rows)
+
+
+def in_order(rows: Any) -> Any:
+    """The rows of a loop that goes backwards, of which those that are stacked are in order."""
+    return rows if isinstance(rows, Array) else rows[::-1]
+
+
 def arange(n: Any, dtype: Any) -> Any:
     """np.arange, which counts where the graph runs."""
     recorder = innermost()
@@ -111,6 +123,14 @@ def bitwise(op: str, x: Operand, axis: tuple[int, ...]) -> Any:
     return given[0].emit(f"reduce_{op}", axes=axis)
 
 
+def extreme(op: str, x: Operand, initial: Operand, axis: Any = None) -> Any:
+    """np.max and np.min of what may have no elements, whose extreme is an infinity."""
+    given, least = _arrays(x), -np.inf if op == "max" else np.inf
+    if given is None or not given[0].type.inexact or given[0].type.complex or not (isinstance(initial, float) and initial == least):
+        return getattr(np, op)(x, axis=axis, initial=initial)
+    return reduce(given[0], f"reduce_{op}", axis, keepdims=False)
+
+
 def number(dtype: Any, x: Any) -> Any:
     """np.float64(x) and the like, of numbers and of sizes."""
     recorder = innermost() if isinstance(x, OpenSize) else None
@@ -145,7 +165,9 @@ def clip(x: Operand, low: Operand, high: Operand) -> Any:
         return np.clip(x, low, high)
     if given[1].ndim or given[2].ndim:
         given = _alike(given)
-    return given[1].emit("clamp", given[0], given[2])
+    clipped = given[1].emit("clamp", given[0], given[2])
+    is_place = given[0].type.dtype in INTEGERS and isinstance(low, int) and low == 0 and isinstance(high, int | OpenSize)
+    return Clipped(clipped, given[0], high) if is_place else clipped
 
 
 def select(index: Operand, *cases: Operand) -> Any:

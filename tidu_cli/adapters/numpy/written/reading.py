@@ -10,24 +10,28 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from types import ModuleType
 
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.written import nodes, operations
+from tidu_cli.adapters.numpy.written.scopes import Scope, dotted, lists_of, loads, names_of, stored
 from tidu_cli.adapters.numpy_helpers import HELPERS
 
-NODES, OPERATIONS = "__nodes", "__operations"
-"""The names under which they have the functions of the modules of these names; no name that tidu writes begins so."""
+NODES, OPERATIONS, MADE = "__nodes", "__operations", "__made"
+"""The names under which they have the functions of two modules, and results of nodes; no name that tidu writes begins so."""
+_MEANT = {"np": 1, "range": 0, "reversed": 0, "*": 0}
+"""How often such a file gives names a meaning that is read into it: one that gives others is what it says."""
 
 
 def run(module: ModuleType, source: bytes, file: str) -> None:
     """Run the source of a file that tidu wrote as this module. Raises what Python does, and BuildError."""
     try:
         tree = ast.parse(source, file)
-        statements = _Statements(_Scope(tree, None))
-        tree.body = [statements.visit(x) if isinstance(x, ast.FunctionDef) else x for x in tree.body]
+        statements, given = _Statements(Scope(tree, None)), Counter(stored(ast.walk(tree)))
+        if all(given[name] == n for name, n in _MEANT.items()):
+            tree.body = [statements.visit(x) if isinstance(x, ast.FunctionDef) else x for x in tree.body]
         code = compile(ast.fix_missing_locations(tree), file, "exec")
     except (RecursionError, MemoryError):  # of Python's parser, too
         raise BuildError(f"{file}: an expression has too many others within it; give parts of it names") from None
@@ -38,20 +42,20 @@ def run(module: ModuleType, source: bytes, file: str) -> None:
 class _Statements(ast.NodeTransformer):
     """Statements of a function, and of those within it, as graphs are made of them."""
 
-    def __init__(self, scope: _Scope) -> None:
+    def __init__(self, scope: Scope) -> None:
         self.scope = scope
-        self.lists: dict[str, bool] = {}
+        self.backwards: set[str] = set()
         self.begun: dict[str, str] = {}
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        outer = self.lists, self.begun, self.scope
-        self.scope = _Scope(node, self.scope)
-        self.lists, self.begun = {}, _lists(self.scope)
+        outer = self.backwards, self.begun, self.scope
+        self.scope = Scope(node, self.scope)
+        self.backwards, self.begun = set(), lists_of(self.scope)
         if node.name in operations.HELPERS and ast.dump(node) == ast.dump(ast.parse(HELPERS[node.name]).body[0]):
-            node.decorator_list.append(_known("HELPERS", ast.Constant(node.name)))
+            node.decorator_list.append(ast.Subscript(_operation("HELPERS"), ast.Constant(node.name), ast.Load()))
         else:
             self.generic_visit(node)
-        self.lists, self.begun, self.scope = outer
+        self.backwards, self.begun, self.scope = outer
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
@@ -67,19 +71,18 @@ class _Statements(ast.NodeTransformer):
         n_scanned = next((n for n, x in enumerate(reversed(scanned)) if x is None), len(scanned))
         carry, xs = targets[: len(targets) - len(items)], [x for x in scanned[len(scanned) - n_scanned :] if x is not None]
         first = len(arguments) - n_scanned - len(carry)
-        if targets[len(carry) :] != items or first < 0 or _names(arguments[first : first + len(carry)]) != carry:
+        if targets[len(carry) :] != items or first < 0 or names_of(arguments[first : first + len(carry)]) != carry:
             return node
-        others = [function, *arguments[:first], *xs]
-        if any(isinstance(x, ast.Name) and x.id == k for other in others for x in ast.walk(other)):
+        if {"", k, *targets, *lists} & {*names_of([function, *arguments[:first], *xs])}:  # which each step would have anew
             return node
-        within = _loads(ast.walk(node))
+        within = loads(ast.walk(node))
         is_read = any(self.scope.loads[name] > within[name] for name in (k, *items))  # as Python has them afterwards, too
         is_listed = all(self.begun.get(name) in ("", "[::-1]" if reverse else "[]") for name in lists)
         if is_read or not is_listed or not self.scope.keeps(function):
             return node
-        self.lists |= dict.fromkeys(lists, reverse)
+        self.backwards |= set(lists) if reverse else set()
         given = [n, ast.Constant(reverse), _tuple(arguments[:first]), _loaded(carry), _tuple(xs)]
-        return _assigned(node, [*carry, *lists], "scan", [function, *given])
+        return _replaced(node, [*carry, *lists], "scan", [function, *given])
 
     def visit_While(self, node: ast.While) -> ast.AST:
         """`while condition(consts, carry): carry = body(consts, carry)`."""
@@ -90,19 +93,19 @@ class _Statements(ast.NodeTransformer):
         tested, n = node.test.args, len(carry)  # type: ignore[attr-defined]
         firsts = [some[: len(some) - n] for some in (tested, arguments)]
         called = [node.test.func, function]  # type: ignore[attr-defined]
-        carried = all(_names(some[len(some) - n :]) == carry for some in (tested, arguments))
-        if not n or not carried or not all(map(self.scope.keeps, called)):
+        carried = all(names_of(some[len(some) - n :]) == carry for some in (tested, arguments))
+        fixed = not {"", *carry} & {name for some in firsts for name in names_of(some)}
+        if not n or not carried or not fixed or not all(map(self.scope.keeps, called)):
             return node
         given = [*called, *map(_tuple, firsts), _loaded(carry)]
-        return _assigned(node, carry, "loop", given)
+        return _replaced(node, carry, "loop", given)
 
     def visit_If(self, node: ast.If) -> ast.AST:
         """`if index <= 0: y = branch(x)`, `elif index == 1: ...`, `else: ...`; or of a bool, `if index: ... else: ...`."""
         match node:
             case ast.If(ast.Compare(_, _, [ast.Constant(int())]), [ast.Raise()], []):  # of a bound, which types may leave open
                 nothing = ast.arguments([], [], None, [], [], None, [])
-                surely = ast.Attribute(ast.Name(NODES, ast.Load()), "surely", ast.Load())
-                node.test = ast.Call(surely, [ast.Lambda(nothing, node.test)], [])
+                node.test = _of_nodes("surely", [ast.Lambda(nothing, node.test)])
                 return node
         tests, bodies = [], []
         rest: list[ast.stmt] = [node]
@@ -120,55 +123,53 @@ class _Statements(ast.NodeTransformer):
             return node
         of_bool = index is tests[0]
         given = [index, _tuple(functions[::-1] if of_bool else functions), _tuple(calls[0][2]), ast.Constant(of_bool)]
-        return _assigned(node, calls[0][0], "branch", given)
+        return _replaced(node, calls[0][0], "branch", given)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """A list of results as it is stacked: those of loops that go backwards are in order."""
         node = self.generic_visit(node)  # type: ignore[assignment]
-        if isinstance(node.value, ast.Name) and self.lists.get(node.value.id) and ast.unparse(node.slice) == "::-1":
-            return node.value
+        if self.backwards & {*names_of([node.value])} and ast.unparse(node.slice) == "::-1":
+            return _performed("in_order", [node.value])
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        node = _backwards(node)
-        node = self.generic_visit(node)  # type: ignore[assignment]
-        name = _dotted(node.func)
-        if name in _ACCUMULATING and len(node.args) == 1 and [k.arg for k in node.keywords] in (["axis"], ["axis", "dtype"]):
-            node.args = [*[ast.Constant(part) for part in _ACCUMULATING[name]], *node.args]
-            node.func = _operation("accumulated")
-        if re.fullmatch(r"np\.bitwise_(and|or|xor)\.reduce", name) and [k.arg for k in node.keywords] == ["axis"]:
-            node.args = [ast.Constant(name.split("_")[1].removesuffix(".reduce")), *node.args]
-            node.func = _operation("bitwise")
-        if _A_NUMBER.fullmatch(name) and len(node.args) == 1 and not node.keywords:
-            return ast.Call(_operation("number"), [node.func, *node.args], [])
-        if name == "np.pad" and len(node.args) == 2 and [k.arg for k in node.keywords] in ([], ["constant_values"]):
-            node.func = _operation("pad")
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "view" and len(node.args) == 1 and not node.keywords:
-            return ast.Call(_operation("view"), [node.func.value, *node.args], [])
-        if name == "np.stack" and len(node.args) == 1 and not node.keywords:
-            stacked = node.args[0]
-            if isinstance(stacked, ast.Name) and stacked.id in self.lists:
-                return stacked
-        if name in ("np.outer", "np.clip") and not node.keywords:
-            node.func = _operation(name.removeprefix("np."))
-        if name == "np.arange" and len(node.args) == 1 and [k.arg for k in node.keywords] == ["dtype"]:
-            node.func = _operation("arange")
-        if name == "np.select" and not node.keywords and len(node.args) == 3:
-            return _selected(node, *node.args)
+        node = self.generic_visit(_backwards(node))  # type: ignore[assignment]
+        name = dotted(node.func)
+        match name, len(node.args), [k.arg for k in node.keywords]:
+            case _, 1, ["axis"] | ["axis", "dtype"] if name in _ACCUMULATING:
+                return _performed("accumulated", [*(ast.Constant(part) for part in _ACCUMULATING[name]), *node.args], node.keywords)
+            case "np.bitwise_and.reduce" | "np.bitwise_or.reduce" | "np.bitwise_xor.reduce", 1, ["axis"]:
+                return _performed("bitwise", [ast.Constant(name[11:-7]), *node.args], node.keywords)
+            case _, 1, [] if _A_NUMBER.fullmatch(name):
+                return _performed("number", [node.func, *node.args])
+            case (
+                ("np.pad", 2, [] | ["constant_values"])
+                | ("np.arange", 1, ["dtype"])
+                | ("np.outer" | "np.clip", _, [])
+                | ("np.stack", 1, [])
+            ):
+                return _performed(name.removeprefix("np."), node.args, node.keywords)
+            case "np.max" | "np.min", 1, ["initial"] | ["axis", "initial"]:
+                return _performed("extreme", [ast.Constant(name.removeprefix("np.")), *node.args], node.keywords)
+            case "np.select", 3, []:
+                return _selected(node, *node.args)
+        match node:
+            case ast.Call(ast.Attribute(x, "view"), [dtype], []):
+                return _performed("view", [x, dtype])
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """`x.T @ y`, which is one product, and 1 / np.sqrt(x); a number that is divided would be 1.0."""
         node = self.generic_visit(node)  # type: ignore[assignment]
         match node:
-            case ast.BinOp(ast.Constant(int(1)), ast.Div(), ast.Call(function, [x], [])) if _dotted(function) == "np.sqrt":
-                return ast.Call(_operation("rsqrt"), [x], [])
+            case ast.BinOp(ast.Constant(int(1)), ast.Div(), ast.Call(function, [x], [])) if dotted(function) == "np.sqrt":
+                return _performed("rsqrt", [x])
         if not isinstance(node.op, ast.MatMult):
             return node
         sides = [node.left, node.right]
         turned = [isinstance(x, ast.Attribute) and x.attr == "T" for x in sides]
         given = [x.value if isinstance(x, ast.Attribute) and is_turned else x for x, is_turned in zip(sides, turned, strict=True)]
-        return ast.Call(_operation("matmul"), [*given, _tuple(list(map(ast.Constant, turned)))], [])
+        return _performed("matmul", [*given, _tuple(list(map(ast.Constant, turned)))])
 
 
 def _counted(iterated: ast.expr) -> tuple[ast.expr | None, bool]:
@@ -200,109 +201,12 @@ def _call(statement: ast.stmt) -> tuple[list[str], ast.expr, list[ast.expr]] | N
             return None
     call = statement.value
     assert isinstance(call, ast.Call)
-    return _names(targets), call.func, call.args
+    return names_of(targets), call.func, call.args
 
 
 def _given(call: tuple[list[str], ast.expr, list[ast.expr]]) -> tuple[list[str], str]:
     """What a call assigns and is given, to be compared."""
     return call[0], ast.dump(_tuple(call[2]))
-
-
-class _Scope:
-    """The names of a function, or of a module: how often each is read there, and what functions within it read."""
-
-    def __init__(self, node: ast.FunctionDef | ast.Module, outer: _Scope | None) -> None:
-        self.outer, self.own = outer, list(_own(node))
-        self.stored = Counter(_stored(self.own))
-        functions = [x for x in self.own if isinstance(x, ast.FunctionDef)]
-        self.functions = {f.name: f for f in functions if self.stored[f.name] == 1 and not f.decorator_list}
-        self.loads = _loads(self.own)
-        for function in functions:
-            self.loads.update(_free(function))
-        loops = [x for loop in self.own if isinstance(loop, ast.For | ast.While) for x in ast.walk(loop)]
-        held = [t for x in self.own if isinstance(x, ast.Assign) and _may_change(x.value) for t in x.targets]
-        self.changing = {_ANYTHING, *(name for name, n in self.stored.items() if n > 1), *_names(held), *_stored(loops)}
-
-    def keeps(self, function: ast.expr) -> bool:
-        """Whether a function gives the same whenever it is called with the same: it reads nothing else that changes."""
-        seen: dict[str, ast.FunctionDef | None] = {}
-        pending = [(self, name) for name in _names([function])]
-        while pending:
-            scope, name = pending.pop()
-            while name not in scope.stored and name != _ANYTHING and scope.outer is not None:
-                scope = scope.outer
-            called = scope.functions.get(name)
-            if name in scope.changing or not (seen or called):
-                return False
-            if called and seen.get(name) is not called:
-                pending += [(scope, other) for other in _free(called)]
-            seen[name] = called
-        return True
-
-
-_ANYTHING = ""
-"""Stands for what a function that has `global` or `nonlocal` may read and change."""
-
-
-def _may_change(value: ast.expr) -> bool:
-    """Whether it is a list or the like, or made by a function that is not NumPy's; sizes are computed by max and min."""
-    displays = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp | ast.GeneratorExp
-    return isinstance(value, displays) or (isinstance(value, ast.Call) and _names([value.func])[0] not in ("", "max", "min"))
-
-
-def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that these nodes store, each as often as they do."""
-    for node in nodes:
-        match node:
-            case ast.Name(name, ast.Store() | ast.Del()) | ast.FunctionDef(name) | ast.ClassDef(name) | ast.arg(name):
-                yield name
-            case ast.alias(name, other):
-                yield (other or name).partition(".")[0]
-
-
-def _loads(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """How often names are read by these nodes."""
-    return Counter(x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load))
-
-
-def _free(function: ast.FunctionDef) -> set[str]:
-    """The names that a function reads, also in functions within it, which are not its own."""
-    own = list(_own(function))
-    read = set(_loads(own)).union(*[_free(x) for x in own if isinstance(x, ast.FunctionDef)]) - set(_stored(own))
-    return read | ({_ANYTHING} if any(isinstance(x, ast.Global | ast.Nonlocal) for x in own) else set())
-
-
-def _lists(scope: _Scope) -> dict[str, str]:
-    """Lists that one statement fills, from `[]` on: how each is stacked, as it is, "[]", all backwards, "[::-1]", or never, ""."""
-    empty: set[str] = set()
-    appended: Counter[str] = Counter()
-    stacked: Counter[tuple[str, str]] = Counter()
-    for node in scope.own:
-        match node:
-            case ast.Assign([ast.Name(name)], ast.List([])):
-                empty.add(name)
-            case ast.Attribute(ast.Name(name), "append"):
-                appended[name] += 1
-            case ast.Call(function, [ast.Name(name)]) if _dotted(function) in ("np.stack", "np.array"):
-                stacked[name, "[]"] += 1
-            case ast.Call(function, [ast.Subscript(ast.Name(name), index)]) if _dotted(function) in ("np.stack", "np.array"):
-                stacked[name, ast.unparse(index).join("[]")] += 1
-    lists = {}  # in whose place an array may stand, as np.stack and np.array give the same of both
-    for name in empty:
-        ways = stacked[name, "[]"], stacked[name, "[::-1]"]
-        if scope.stored[name] == appended[name] == 1 and scope.loads[name] == 1 + sum(ways) and not all(ways):
-            lists[name] = "[]" if ways[0] else "[::-1]" if ways[1] else ""
-    return lists
-
-
-def _own(function: ast.FunctionDef | ast.Module) -> Iterator[ast.AST]:
-    """What stands in a function or module, its parameters too, and not in functions within it, which have names of their own."""
-    pending: list[ast.AST] = [*function.body, *([function.args] if isinstance(function, ast.FunctionDef) else [])]
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef):
-            pending += ast.iter_child_nodes(node)
 
 
 def _appended(statement: ast.stmt) -> tuple[str, str] | None:
@@ -336,16 +240,6 @@ _ACCUMULATING = {
 }  # fmt: skip
 
 
-def _dotted(function: ast.expr) -> str:
-    """A name such as np.linalg.svd; "" of what is none."""
-    match function:
-        case ast.Attribute(ast.Name(name), attribute):
-            return f"{name}.{attribute}"
-        case ast.Attribute(ast.Attribute() as inner, attribute):
-            return f"{_dotted(inner)}.{attribute}"
-    return ""
-
-
 _A_NUMBER = re.compile(r"np\.(int|uint|float|complex)\d+")
 
 
@@ -353,11 +247,11 @@ def _backwards(node: ast.Call) -> ast.Call:
     """`np.flip(np.cumsum(np.flip(x, k), axis=k), k)`, as one operation; other calls as they are."""
     match node:
         case ast.Call(_, [ast.Call(_, [ast.Call(_, [x, first], [])], _) as inner, last], []):
-            functions = [_dotted(f) for f in (node.func, inner.args[0].func)]  # type: ignore[attr-defined]
-            op = _ACCUMULATING.get(_dotted(inner.func))
+            functions = [dotted(f) for f in (node.func, inner.args[0].func)]  # type: ignore[attr-defined]
+            op = _ACCUMULATING.get(dotted(inner.func))
             along = {ast.dump(axis) for axis in (first, last, *(k.value for k in inner.keywords if k.arg == "axis"))}
             if functions == ["np.flip"] * 2 and op and len(along) == 1:
-                return ast.Call(_operation("accumulated"), [ast.Constant(op[0]), ast.Constant(True), x], inner.keywords)
+                return _performed("accumulated", [ast.Constant(op[0]), ast.Constant(True), x], inner.keywords)
     return node
 
 
@@ -366,8 +260,8 @@ def _operation(name: str) -> ast.expr:
     return ast.Attribute(ast.Name(OPERATIONS, ast.Load()), name, ast.Load())
 
 
-def _known(table: str, key: ast.expr) -> ast.expr:
-    return ast.Subscript(_operation(table), key, ast.Load())
+def _performed(name: str, operands: Sequence[ast.expr], options: Sequence[ast.keyword] = ()) -> ast.Call:
+    return ast.Call(_operation(name), list(operands), list(options))
 
 
 def _selected(node: ast.Call, tests: ast.expr, cases: ast.expr, last: ast.expr) -> ast.expr:
@@ -378,11 +272,7 @@ def _selected(node: ast.Call, tests: ast.expr, cases: ast.expr, last: ast.expr) 
     due = [f"{ast.unparse(indices[0])} < {k}" for k in range(1, len(indices) + 1)]
     if list(map(ast.unparse, tests.elts)) != due or len(cases.elts) != len(due):
         return node
-    return ast.Call(_operation("select"), [indices[0], *cases.elts, last], [])
-
-
-def _names(nodes: Sequence[ast.AST]) -> list[str]:
-    return [node.id if isinstance(node, ast.Name) else "" for node in nodes]
+    return _performed("select", [indices[0], *cases.elts, last])
 
 
 def _tuple(parts: Sequence[ast.expr]) -> ast.Tuple:
@@ -393,8 +283,13 @@ def _loaded(names: Sequence[str]) -> ast.Tuple:
     return _tuple([ast.Name(name, ast.Load()) for name in names])
 
 
-def _assigned(node: ast.stmt, targets: Sequence[str], function: str, arguments: Sequence[ast.expr]) -> ast.stmt:
-    """A statement in the place of one: a call of a function of `nodes`."""
-    called = ast.Call(ast.Attribute(ast.Name(NODES, ast.Load()), function, ast.Load()), list(arguments), [])
+def _replaced(node: ast.stmt, targets: Sequence[str], function: str, arguments: Sequence[ast.expr]) -> ast.stmt:
+    """A statement in the place of one: a call of a function of `nodes`, and the statement itself where that gives None."""
+    made = ast.NamedExpr(ast.Name(MADE, ast.Store()), _of_nodes(function, arguments))
     target = ast.Tuple([ast.Name(name, ast.Store()) for name in targets], ast.Store())
-    return ast.copy_location(ast.Assign([target], called), node)
+    assigned = ast.Assign([target], ast.Name(MADE, ast.Load()))
+    return ast.copy_location(ast.If(ast.Compare(made, [ast.Is()], [ast.Constant(None)]), [node], [assigned]), node)
+
+
+def _of_nodes(function: str, arguments: Sequence[ast.expr]) -> ast.expr:
+    return ast.Call(ast.Attribute(ast.Name(NODES, ast.Load()), function, ast.Load()), list(arguments), [])

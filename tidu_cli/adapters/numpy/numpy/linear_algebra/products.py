@@ -260,7 +260,7 @@ def _pair(x: Array, left: str, y: Array, right: str, later: set[str], result: st
     shared = [c for c in left if c in right]
     contract, batch = [c for c in shared if c not in later], [c for c in shared if c in later]
     first = next((c for c in result if c not in shared and (c in left or c in right)), "")
-    if first in right and first not in left:
+    if first in right and first not in left and (len(shared) < len(left) or not batch):
         (x, left), (y, right) = (y, right), (x, left)
     axes = (([left.index(c) for c in labels], [right.index(c) for c in labels]) for labels in (contract, batch))
     contracted = product(x, y, *axes)
