@@ -91,7 +91,8 @@ def as_asked(
         from tidu_cli.lax.vocabulary import vocabulary
         from tidu_cli.rules.specializing import specialized
 
-        document = specialized(document, sizes, vocabulary(document.cases), known)
+        others = {name: size for name, size in sizes.items() if name not in known}  # which do not stand for their names yet
+        document = specialized(document, others, vocabulary(document.cases))
     if names:
         from tidu_cli.formats.stopping import stopped
 
