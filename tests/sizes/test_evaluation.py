@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import product
 
+import msgpack
 import numpy as np
 import pytest
 
@@ -183,6 +184,20 @@ def test_what_is_undecided_is_read_with_the_sizes_that_decide_it(tmp_path):
     assert [str(i.type) for i in document.head.inputs] == ["f64[K+5]", "f64[5]"]
     with pytest.raises(TiduError, match=r"no open size 'Q' \(open sizes: K\)"):
         tidu_cli.load(file, size={"N": "K+5", "M": 5, "Q": 1})
+
+
+@pytest.mark.parametrize("format_", ["json", "msgpack"])
+def test_a_size_that_is_not_admitted_is_refused_before_what_comes_of_it(format_, tmp_path):
+    (graph,) = UNDECIDED["graphs"]
+    iota = {"op": "iota", "inputs": [], "attrs": {"dtype": "f64", "shape": ["N"], "dimension": 0}}
+    graph = {**graph, "inputs": [], "nodes": [iota, {**graph["nodes"][0], "inputs": [0]}], "outputs": [{"key": "z", "value": 1}]}
+    document, file = {"tidu": 1, "sizes": {"N": {"min": 4, "multiple_of": 2}}, "graphs": [graph]}, tmp_path / "f"
+    file.write_bytes(json.dumps(document).encode() if format_ == "json" else msgpack.packb(document))
+    assert error("convert", file, "--size", "N=2").endswith("f: N=2: the size N is at least 4, and 2 is less\n")
+    with pytest.raises(TiduError, match="f: N=7: the size N is a multiple of 2, and 7 is not"):
+        tidu_cli.load(file, size={"N": 7})
+    with pytest.raises(TiduError, match="limit index 5 exceeds axis 0"):
+        tidu_cli.load(file, size={"N": 4})
 
 
 def test_what_is_compiled_is_called_by_names(rnn):

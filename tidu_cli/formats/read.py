@@ -78,7 +78,11 @@ def parse_imported(
         from tidu_cli.graph.sizes.reading import giving
 
         with giving(sizes) as met:
-            imported = _read(content, primitives)
+            try:
+                imported = _read(content, primitives)
+            finally:
+                for refused in filter(None, met.values()):  # which no place in the document is to blame for
+                    raise refused
         return as_asked(imported, options, sizes, met), name
 
 

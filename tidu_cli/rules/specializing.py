@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from tidu_cli.errors import TiduError, TransformError, UnknownNameError, did_you_mean
@@ -21,20 +21,20 @@ Sizes = Mapping[str, Any]
 """Numbers, or sizes, by the names that they are put in the place of."""
 
 
-def specialized(document: Document, given: Sizes, primitives: PrimitiveSet, known: Collection[str] = ()) -> Document:
+def specialized(document: Document, given: Sizes, primitives: PrimitiveSet) -> Document:
     """A document with sizes, or their texts, for names, in which names have its bounds. Values have other identities then.
 
-    Raises UnknownNameError for a name that it has not and that is not `known`, TypeTextError, TransformError for what cannot be.
+    Raises UnknownNameError for a name that it has not, TypeTextError, TransformError for what cannot be.
     """
     from tidu_cli.graph.sizes.reading import declaring, size_for
 
     names = open_names(document)
     for name in given:
-        if name not in names and name not in known:
+        if name not in names:
             there = ", ".join(sorted(names)) or "none"
             raise UnknownNameError(f"no open size '{name}'{did_you_mean(name, sorted(names))} (open sizes: {there})")
     with declaring(names):
-        sizes = {name: size_for(names[name], size) for name, size in given.items() if name in names}
+        sizes = {name: size_for(names[name], size) for name, size in given.items()}
     change = _Change(primitives, sizes, document.cases)
     graphs = tuple([change.graph(graph) for graph in document.graphs])
     detached = tuple([replace(d, type=change.value(d.type)) for d in document.detached])

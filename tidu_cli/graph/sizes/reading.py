@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -29,7 +29,7 @@ _TOKEN = re.compile(rf"{NAME}|[0-9]+|//|[-+*%(),]", re.ASCII)
 _NAME = re.compile(NAME, re.ASCII)
 _FIELDS = ("min", "max", "multiple_of")
 
-_given: ContextVar[tuple[Mapping[str, int | str], set[str]]] = ContextVar("sizes for names", default=({}, set()))
+_given: ContextVar[tuple[Mapping[str, int | str], dict[str, TiduError | None]]] = ContextVar("sizes for names", default=({}, {}))
 _declared: ContextVar[tuple[Mapping[str, Name], set[str]]] = ContextVar("declared sizes", default=({}, set()))
 
 
@@ -38,13 +38,13 @@ def declaring(names: Mapping[str, Name]) -> AbstractContextManager[set[str]]:
     return _reading_with(_declared, names, set(names))
 
 
-def giving(sizes: Mapping[str, int | str]) -> AbstractContextManager[set[str]]:
-    """Within it, these sizes, numbers or text, stand for names as they are read. Yields the names that were read."""
-    return _reading_with(_given, sizes, set())
+def giving(sizes: Mapping[str, int | str]) -> AbstractContextManager[dict[str, TiduError | None]]:
+    """Within it, these sizes, numbers or text, stand for names as they are read. Yields those read, and why one is refused."""
+    return _reading_with(_given, sizes, {})
 
 
 @contextmanager
-def _reading_with(variable: ContextVar[Any], by_name: Mapping[str, Any], noted: set[str]) -> Iterator[set[str]]:
+def _reading_with(variable: ContextVar[Any], by_name: Mapping[str, Any], noted: Any) -> Iterator[Any]:
     token = variable.set((by_name, noted))
     try:
         yield noted
@@ -169,10 +169,13 @@ class _Parser:
         unread.discard(token)
         name = names.get(token) or Name(token)
         if token in given:
-            with suppress(TiduError), giving({}):  # what is not admitted is said of the document, once that is read
-                size = size_for(name, given[token])
-                met.add(token)
-                return size
+            met[token] = None
+            try:
+                with giving({}):
+                    return size_for(name, given[token])
+            except TiduError as error:
+                met[token] = error
+                raise
         return size_named(name)
 
     def due(self, token: str) -> None:
