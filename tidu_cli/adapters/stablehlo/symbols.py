@@ -30,7 +30,6 @@ from tidu_cli.frozen import replace
 from tidu_cli.graph.sizes.algebra import Name, Part, Size, names_of, size_named
 from tidu_cli.graph.sizes.bounds import bounds
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.sizes.polynomials import in_remainders
 from tidu_cli.graph.sizes.reading import check_name
 from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import TensorType
@@ -150,7 +149,7 @@ def _end(size: Any, name: str) -> tuple[int, int] | None:
 
 def _alone(size: Any) -> Any:
     """The name or part that a size is, if it is just one, or a remainder."""
-    terms = in_remainders(size.terms) if isinstance(size, Size) else ()
+    terms = size.written if isinstance(size, Size) else ()
     return terms[0][0][0][0] if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and terms[0][0][0][1] == 1 else None
 
 

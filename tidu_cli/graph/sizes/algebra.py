@@ -107,15 +107,17 @@ def _relation(sign: str) -> Callable[[Any, Any], Any]:
 class Size(OpenSize):
     """An integer expression of names that is not a number. See above."""
 
-    __slots__ = ("_hash", "_text", "terms")
+    __slots__ = ("_hash", "_text", "terms", "written")
     terms: Terms
+    written: Terms  # with remainders, where they are
     _hash: int
     _text: str
 
     def __init__(self, terms: Terms) -> None:
         object.__setattr__(self, "terms", terms)
         object.__setattr__(self, "_hash", hash(terms))
-        object.__setattr__(self, "_text", text_of(in_remainders(terms)))
+        object.__setattr__(self, "written", in_remainders(terms))
+        object.__setattr__(self, "_text", text_of(self.written))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("sizes are frozen")
@@ -179,7 +181,7 @@ class Size(OpenSize):
 
     def require_text(self) -> None:
         """Raises TypeRuleError for a text that is too long to be that of an axis."""
-        require_short(self.terms, str(self))
+        require_short(self.written, str(self))
 
     def least(self) -> int:  # noqa: D102 - as the base class says
         self.require_text()
@@ -363,7 +365,7 @@ def _made(terms: Mapping[Monomial, int]) -> Any:
     if not kept or (len(kept) == 1 and not kept[0][0]):
         return kept[0][1] if kept else 0
     size = Size(kept)
-    require_short(kept, str(size), MAX_COMPUTED, MAX_COMPUTED_PARTS)
+    require_short(size.written, str(size), MAX_COMPUTED, MAX_COMPUTED_PARTS)
     return size
 
 

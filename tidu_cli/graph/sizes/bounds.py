@@ -10,7 +10,7 @@ from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.sizes.polynomials import Monomial, Terms, added, in_remainders, multiplied, ordered, quotient, times
+from tidu_cli.graph.sizes.polynomials import Monomial, Terms, added, multiplied, ordered, quotient, times
 
 MOST_PARTS = 2
 """The most parts of a sum whose bounds are looked for one by one: each doubles the work."""
@@ -24,8 +24,8 @@ def bounds(size: Any) -> tuple[float, float]:
 @lru_cache(maxsize=4096)
 def _bounds(size: Any) -> tuple[float, float]:
     low, high = _of_terms(size.terms)
-    if (remainders := in_remainders(size.terms)) != size.terms:
-        below, above = _of_terms(remainders)
+    if size.written != size.terms:
+        below, above = _of_terms(size.written)
         low, high = max(low, below), min(high, above)
     parts = [(m, c) for m, c in size.terms if len(m) == 1 and m[0][1] == 1 and hasattr(m[0][0], "op")]
     for monomial, coefficient in parts if len(parts) <= MOST_PARTS and len(size.terms) > 1 else ():

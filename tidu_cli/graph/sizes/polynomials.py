@@ -176,8 +176,8 @@ def floor(a: float, b: float) -> float:
 
 
 def require_short(terms: Terms, text: str, most: int = MAX_TEXT, parts: int = MAX_PARTS) -> None:
-    """Raises TypeRuleError for a size of these terms and this text that is too long, by default for a type, or an attr."""
-    if _n_parts(in_remainders(terms)) > parts:
+    """Raises TypeRuleError for a size that is too long as written, in these terms and this text: by default for an axis or attr."""
+    if _n_parts(terms) > parts:
         raise TypeRuleError(f"a size may have {parts} quotients, remainders, maxima and minima, and this one has more")
     if len(text) > most:
         raise TypeRuleError(f"a size may have {most} characters, and {text[:40]}... has {len(text)}")
