@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tidu_cli.adapters.stablehlo.reading.index import reader_of
-from tidu_cli.adapters.stablehlo.reading.recording import RefusedError
+from tidu_cli.adapters.stablehlo.reading.site import RefusedError
 from tidu_cli.adapters.stablehlo.writing.lowering import Lowered, lowered
 from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
 from tidu_cli.checking.numeric.sampling import example_cases

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import Operation
-from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_of, array_type
+from tidu_cli.adapters.stablehlo.reading.site import RefusedError, array_of, array_type
 from tidu_cli.errors import TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.sizes.bounds import bounds

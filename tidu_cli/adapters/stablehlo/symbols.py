@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import CALLEES, Block, Function, Module, Operation
-from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, array_type, placed_error
+from tidu_cli.adapters.stablehlo.reading.site import RefusedError, array_type, placed_error
 from tidu_cli.adapters.stablehlo.shapes import (
     BRANCHES,
     OF_SIZE,

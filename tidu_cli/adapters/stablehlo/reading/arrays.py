@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site, array_of
 from tidu_cli.adapters.stablehlo.reading.reducers import reducer, sort_keys
 from tidu_cli.adapters.stablehlo.reading.reductions import region_of
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site, array_of
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.rules.terms import Term
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, Site
+from tidu_cli.adapters.stablehlo.reading.site import Reader, Site
 from tidu_cli.adapters.stablehlo.reading.special import is_special
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
 from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE, TensorType
 from tidu_cli.lax.names import ops_of
 from tidu_cli.rules.terms import Term

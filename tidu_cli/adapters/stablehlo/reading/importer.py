@@ -10,7 +10,7 @@ from tidu_cli.adapters.stablehlo.own import claims_document
 from tidu_cli.adapters.stablehlo.reading.guards import guarded
 from tidu_cli.adapters.stablehlo.reading.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.library import bounded, bounds_of, cancelling_kinks, chosen
-from tidu_cli.adapters.stablehlo.reading.recording import RefusedError, Site, array_type, placed_error
+from tidu_cli.adapters.stablehlo.reading.site import RefusedError, Site, array_type, placed_error
 from tidu_cli.adapters.stablehlo.reading.special import ENDS, recognised
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, LimitError, TiduError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError
 
 COLLECTIVE = "is a collective of several devices; export the module for one"
 DYNAMIC = "makes a shape that is only known at run time; export the module with fixed shapes"

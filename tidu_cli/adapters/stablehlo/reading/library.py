@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation
-from tidu_cli.adapters.stablehlo.reading.recording import array_of
+from tidu_cli.adapters.stablehlo.reading.site import array_of
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.types import FLOATS

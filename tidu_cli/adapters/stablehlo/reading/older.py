@@ -8,7 +8,7 @@ from typing import Any
 
 from tidu_cli.adapters.stablehlo.reading.index import reader_of
 from tidu_cli.adapters.stablehlo.reading.library import by_jax
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
 from tidu_cli.frozen import replace
 from tidu_cli.rules.terms import Term
 

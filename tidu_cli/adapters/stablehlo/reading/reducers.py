@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.stablehlo.module import Block, Operation
-from tidu_cli.adapters.stablehlo.reading.recording import array_of
+from tidu_cli.adapters.stablehlo.reading.site import array_of
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, forwards

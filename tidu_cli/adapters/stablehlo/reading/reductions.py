@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tidu_cli.adapters.stablehlo.reading.recording import Reader, RefusedError, Site
 from tidu_cli.adapters.stablehlo.reading.reducers import comparison, pair_reducer, reducer, separate
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.types import COMPLEXES, FLOATS, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype

@@ -1,4 +1,4 @@
-"""What an operation's reader sees of it: operands, attributes, regions, and where it stands."""
+"""What an operation's reader sees of it, its site: operands, attributes, regions, and where it stands."""
 
 from __future__ import annotations
 
