@@ -26,7 +26,7 @@ import numpy as np
 import tidu_cli as tidu
 from benchmarks import adbench
 from benchmarks.xla import attention_by, sample
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.read import read_onnx
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.types import TensorType

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import signal
 
 import tidu_cli as tidu
-from tidu_cli.adapters.numpy.windows import conv_general_dilated, reduce_window_max
+from tidu_cli.adapters.numpy.numpy.signal import conv_general_dilated, reduce_window_max
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.runtime.plans.program import compile_graph
 

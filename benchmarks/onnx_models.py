@@ -18,7 +18,7 @@ import numpy as np
 import onnxruntime
 
 import tidu_cli as tidu
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.read import read_onnx
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.graph.types import TensorType

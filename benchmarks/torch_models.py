@@ -27,7 +27,7 @@ from torch import nn
 from torch.nn import functional
 
 import tidu_cli as tidu
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.read import read_onnx
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 

@@ -5,7 +5,7 @@ __version__ = "0.2.0"
 TYPE_CHECKING = False  # That of typing, which takes longer to import than all that a program does before it minds its signals.
 
 if TYPE_CHECKING:
-    from tidu_cli.adapters.jax.api import *  # noqa: F403
+    from tidu_cli.adapters.jax.port import *  # noqa: F403
     from tidu_cli.adapters.numpy.api import *  # noqa: F403
     from tidu_cli.adapters.onnx.api import *  # noqa: F403
     from tidu_cli.api.checks import *  # noqa: F403

@@ -17,10 +17,10 @@ import onnx
 
 from tests.onnx.operators.node_tests import Outcome, cases, has_tensors_only, outcome
 from tidu_cli.adapters.onnx.reading.operators.index import operators, refusals
-from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, NoMeaningError
 from tidu_cli.adapters.onnx.writing.model import OPSET
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.adapters.onnx.writing.templates import LOWERINGS
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.graph.graph import Case
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Primitive

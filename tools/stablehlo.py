@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tidu_cli.adapters.stablehlo.reading.index import reader_of
-from tidu_cli.adapters.stablehlo.reading.site import RefusedError
-from tidu_cli.adapters.stablehlo.writing.lowering import Lowered, lowered
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.adapters.stablehlo.lowering import Lowered, lowered
+from tidu_cli.adapters.stablehlo.reading.site import RefusedError, reader_of
+from tidu_cli.adapters.stablehlo.text import UnwrittenError
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.errors import counted
 from tidu_cli.graph.graph import Case
 from tidu_cli.lax.vocabulary import BUILTIN

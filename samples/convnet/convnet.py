@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.windows import conv_general_dilated, reduce_window_max
+from tidu_cli.adapters.numpy.numpy.signal import conv_general_dilated, reduce_window_max
 
 
 def loss(params, images, labels):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.build.numpy.test_functions import FUNCTIONS
 from tests.tiers import examples, few
 from tests.waiting import cpu_seconds
-from tidu_cli.adapters.numpy.arrays import repeats
+from tidu_cli.adapters.numpy.arrays import operands
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.formats.write import format_document
@@ -26,7 +26,7 @@ def text(function: Callable[..., Any], *types: str) -> bytes:
 def require_the_same(function: Callable[..., Any], *types: str) -> None:
     again = text(function, *types)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeats, "MOST", 0)
+        patch.setattr(operands, "MOST", 0)
         assert text(function, *types) == again
 
 
@@ -94,6 +94,6 @@ def test_loops_in_python_are_recorded_fast() -> None:
         return cpu_seconds(lambda: trace(function, "f64[]", "f64[]"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeats, "MOST", 0)
+        patch.setattr(operands, "MOST", 0)
         slow = min(seconds() for _ in range(3))
     assert min(seconds() for _ in range(3)) < 0.8 * slow

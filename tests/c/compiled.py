@@ -16,7 +16,7 @@ from tidu_cli.frozen import replace
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 

@@ -11,7 +11,7 @@ from tests.lax.test_batching import drawn
 from tests.programs import needs
 from tests.tiers import few
 from tidu_cli.adapters.c.module import written_as
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key

@@ -26,7 +26,7 @@ from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.views import CTYPES
 from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.api.evaluation import evaluate
-from tidu_cli.checking.numeric.sampling import draw
+from tidu_cli.checking.numeric.trials import draw
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document, write_document

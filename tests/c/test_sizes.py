@@ -29,14 +29,14 @@ from tests.tiers import examples, few
 from tidu_cli.adapters.c.module import Module
 from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.api.evaluation import evaluate
-from tidu_cli.checking.numeric.sampling import of_operand, with_diagonal
+from tidu_cli.checking.numeric.trials import of_operand, with_diagonal
 from tidu_cli.errors import DocumentError, MissingRuleError, UndecidedSizeError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.frozen import replace
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 
 NUMBERS = (1, 2, 3, 7)
 MOST = 3000

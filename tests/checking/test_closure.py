@@ -9,7 +9,7 @@ import pytest
 from tests.checking.sets import SAMPLES, applied, changed, including, sample, without
 from tests.tiers import campaign, few
 from tidu_cli.checking.closure import cases_closure, document_closure, emissions, examples_closure
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.checking.numeric.trials import example_cases, one_node_document
 from tidu_cli.graph.types import INEXACT
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules import families

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.graphs.sketch import Sketch, Value, document, function, key, op
 from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
-from tidu_cli.checking.comparing.structure import structural_differences
-from tidu_cli.checking.comparing.values import PLACES, Comparison, compare
+from tidu_cli.checking.comparison import PLACES, Comparison, compare
+from tidu_cli.checking.exact_comparison import structural_differences
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Binding, Detached, Document, Externals, Graph, column

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.cli.running import F, document, graph, succeed
-from tidu_cli.checking.numeric.linear import cotangent_owners
+from tidu_cli.checking.numeric.exact_laws import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.transforms.linearize import linearize

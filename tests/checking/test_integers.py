@@ -10,8 +10,8 @@ import pytest
 import tidu_cli as api
 from tests.graphs.sketch import Value, function, key, listing, op
 from tidu_cli.adapters.numpy.api import trace
-from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically
+from tidu_cli.checking.numeric.twins import float_twin
 from tidu_cli.graph.types import NUMERIC
 from tidu_cli.lax.elementwise import arithmetic
 from tidu_cli.lax.vocabulary import BUILTIN

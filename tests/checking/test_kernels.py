@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.checking.sets import changed
-from tidu_cli.checking.numeric.kernels import kernel_verdicts
+from tidu_cli.checking.numeric.exact_laws import kernel_verdicts
 from tidu_cli.checking.report import check_primitive
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.terms import op

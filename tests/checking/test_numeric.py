@@ -14,9 +14,9 @@ import pytest
 from tests.checking.sets import SAMPLES, applied, changed, including, sample
 from tests.graphs.sketch import function, op
 from tests.tiers import few
+from tidu_cli.checking.numeric.exact_laws import linear_verdicts
 from tidu_cli.checking.numeric.laws import Verdict, check_numerically, check_primitive_numerically
-from tidu_cli.checking.numeric.linear import linear_verdicts
-from tidu_cli.checking.numeric.sampling import Leaf, example_cases
+from tidu_cli.checking.numeric.trials import Leaf, example_cases
 from tidu_cli.checking.report import _where, check_document, check_primitive
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.formats.read import parse_document

@@ -15,9 +15,9 @@ from tests.graphs.record_graphs import record_graphs
 from tests.graphs.sketch import Value, function, key, op
 from tests.tiers import examples
 from tidu_cli.checking.closure import document_closure, examples_closure
-from tidu_cli.checking.numeric.float_twins import float_twin
 from tidu_cli.checking.numeric.laws import check_numerically, check_primitive_numerically
-from tidu_cli.checking.numeric.sampling import Leaf
+from tidu_cli.checking.numeric.trials import Leaf
+from tidu_cli.checking.numeric.twins import float_twin
 from tidu_cli.checking.report import check_document
 from tidu_cli.checking.static import findings
 from tidu_cli.graph.graph import Document

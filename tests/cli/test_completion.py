@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli.running import ENVIRONMENT, document, graph, process, succeed
 from tests.programs import needs
+from tidu_cli.cli.candidates import LARGEST, candidates
+from tidu_cli.cli.completion import split
 from tidu_cli.cli.main import COMMANDS, cli
-from tidu_cli.cli.shell.answers import split
-from tidu_cli.cli.shell.candidates import LARGEST, candidates
 
 DAYS = ("duration[D]", "duration[h]", "duration[m]", "duration[s]")
 TYPES = {"Event": {"at": "datetime[D][2]", "on": "bool[]", "n": "i64[]"}, "Log": {"first": "Event", "pair": "(f32[], f32[3])"}}

@@ -10,7 +10,7 @@ import pytest
 import tidu_cli as tidu
 from tests.cli.running import document, graph
 from tests.cluster.clusters import bits, elementwise, needs_dask, products, same, values
-from tidu_cli.adapters.dask import arrays
+from tidu_cli.adapters.dask import port
 from tidu_cli.errors import ArgumentError, EvaluationError
 
 pytestmark = needs_dask
@@ -31,13 +31,13 @@ def da():
 def runs(monkeypatch):
     """The chunks that were run in this process, as they are run."""
     spans = []
-    run = arrays.run_chunk
+    run = port.run_chunk
 
     def counted(name, index, start, stop, given):
         spans.append((start, stop))
         return run(name, index, start, stop, given)
 
-    monkeypatch.setattr(arrays, "run_chunk", counted)
+    monkeypatch.setattr(port, "run_chunk", counted)
     return spans
 
 

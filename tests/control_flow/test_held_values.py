@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tidu_cli as td
 from tests.tiers import examples
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.checking.numeric.unrolled import unrolled
+from tidu_cli.checking.numeric.twins import unrolled
 from tidu_cli.lax.vocabulary import vocabulary
 
 

@@ -12,7 +12,7 @@ from tidu_cli.errors import DocumentError
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.rules.tangents.types import chosen
+from tidu_cli.rules.tangents import chosen
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.custom.making import body, primitives_of, unary
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand
 from tidu_cli.custom.graphs import typed_graph
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import CaseTable, Input, Output

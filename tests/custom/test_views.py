@@ -14,7 +14,7 @@ import tidu_cli
 from tests.custom.making import body, definition, graph_data, using
 from tests.graphs.interpret import evaluate
 from tests.tiers import examples
-from tidu_cli.checking.comparing.structure import structural_differences
+from tidu_cli.checking.exact_comparison import structural_differences
 from tidu_cli.errors import DocumentError, EvaluationError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document, parse_library
 from tidu_cli.formats.write import format_document
@@ -23,7 +23,7 @@ from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.lax.records.joining import conversion_kernel
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
+from tidu_cli.rules.recording.conversion import converted, converted_cotangent
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.resolve import resolve

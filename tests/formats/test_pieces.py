@@ -16,8 +16,8 @@ from tests.formats.test_bulk import SAMPLES, outcome
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats import json as json_reader
-from tidu_cli.formats import pieces
 from tidu_cli.formats.files import Source
+from tidu_cli.formats.nodes import pieces
 from tidu_cli.formats.nodes import reader as nodes
 from tidu_cli.formats.nodes.listed import Listed
 from tidu_cli.formats.read import parse

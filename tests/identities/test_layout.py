@@ -14,7 +14,7 @@ from tests.graphs.strategies import ANY, documents, seeds
 from tests.identities.values import same
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType
-from tidu_cli.lax.identities.layout import ROW_MAJOR, layout
+from tidu_cli.lax.identities.replacement import ROW_MAJOR, layout
 from tidu_cli.runtime.evaluate import evaluate as run
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.rewriting import simplify

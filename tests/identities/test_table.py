@@ -20,8 +20,8 @@ from tests.identities.sites import SITES, site
 from tests.identities.values import edgy, same
 from tests.tiers import examples, few, full
 from tidu_cli.graph.types import INTEGERS, moves
-from tidu_cli.lax.identities import arithmetic, conversion, joining, movement, selection
-from tidu_cli.lax.identities.table import IDENTITIES, looked_at
+from tidu_cli.lax.identities import elementwise, movement
+from tidu_cli.lax.identities.replacement import IDENTITIES, looked_at
 from tidu_cli.rules.terms import ASSUMPTIONS
 from tidu_cli.runtime.evaluate import evaluate as run
 from tidu_cli.transforms.linearize import linearize
@@ -117,7 +117,7 @@ def test_the_page_is_current() -> None:
 
 def test_what_identities_look_at_is_looked_at() -> None:
     """What rules ask of makers is in the table of what is looked at, or they would never apply."""
-    for module in (arithmetic, conversion, joining, movement, selection):
+    for module in (elementwise, elementwise, movement, movement, elementwise):
         asked = set(re.findall(r"\bop == \"(\w+)\"", Path(module.__file__).read_text()))
         assert asked <= frozenset().union(*map(looked_at, {i.op for i in IDENTITIES})), module
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.graphs.interpret import evaluate
 from tests.graphs.templates import make_case, type_of
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose

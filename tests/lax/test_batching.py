@@ -12,7 +12,7 @@ from tests.graphs.interpret import tree
 from tests.graphs.templates import apply, batch, make_case, type_of
 from tests.lax.sampling.samples import by_op
 from tests.tiers import few
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.graph import CaseTable
 from tidu_cli.graph.types import COMPLEXES, RecordType, TensorType, leaves, storage_dtype

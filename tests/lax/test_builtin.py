@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.lax.vocabulary import BUILTIN, FAMILIES, family
 from tools.index import families
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.lax.sampling.signal_samples import NCW, conv, window
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.lax.vocabulary import BUILTIN

@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand
 from tidu_cli.lax.names import names_of, ops_of
 from tidu_cli.lax.vocabulary import BUILTIN
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.tiers import thin
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.checking.numeric.trials import example_cases, one_node_document
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import version_converter
 
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.graph.types import TensorType

@@ -16,9 +16,9 @@ from tests.cli.running import ROOT, invoke, process, succeed
 from tests.onnx.models import STORED, model, network, rounding
 from tidu_cli.adapters.onnx.loading import N_FIRST, is_onnx
 from tidu_cli.adapters.onnx.writing.model import OPSET, onnx_files
+from tidu_cli.cli.candidates import candidates
 from tidu_cli.cli.format_options import words_read
 from tidu_cli.cli.main import COMMANDS, cli
-from tidu_cli.cli.shell.candidates import candidates
 from tidu_cli.errors import DocumentError, UnknownNameError
 from tidu_cli.formats import write
 from tidu_cli.formats.write import format_document
@@ -145,14 +145,14 @@ def test_against_a_runtime():
 
 
 def test_against_a_runtime_that_computes_something_else(tmp_path, monkeypatch):
-    from tidu_cli.adapters.onnx import runtime
+    from tidu_cli.adapters.onnx import remarks
 
-    monkeypatch.setattr(runtime, "evaluate", lambda graph, values: {o.key: np.full(o.type.shape, 7.0) for o in graph.outputs})
+    monkeypatch.setattr(remarks, "evaluate", lambda graph, values: {o.key: np.full(o.type.shape, 7.0) for o in graph.outputs})
     result = invoke("check", MLP, *SIZED, "--against", "onnxruntime")
     assert result.exit_code == 1
     assert "error: " in result.stderr
     assert "output 'score' has relative error" in result.stderr
-    monkeypatch.setattr(runtime, "evaluate", lambda graph, values: {o.key: np.zeros((3, 3)) for o in graph.outputs})
+    monkeypatch.setattr(remarks, "evaluate", lambda graph, values: {o.key: np.zeros((3, 3)) for o in graph.outputs})
     assert "has the shape [3, 3], and [] there" in invoke("check", MLP, *SIZED, "--against", "onnxruntime").stderr
 
 

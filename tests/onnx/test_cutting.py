@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from onnx.parser import parse_model
 
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.reading.node import RefusedError
 from tidu_cli.errors import UnknownNameError

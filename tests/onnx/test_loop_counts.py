@@ -9,7 +9,7 @@ import pytest
 from onnx.parser import parse_model
 
 import tidu_cli
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.errors import NoReverseError
 from tidu_cli.frozen import replace

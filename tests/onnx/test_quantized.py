@@ -15,7 +15,7 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 import tidu_cli as api
 from tests.onnx.operators.node_tests import imported
 from tests.onnx.operators.one_node import One, by_runtime, by_tidu, draw, require_equal
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes

@@ -15,7 +15,7 @@ from onnx.parser import parse_model
 
 import tidu_cli as td
 from tests.cli.running import ROOT
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.errors import ArgumentError
 

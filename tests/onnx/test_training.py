@@ -18,8 +18,7 @@ import tidu_cli as td
 from tests.cli.running import ROOT, invoke, succeed
 from tests.peaks import peak
 from tests.programs import needs
-from tidu_cli.adapters.onnx.weights import with_weights
-from tidu_cli.adapters.onnx.wire import taken_apart
+from tidu_cli.adapters.onnx.weights import taken_apart, with_weights
 from tidu_cli.adapters.onnx.writing.model import files_of, onnx_bytes
 
 RECORDED = ROOT / "samples" / "pytorch"

@@ -11,7 +11,7 @@ from onnx.parser import parse_model
 
 import tidu_cli
 from tests.onnx.models import model
-from tidu_cli.adapters.onnx.reading.folding import folded
+from tidu_cli.adapters.onnx.reading.inputs import folded
 from tidu_cli.errors import DocumentError, UnknownNameError
 from tidu_cli.notes import heard_by
 from tidu_cli.port_data import Imported
@@ -111,7 +111,7 @@ def test_other_weights_are_not_taken_for_folded_ones() -> None:
 def test_many_weights_of_one_size_are_compared_in_linear_time(monkeypatch, alike) -> None:
     """What may be the same has the same sum of bits; of those that have, each is compared with a few."""
     compared = []
-    monkeypatch.setattr("tidu_cli.adapters.onnx.reading.folding._relation", lambda *arrays: compared.append(arrays))
+    monkeypatch.setattr("tidu_cli.adapters.onnx.reading.inputs._relation", lambda *arrays: compared.append(arrays))
     weights = {f"w{k}": RNG.permutation(W) if alike else RNG.normal(size=(8, 8)).astype("f4") for k in range(300)}
     assert folded(weights) == []
     assert len(compared) <= (300 * 16 if alike else 0)

@@ -21,7 +21,7 @@ from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.attrs.fields import made
+from tidu_cli.rules.fields import made
 
 
 def again(document, folder):

@@ -14,7 +14,7 @@ from tests.python_source.running import alike, expected, function_of, source_of
 from tests.python_source.test_programs import sample
 from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.adapters.numpy.tracing import build_function
-from tidu_cli.adapters.numpy_helpers import MARK
+from tidu_cli.adapters.source_code import MARK
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import TensorType
 

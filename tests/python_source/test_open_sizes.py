@@ -22,8 +22,8 @@ from tests.python_source.test_primitives import REFUSED
 from tests.sizes.opened import opened, opened_documents
 from tests.tiers import few
 from tidu_cli.adapters.numpy.api import trace
-from tidu_cli.adapters.python_source.sizes import read
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.adapters.python_source.text import read_sizes
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, UndecidedSizeError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Input
@@ -31,12 +31,12 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.graph.sizes.algebra import names_of
+from tidu_cli.graph.sizes.names import substituted
 from tidu_cli.graph.sizes.reading import declaring, names_from_file
-from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 
 WITHOUT = {"constant", "size", "scan", "cond", "while", "linear_solve", "root", "fixed_point", "dynamic_update_slice"}
 """Whose examples have no size that may be open alone; loops and branches are tested by themselves."""
@@ -217,7 +217,7 @@ def test_names_are_solved_for(types):
         parameters = [f"x{k}" for k in range(len(types))]
         shapes = [[substituted(n, due) for n in i.type.shape] for i in graph.inputs]
         space = {p: np.zeros(shape) for p, shape in zip(parameters, shapes, strict=True)}
-        for statement in read(graph, parameters, names):
+        for statement in read_sizes(graph, parameters, names):
             if isinstance(statement, str):
                 exec(statement, space)
             else:

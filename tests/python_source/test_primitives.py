@@ -9,7 +9,7 @@ from tests.c.test_primitives import documented
 from tests.c.test_primitives import examples as examples_of
 from tests.python_source.running import alike, expected, run
 from tidu_cli.adapters.python_source.module import written_as
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.errors import DocumentError
 from tidu_cli.lax.vocabulary import BUILTIN
 

@@ -25,8 +25,8 @@ from tests.python_source.test_programs import FORMAT, SAMPLES, is_plain, sample
 from tests.tiers import examples, few
 from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.adapters.numpy.tracing import build_function
-from tidu_cli.adapters.numpy_helpers import MARK
 from tidu_cli.adapters.python_source.text import Names
+from tidu_cli.adapters.source_code import MARK
 from tidu_cli.errors import MissingRuleError, TiduError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.closed import cases_within
@@ -35,7 +35,7 @@ from tidu_cli.graph.sizes.reading import declaring, names_from_file
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

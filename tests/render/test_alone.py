@@ -13,7 +13,7 @@ from tests.programs import needs
 from tests.render.chromium import Browser
 from tests.render.test_view import NOW, opened
 from tidu_cli.errors import TiduError
-from tidu_cli.render.groups import drawn
+from tidu_cli.render import scene_dot
 
 FOLDER = ROOT / "tidu_cli" / "render" / "layout"
 WAITING = "document.querySelectorAll('svg[data-dot]').length"
@@ -86,14 +86,14 @@ def test_names_are_text(browser, bare, tmp_path, name):
 
 @needs("chromium", "dot")
 def test_one_picture_that_fails_does_not_sink_the_page(browser, tmp_path, monkeypatch):
-    draw = drawn.draw
+    draw = scene_dot.draw
 
     def failing(text, format_):
         if "cluster_1 " in text:  # what is inside the loop
             raise TiduError("Graphviz failed: Unable to reclaim box space")
         return draw(text, format_)
 
-    monkeypatch.setattr(drawn, "draw", failing)
+    monkeypatch.setattr(scene_dot, "draw", failing)
     page = succeed("view", input=NESTED)
     assert page.count(b" data-dot=") == 1
     assert shown(browser, tmp_path, page).evaluate("pictureOf('g0n0').querySelectorAll('.node').length") > 3

@@ -13,11 +13,10 @@ from tests.tiers import examples
 from tidu_cli import fori_loop, scan, to_dot, trace
 from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
-from tidu_cli.render.groups.drawn import group_label, to_boxes
-from tidu_cli.render.groups.forest import forest, named
-from tidu_cli.render.groups.repeats import Repeat, repeat
-from tidu_cli.render.groups.tree import MOST, Group, groups_of
+from tidu_cli.render.groups import MOST, Group, Repeat, groups_of, repeat
 from tidu_cli.render.picture import picture
+from tidu_cli.render.scene import forest, named
+from tidu_cli.render.scene_dot import group_label, to_boxes
 
 
 def grouped(made):
@@ -219,7 +218,7 @@ def test_an_unrolled_loop_is_drawn_once():
 
 def test_the_steps_of_a_long_loop_open_where_they_are_asked_for(monkeypatch):
     made = unrolled(200)
-    monkeypatch.setattr("tidu_cli.render.groups.drawn.draw", lambda text, format_: b'<svg width="9pt" height="9pt"></svg>')
+    monkeypatch.setattr("tidu_cli.render.scene_dot.draw", lambda text, format_: b'<svg width="9pt" height="9pt"></svg>')
     text = to_boxes(made)
     assert "200 × 2 nodes" in text and "step 1" not in text
     opened = to_boxes(made, open_=["step 7"])

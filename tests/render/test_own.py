@@ -9,7 +9,7 @@ import pytest
 from tests.cli.running import document, graph, invoke, succeed
 from tests.programs import needs
 from tests.render.test_view import data_of
-from tidu_cli.checking.numeric.linear import cotangent_owners
+from tidu_cli.checking.numeric.exact_laws import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.render.dot import to_dot
 from tidu_cli.render.picture import picture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.lax.sampling.samples import by_op
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN

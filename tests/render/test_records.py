@@ -12,7 +12,7 @@ from tests.programs import needs
 from tests.render.chromium import Browser
 from tests.render.test_phrases import case_of
 from tests.render.test_view import data_of
-from tidu_cli.checking.numeric.linear import cotangent_owners
+from tidu_cli.checking.numeric.exact_laws import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.link import Definitions
 from tidu_cli.graph.text import parse_value_type

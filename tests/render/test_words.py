@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cli.running import F, document, graph
-from tidu_cli.checking.numeric.linear import cotangent_owners
+from tidu_cli.checking.numeric.exact_laws import cotangent_owners
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.types import TensorType

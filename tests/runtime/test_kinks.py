@@ -10,7 +10,7 @@ import pytest
 import tidu_cli
 from tests.cli.running import ROOT, invoke, succeed
 from tests.graphs.templates import jvp, make_case, type_of
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, one_node_document, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, one_node_document, with_diagonal
 from tidu_cli.errors import EvaluationError
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN

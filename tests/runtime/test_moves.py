@@ -20,7 +20,7 @@ from tidu_cli.graph.keys import parse_key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import DATETIMES, TIMES, RecordType, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.tangents.types import TABLE
+from tidu_cli.rules.tangents import TABLE
 from tidu_cli.rules.units import ratio
 from tidu_cli.runtime.retraction import moved_inputs
 

@@ -10,11 +10,11 @@ from tidu_cli.errors import TiduError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, CaseTable, Document, column
 from tidu_cli.graph.open_sizes import has_open_size, open_names
+from tidu_cli.graph.sizes.names import substituted
 from tidu_cli.graph.sizes.reading import parse_size
-from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 
 COMBINATIONS = 200
 """As many readings of the numbers of attrs are tried."""

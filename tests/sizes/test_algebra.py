@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from tests import tiers
 from tidu_cli.errors import EvaluationError, TypeRuleError, TypeTextError, UndecidedSizeError
-from tidu_cli.graph.sizes import bounds as sizes_bounds
+from tidu_cli.graph.sizes import polynomials as sizes_bounds
 from tidu_cli.graph.sizes.algebra import Name, of_part, size_named
-from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.names import names_of, numbers_of, substituted
 from tidu_cli.graph.sizes.open import larger
+from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.sizes.reading import declaring, names_from_file, parse_size, parse_sizes
-from tidu_cli.graph.sizes.values import names_of, numbers_of, substituted
 from tidu_cli.graph.types import TensorType, parse_type, require_possible
 from tidu_cli.rules.recording.trace import emit_size
 

@@ -12,7 +12,7 @@ from tests.c.test_primitives import documented
 from tests.tiers import few
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 
 NUMBERS = (1, 2, 3, 7, 64)
 EPS = np.finfo("f8").eps

@@ -10,12 +10,12 @@ from tests.c.test_primitives import documented
 from tests.lax.test_batching import drawn
 from tests.sizes.opened import opened
 from tests.tiers import few
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, with_diagonal
 from tidu_cli.errors import EvaluationError, MissingRuleError, TransformError, UndecidedSizeError
 from tidu_cli.graph.select import movable_inputs
 from tidu_cli.graph.types import TensorType, parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 
 NUMBERS = (1, 2, 3, 7, 64)
 WITHOUT = {

@@ -18,7 +18,7 @@ from tidu_cli.formats.read import parse_imported
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.specializing import specialized
+from tidu_cli.runtime.sizing import specialized
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 NUMBERS = (1, 2, 3, 7, 64)

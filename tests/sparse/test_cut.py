@@ -18,7 +18,7 @@ from tests.tiers import examples
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.notes import heard_by
 from tidu_cli.sparse import derivatives
-from tidu_cli.sparse.cut import without_moves
+from tidu_cli.sparse.derivatives import without_moves
 from tidu_cli.transforms.linearize import linearize
 
 BA = runpy.run_path(str(SAMPLES / "adbench" / "ba.py"))

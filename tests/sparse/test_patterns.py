@@ -13,7 +13,7 @@ from tests.graphs.interpret import random_inputs
 from tests.graphs.strategies import documents, seeds
 from tests.lax.test_batching import drawn
 from tests.tiers import examples, few
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, one_node_document, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, one_node_document, with_diagonal
 from tidu_cli.errors import LimitError, MissingRuleError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import RecordType, TensorType

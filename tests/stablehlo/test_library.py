@@ -14,8 +14,8 @@ import pytest
 import tidu_cli
 from tests.stablehlo.modules import of_function, of_text
 from tidu_cli.adapters.jax.functions.function import from_jax
-from tidu_cli.adapters.stablehlo.read import read_stablehlo
-from tidu_cli.adapters.stablehlo.reading import library
+from tidu_cli.adapters.stablehlo.files import read_stablehlo
+from tidu_cli.adapters.stablehlo.reading import equivalents
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 
@@ -164,8 +164,8 @@ def test_functions_whose_rule_is_lost_are_named() -> None:
 def test_looking_for_logaddexp_takes_a_bounded_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand selects look at a constant behind a thousand broadcasts: it is read once, and few broadcasts are followed."""
     read = []
-    array_of = library.array_of
-    monkeypatch.setattr(library, "array_of", lambda data: read.append(1) or array_of(data))
+    array_of = equivalents.array_of
+    monkeypatch.setattr(equivalents, "array_of", lambda data: read.append(1) or array_of(data))
     t, n = "tensor<f64>", 1000
     lines = [f"%b0 = stablehlo.constant dense<0.0> : {t}"]
     lines += [f"%b{k + 1} = stablehlo.broadcast_in_dim %b{k}, dims = [] : ({t}) -> {t}" for k in range(n)]

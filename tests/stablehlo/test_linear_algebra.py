@@ -15,7 +15,7 @@ import pytest
 from tests.jax.functions.agreement import compared
 from tests.stablehlo.claims.written import in_this_process
 from tests.tiers import few
-from tidu_cli.adapters.stablehlo.read import read_stablehlo
+from tidu_cli.adapters.stablehlo.files import read_stablehlo
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
@@ -26,7 +26,7 @@ NEAR = 1e-9
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.files.parsed", in_this_process)
     with jax.enable_x64(True):
         yield
 

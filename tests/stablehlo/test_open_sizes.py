@@ -25,11 +25,10 @@ from tests.graphs.strategies import REAL, documents, seeds
 from tests.sizes.opened import opened_document
 from tests.stablehlo.claims.written import arguments, by_xla, in_this_process, require_round_trip
 from tests.tiers import few
-from tidu_cli.adapters.jax.lowering.dims import dims_of, scope_of
+from tidu_cli.adapters.jax.dims import dims_of, scope_of
+from tidu_cli.adapters.stablehlo.files import stablehlo_artifact
 from tidu_cli.adapters.stablehlo.reading.importer import import_module
-from tidu_cli.adapters.stablehlo.writing.files import stablehlo_artifact
-from tidu_cli.adapters.stablehlo.writing.functions import shapes_of
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
+from tidu_cli.adapters.stablehlo.text import UnwrittenError, shapes_of
 from tidu_cli.errors import MissingRuleError, UndecidedSizeError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document

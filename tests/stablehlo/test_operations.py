@@ -10,7 +10,7 @@ import pytest
 
 from tests.stablehlo.claims.written import by_xla, in_this_process
 from tests.tiers import few
-from tidu_cli.adapters.stablehlo.read import read_stablehlo
+from tidu_cli.adapters.stablehlo.files import read_stablehlo
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.evaluate import evaluate
 
@@ -74,7 +74,7 @@ def require_as_xla(line: str, given: list[Any], types: list[str], due: str) -> N
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.files.parsed", in_this_process)
 
 
 @pytest.mark.parametrize("name", UNARY)

@@ -12,7 +12,7 @@ from tests.graphs.templates import apply
 from tests.stablehlo.claims.test_round_trip import LONG
 from tests.stablehlo.claims.test_values import CANCELS, FEW, NEAR, require_close
 from tests.stablehlo.claims.written import by_xla, document_of, in_this_process, is_written
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
@@ -53,7 +53,7 @@ def require_values(results: list[Any], tried: list[tuple[Case, list[Any]]]) -> N
 
 @pytest.fixture(autouse=True)
 def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.files.parsed", in_this_process)
 
 
 def test_one_module_of_all_primitives() -> None:

@@ -14,8 +14,8 @@ UNREAD = {"pytorch": ("tidu_cli.adapters.unread", "PYTORCH")}  # recognized, to 
 ENGINES = {"native": ("tidu_cli.adapters.native.port", "NATIVE"), "xla": ("tidu_cli.adapters.jax.port", "XLA")}
 
 SOURCES = {
-    "formula": ("tidu_cli.adapters.numpy.port", "FORMULA"),
-    "function": ("tidu_cli.adapters.numpy.port", "FUNCTION"),
+    "formula": ("tidu_cli.adapters.numpy.api", "FORMULA"),
+    "function": ("tidu_cli.adapters.numpy.api", "FUNCTION"),
     "jax": ("tidu_cli.adapters.jax.port", "JAX"),
 }
 
@@ -27,7 +27,7 @@ _OF_NUMPY = "cond fixed_point formula fori_loop linear_solve root scan static st
 
 FUNCTIONS = {
     **dict.fromkeys(_OF_NUMPY.split(), "tidu_cli.adapters.numpy.api"),
-    **dict.fromkeys(("from_jax", "to_jax"), "tidu_cli.adapters.jax.api"),
+    **dict.fromkeys(("from_jax", "to_jax"), "tidu_cli.adapters.jax.port"),
     "load_onnx": "tidu_cli.adapters.onnx.api",
 }
 """The functions that adapters add to the API, and their modules."""

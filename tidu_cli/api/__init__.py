@@ -65,7 +65,7 @@ def _svg(document: Document) -> str | None:
 
 
 def _call(document: Document, positions: tuple[object, ...], names: dict[str, object]) -> dict[str, object]:
-    from tidu_cli.api.calling import values_given
+    from tidu_cli.api.compiling import values_given
     from tidu_cli.api.evaluation import evaluate
 
     inputs = [str(i.key) for i in document.free_inputs]

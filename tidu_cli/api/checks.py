@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from tidu_cli import arguments
 from tidu_cli.api.files import reading_options, vocabulary_with
 from tidu_cli.arguments import KeyTexts, a_key, op_name
-from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library
+from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library, summary_of
 from tidu_cli.errors import ArgumentError, PluginError, Remedy, TiduError, counted
 from tidu_cli.formats.files import Source, reading
 from tidu_cli.formats.read import parse_imported, parse_subject
@@ -94,7 +94,7 @@ def taken_by(primitive: Primitive, primitives: PrimitiveSet) -> dict[str, str]:
 
     Asked of each of the primitive's examples, in f64 where it takes that; of several answers the first and the first refusal.
     """
-    from tidu_cli.checking.numeric.sampling import example_cases
+    from tidu_cli.checking.numeric.trials import example_cases
 
     cases: dict[int, Case] = {}
     for example, case in example_cases(primitives, primitive):
@@ -183,8 +183,6 @@ def _size(document: Document, *, graphs: bool = True) -> str:
 @checked()
 def info(document: Document, digests: bool = False) -> dict[str, Any]:
     """What a document is, as `tidu info --json` tells it: its graphs, and what evaluating it takes; with the digests of values."""
-    from tidu_cli.checking.report import summary_of
-
     return summary_of(document, with_digests=digests)
 
 
@@ -194,7 +192,7 @@ def diff(a: Document, b: Document, exact: bool = False) -> dict[str, Any]:
 
     With `exact` graphs are also compared one by one: names, order, nodes, roles and meta.
     """
-    from tidu_cli.checking.comparing.report import difference
+    from tidu_cli.checking.comparison import difference
 
     return difference(a, b, exact=exact)[1]
 
@@ -232,7 +230,7 @@ def kinks(document: Document, inputs: Mapping[Any, object] | None = None, output
 @checked()
 def schema() -> dict[str, Any]:
     """The JSON Schema of documents."""
-    from tidu_cli.formats.shape.schema import json_schema
+    from tidu_cli.formats.schema import json_schema
 
     return json_schema()
 
@@ -260,7 +258,6 @@ def ops(
     `plugins` names packages that may be imported for theirs, `ops` are files of libraries. Raises UnknownNameError; PluginError for
     one that two of these bring.
     """
-    from tidu_cli.api.files import vocabulary_with
     from tidu_cli.checking.catalogue import known_ops
 
     primitives = vocabulary_with(plugins, ops)

@@ -1,41 +1,53 @@
-"""Documents as functions, planned once for many calls."""
+"""Documents as functions, planned once for many calls.
+
+Functions are called with inputs by position and by name, as documents are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from tidu_cli import arguments
 from tidu_cli.api.evaluation import nested
-from tidu_cli.arguments import (
-    KeyText,
-    KeyTexts,
-    a_key,
-    at_least_one,
-    axes_by_key,
-    by_key,
-    flag,
-    mapping,
-    one_of,
-    parsed,
-    result_file,
-    size,
-    values_by_key,
-)
-from tidu_cli.errors import ArgumentError, UnknownNameError, did_you_mean
-from tidu_cli.formats.files import format_of, is_chunked
+from tidu_cli.errors import ArgumentError, UnknownNameError, counted, did_you_mean
+from tidu_cli.formats.files import format_of, is_chunked, noting
 from tidu_cli.graph.graph import Document, Graph, signature
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.select import listed
 from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.graph.types import DATETIMES, TensorType
 from tidu_cli.options import checked
 from tidu_cli.runtime.choosing import AUTO, MANY, PLAIN, Choice, chosen, default_engine
-from tidu_cli.runtime.plans.runnable import Runnable
+from tidu_cli.runtime.plans.interpreter import Runnable
 from tidu_cli.transforms.materialize import materialize
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+
+def values_given(whose: str, names: Collection[str], positions: tuple[Any, ...], more: Mapping[str, object]) -> dict[Any, object]:
+    """Values of the inputs of these names, as a call gives them: in one dict by key, or by position, and by name.
+
+    Of inputs such as params.w a position has all of params. A dict is one by key, unless the first position is for such, and no key
+    is an input. Raises ArgumentError.
+    """
+    parameters = list(dict.fromkeys(name.partition(".")[0] for name in names))
+    first = positions[0] if positions else None
+    if len(positions) == 1 and isinstance(first, Mapping):
+        known = {*names, *parameters}
+        if not parameters or parameters[0] in names or any(str(key) in known for key in first):
+            return {**first, **more}
+    if len(positions) == 1 < len(parameters) and isinstance(first, list | tuple) and not more:
+        arguments.mapping("inputs", first)
+    if len(positions) > len(parameters):
+        raise ArgumentError(f"{whose} takes {counted(len(parameters), 'input')} ({listed(parameters)}), not {len(positions)}")
+    given = dict(zip(parameters, positions, strict=False))
+    if twice := next((name for name in more if name in given), None):
+        raise ArgumentError(f"input '{twice}' is given by position and by name")
+    return {**given, **more}
 
 
 class Compiled:
@@ -58,7 +70,7 @@ class Compiled:
         self._engine = engine
         self._fits: set[int | str | None] = set()  # limits of memory that it keeps to
         # Parsing and writing keys takes as long as small programs run.
-        self._known: dict[KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
+        self._known: dict[arguments.KeyText, Key] = {text: i.key for i in program.graph.inputs for text in (i.key, str(i.key))}
         self._keys = {i.key for i in program.graph.inputs}
         self._names = [str(o.key) for o in program.outputs]
         self._plain = plain_arrays(program.inputs)
@@ -112,8 +124,6 @@ class Compiled:
             if values is not None:
                 return self._named(self._program.run_in_order(values))
         if others or not (inputs is None or (isinstance(inputs, Mapping) and not self._known.keys().isdisjoint(inputs))):
-            from tidu_cli.api.calling import values_given
-
             inputs, more = values_given("Compiled", self.inputs, (inputs, *others), more), {}
         return self._called(inputs, out, max_memory, more)
 
@@ -125,7 +135,12 @@ class Compiled:
         return {k: outward(o.type, y) for k, o, y in zip(self._names, self._program.outputs, values, strict=True)}
 
     @checked(
-        inputs=values_by_key, batch=axes_by_key, chunk=at_least_one, reduce=one_of("sum", "mean"), out=result_file, resume=flag
+        inputs=arguments.values_by_key,
+        batch=arguments.axes_by_key,
+        chunk=arguments.at_least_one,
+        reduce=arguments.one_of("sum", "mean"),
+        out=arguments.result_file,
+        resume=arguments.flag,
     )
     def map(
         self,
@@ -156,8 +171,7 @@ class Compiled:
         Where an input is an array of Dask's, the results are such arrays, too: its blocks are the chunks, and whoever computes the
         results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
         """
-        from tidu_cli.api.chunks import values_by_chunks
-        from tidu_cli.formats.files import noting
+        from tidu_cli.api.streaming import values_by_chunks
         from tidu_cli.installed import scheduler as installed_scheduler
 
         if self._head is None:
@@ -167,7 +181,7 @@ class Compiled:
         if out is not None and (not is_chunked(str(out)) or (reduce and format_of(str(out)) == "zarr")):
             places = "a .npz or .npy file" if reduce else "a .zarr directory, or a .npz or .npy file"
             raise ArgumentError(f"'{out}': results are written to {places}")
-        given = nested({a_key(key): value for key, value in inputs.items()}, self._keys)
+        given = nested({arguments.a_key(key): value for key, value in inputs.items()}, self._keys)
         for key in batch.keys() - self._keys:
             raise UnknownNameError(f"no input '{key}'{did_you_mean(str(key), [str(k) for k in self._keys])}")
         # Results are to follow from the chunks alone, so nothing is tried there.
@@ -194,9 +208,13 @@ class Compiled:
         from tidu_cli.runtime.evaluate import call
 
         if type(inputs) is not dict or out is not None or max_memory is not None:
-            inputs, out, max_memory = mapping("inputs", inputs), by_key("out", out), size("max_memory", max_memory)
+            inputs, out, max_memory = (
+                arguments.mapping("inputs", inputs),
+                arguments.by_key("out", out),
+                arguments.size("max_memory", max_memory),
+            )
         known = self._known
-        given = {known.get(k) or a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
+        given = {known.get(k) or arguments.a_key(k): v for k, v in {**(inputs or {}), **more}.items()}
         if not self._keys.issuperset(given):
             given = nested(given, self._keys)
         if out:
@@ -215,7 +233,7 @@ class Compiled:
 
 
 @checked()
-def compile(document: Document, output: KeyTexts = (), engine: str | None = None, device: str | None = None) -> Compiled:
+def compile(document: Document, output: arguments.KeyTexts = (), engine: str | None = None, device: str | None = None) -> Compiled:
     """The head's outputs (or `output`) as a function of their inputs, to be called many times.
 
     `engine` and `device` are as in `evaluate`; "auto" tries others on some of the calls (docs/howto/engines.md), and results change
@@ -223,7 +241,7 @@ def compile(document: Document, output: KeyTexts = (), engine: str | None = None
     """
     from tidu_cli.runtime.trial import prepared_often
 
-    head = materialize(document, outputs=parsed(output)).head
+    head = materialize(document, outputs=arguments.parsed(output)).head
     if are_there_open_sizes():
         from tidu_cli.graph.open_sizes import names_in
 
@@ -268,13 +286,14 @@ class _OpenCompiled(Compiled):
         return {str(o.key): str(o.type) for o in self._open.outputs}
 
     def __call__(self, inputs: Any = None, *others: Any, **how: Any) -> dict[str, Any]:
-        from tidu_cli.api.calling import values_given
 
         options = {name: how.pop(name) for name in ("out", "max_memory") if name in how}
         positions = (inputs, *others) if inputs is not None or others else ()
-        given = nested({a_key(k): v for k, v in values_given("Compiled", self.inputs, positions, how).items()}, self._keys)
+        given = nested(
+            {arguments.a_key(k): v for k, v in values_given("Compiled", self.inputs, positions, how).items()}, self._keys
+        )
         return self._plans.of(given)(given, **options)
 
     def map(self, inputs: Mapping[Any, Any], batch: Mapping[Any, int], *others: Any, **how: Any) -> dict[str, Any]:
-        given = nested({a_key(key): value for key, value in inputs.items()}, self._keys)
-        return self._plans.of(given, axes_by_key("batch", batch)).map(given, batch, *others, **how)
+        given = nested({arguments.a_key(key): value for key, value in inputs.items()}, self._keys)
+        return self._plans.of(given, arguments.axes_by_key("batch", batch)).map(given, batch, *others, **how)

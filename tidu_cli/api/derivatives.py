@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from tidu_cli.api.documents import wrt_inputs
 from tidu_cli.arguments import KeyText, KeyTexts, anything, flag, one_key, or_none, parsed, positions_or_names, whole
 from tidu_cli.errors import ArgumentError, TransformError, did_you_mean
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType
 from tidu_cli.options import OPTIONS, checked
@@ -43,7 +43,6 @@ def pipeline(
 
 def _summed(document: Document, outputs: Sequence[Key]) -> Pipeline:
     """The sum of one output, which keeps its name where that is one in formulas. Raises TransformError, UnknownNameError."""
-    from tidu_cli.graph.graph import CaseTable, Input, Output
     from tidu_cli.graph.link import GraphBuilder
     from tidu_cli.lax.vocabulary import BUILTIN
     from tidu_cli.transforms import shorthands

@@ -211,11 +211,11 @@ def wrt_inputs(document: Document, wrt: KeyTexts | None, outputs: Sequence[Key])
         inputs = matching_inputs(document, keys)
         require_inputs(document, inputs)
     except UnknownNameError as error:
-        from tidu_cli.checking.wrt import weights_hint
+        from tidu_cli.checking.static import weights_hint
 
         raise UnknownNameError(*error.args, *weights_hint(document, keys)) from None
     if not all(is_movable(document.inputs[key].type) for key in inputs):
-        from tidu_cli.checking.wrt import require_moving
+        from tidu_cli.checking.static import require_moving
 
         require_moving(document, inputs, outputs)
     patterns = [key for key in keys if key not in document.inputs]
@@ -223,7 +223,7 @@ def wrt_inputs(document: Document, wrt: KeyTexts | None, outputs: Sequence[Key])
     if left_out:
         note(f"left out of {Remedy('wrt', python='wrt')}, as they are integers: {listed(left_out)}")
     if patterns and any(i.meta for i in document.inputs.values()):
-        from tidu_cli.checking.wrt import parameters_left
+        from tidu_cli.checking.static import parameters_left
 
         if told := parameters_left(document, inputs, outputs):
             note(told)

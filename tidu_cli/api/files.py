@@ -147,7 +147,7 @@ def specialize(document: Document, size: Mapping[str, int | str]) -> Document:
     TransformError for one that bounds do not admit or that a node does not take.
     """
     from tidu_cli.lax.vocabulary import vocabulary
-    from tidu_cli.rules.specializing import specialized
+    from tidu_cli.runtime.sizing import specialized
 
     return specialized(document, size, vocabulary(document.cases))
 

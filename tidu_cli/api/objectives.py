@@ -37,7 +37,7 @@ class _Function:
 
     def __init__(self, head: Graph, unknowns: Unknowns, given: Mapping[Key, Any], engine: tuple[str | None, str | None]) -> None:
         from tidu_cli.runtime.memory import check_memory
-        from tidu_cli.runtime.preparing import prepared
+        from tidu_cli.runtime.plans.program import prepared
 
         name, device = engine
         choice = chosen(head, name or default_engine(), device=device, runs=MANY)

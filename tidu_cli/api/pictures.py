@@ -63,13 +63,13 @@ def draw(
         nodes = f"{Remedy('expand', python='expand')} and {Remedy('limit', python='limit')} every node"
         raise ArgumentError(f"{groups}, {nodes}: give the one or the other")
     if not grouped and not expand and not limit and format != "dot":
-        from tidu_cli.render.groups.drawn import PLAIN
         from tidu_cli.render.picture import n_items
+        from tidu_cli.render.scene_dot import PLAIN
 
         grouped = n_items(document, collapse=collapse)[0] > PLAIN
     if grouped:
         _require_groupable(document, _MOST)
-        from tidu_cli.render.groups.drawn import to_boxes
+        from tidu_cli.render.scene_dot import to_boxes
 
         text = to_boxes(document, types=types, collapse=collapse, highlight=parsed(highlight), open_=opened, depth=depth)
     else:
@@ -95,7 +95,7 @@ def view(
     UnknownNameError, and EvaluationError where values do not fit or are missing for the head's outputs.
     """
     from tidu_cli.api.evaluation import nested
-    from tidu_cli.checking.numeric.linear import cotangent_owners
+    from tidu_cli.checking.numeric.exact_laws import cotangent_owners
     from tidu_cli.render.picture import picture
     from tidu_cli.render.view import to_html
     from tidu_cli.runtime.sizing import document_of_sizes
@@ -129,7 +129,7 @@ def _pattern(document: Document) -> tuple[str, str] | None:
     graph = materialize(document, outputs=[o.key for o in outputs[1:]], needed_inputs=True).head
     if graph.inputs:
         return None
-    from tidu_cli.sparse.showing import beside
+    from tidu_cli.sparse.patterns import beside
 
     return beside(*evaluate(graph, {}).values())
 
@@ -175,7 +175,7 @@ def _needed(n: int, n_edges: int) -> int:
 
 def _values(document: Document, given: Mapping[Key, object]) -> dict[tuple[int, int], Any]:
     """Every value that the given inputs determine, by graph and local id. The head's outputs must be among them."""
-    from tidu_cli.checking.numeric.linear import computed_from
+    from tidu_cli.checking.numeric.exact_laws import computed_from
     from tidu_cli.graph.link import GraphBuilder, link
     from tidu_cli.runtime.evaluate import evaluate
     from tidu_cli.transforms.materialize import materialize

@@ -1,10 +1,17 @@
-"""A document held open: values of inputs come in one after the other, and those of its outputs go out, until the input ends."""
+"""Values of more items than are held at once: by chunks of a batch or a matrix, and of a document held open for a stream of them.
+
+Chunks are computed in this process or on other machines, and may be written to a file as they come. To a document held open, values
+of inputs come in one after the other, and those of its outputs go out, until the input ends.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tidu_cli.cluster.collecting import blocks_of, spread, write
+from tidu_cli.cluster.items import Plan, from_files
+from tidu_cli.cluster.run import batch_of
 from tidu_cli.errors import DocumentError, TiduError
 from tidu_cli.formats.files import is_msgpack_map
 from tidu_cli.formats.json import json_text
@@ -12,16 +19,60 @@ from tidu_cli.formats.values import read_values, write_values
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.open_sizes import has_open_size
+from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.graph.types import Type
 from tidu_cli.limits import limits, more_than
 from tidu_cli.runtime.choosing import Choice
 from tidu_cli.runtime.evaluate import call
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory
-from tidu_cli.runtime.plans.runnable import Runnable
-from tidu_cli.runtime.sizing import Plans
+from tidu_cli.runtime.plans.interpreter import Runnable
+from tidu_cli.runtime.sizing import Plans, as_given, document_as_given
 from tidu_cli.runtime.trial import prepared_often
 from tidu_cli.watching import listening
+
+if TYPE_CHECKING:
+    from tidu_cli.transforms.shorthands import Pipeline
+
+Results = tuple[Mapping[Key, Any], Mapping[Key, Type]]
+"""Values by key, and their types."""
+
+
+def values_by_chunks(
+    graph: Graph, inputs: Mapping[Key, object], axes: Mapping[Key, int], to: Mapping[str, Any], **how: Any
+) -> Results:
+    """The values of outputs for all items of a batch, or their sum or mean, and their types.
+
+    `to` says where they are computed and written, as `spread` takes it, and `how` are options of `batch_of`. Values that are
+    written as they come are not returned. Raises EvaluationError, DocumentError.
+    """
+    given = {key: from_files(f"input {key}", value, key in axes) for key, value in inputs.items()}
+    batch = batch_of(graph, given, axes, **how)
+    return spread(batch, **to), batch.types
+
+
+def matrix_by_chunks(
+    run: Pipeline, inputs: Mapping[Key, object], engine: Callable[[Graph], Choice], to: Mapping[str, Any], **how: Any
+) -> Results:
+    """The blocks of the matrix that a pipeline derives, and their types, by chunks of its columns or rows.
+
+    `engine` chooses what evaluates a graph; else as `values_by_chunks`. Open sizes are those that the inputs have.
+    """
+    assert run.linear is not None
+    linear, matrix = run.linear, run.document.head
+    if are_there_open_sizes():
+        matrix, linear = as_given(matrix, inputs), document_as_given(linear, inputs)
+    graph = run.stages[-1].transform(linear, **run.stages[-1].options).head
+    blocks = blocks_of(graph, matrix, linear.head.inputs, linear.head.outputs)
+    if not blocks.units:
+        values = blocks.collected((), Plan(0, 1))
+        write(values, blocks.types, to["format_"], to["out"])
+        return values, blocks.types
+    axes = dict.fromkeys(blocks.units, 0)
+    batch = batch_of(graph, {**inputs, **blocks.units}, axes, engine=engine(graph), **how)
+    values = spread(batch, **to, types=blocks.types, collect=lambda _, parts: blocks.collected(parts, batch.plan), may_stream=False)
+    return values, blocks.types
+
 
 _AT_ONCE = 1 << 20
 

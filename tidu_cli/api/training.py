@@ -153,7 +153,7 @@ def _arrays(values: Mapping[Any, object], before: str = "") -> Iterator[tuple[st
     """Arrays by dotted names, of values that may be nests of objects, or typed data as files have it. Raises TypeTextError."""
     from tidu_cli.graph.literals import Literal
     from tidu_cli.lax.arrays.structural import literal_array
-    from tidu_cli.rules.attrs.attrs import literal_from_file
+    from tidu_cli.rules.attrs import literal_from_file
 
     for key, value in values.items():
         value = dict(enumerate(value)) if isinstance(value, tuple) else value

@@ -12,8 +12,8 @@ from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import DTYPES
 from tidu_cli.lax.names import names_of
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.attrs.models import json_schema
-from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.contract import Example, Primitive
+from tidu_cli.rules.validation import json_schema
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
@@ -71,7 +71,7 @@ def _defined_by(primitive: Primitive, primitives: PrimitiveSet) -> tuple[str, ..
     """The operations of a definition, of the first example."""
     if primitive.evaluation.definition is None:
         return ()
-    from tidu_cli.checking.numeric.sampling import example_cases
+    from tidu_cli.checking.numeric.trials import example_cases
     from tidu_cli.graph.closed import cases_within
     from tidu_cli.rules.recording.trace import expanded
 
@@ -137,7 +137,6 @@ def known_ops(names: Sequence[str], primitives: PrimitiveSet) -> tuple[list[List
 def clashes_of(primitives: PrimitiveSet) -> dict[str, str]:
     """What is wrong with ops that two packages bring, or one and tidu, by op."""
     from tidu_cli.custom.packages import clashes
-    from tidu_cli.lax.vocabulary import BUILTIN
 
     # What a library defines goes before what packages bring, as in documents.
     return {op: text for op, text in clashes(BUILTIN.primitives, primitives.plugins) if primitives.definition_of(op) is None}
@@ -206,9 +205,7 @@ def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefin
     """What the rules of an own primitive emit, by letter: at the least types that its patterns allow, if they allow these."""
     from collections import defaultdict
 
-    from tidu_cli.checking.closure import emissions
     from tidu_cli.custom.patterns import ANY_DTYPE, instance
-    from tidu_cli.rules.contract import Example
     from tidu_cli.rules.families import changed
 
     types = tuple(str(instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for pattern in definition.inputs.values())

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.checking.numeric.trials import Drawing, one_node_document, shown
 from tidu_cli.checking.static import Finding, dead_nodes, used_values
 from tidu_cli.custom.definitions import KINDS, CustomAttrs, OpDefinition
 from tidu_cli.custom.graphs import typed_graph
@@ -120,8 +120,7 @@ def _zero(use: Use, kind: str, primitives: PrimitiveSet, seed: int) -> Verdict:
     import numpy as np
 
     from tidu_cli.checking.numeric.laws import Verdict
-    from tidu_cli.checking.numeric.maps import Map
-    from tidu_cli.checking.numeric.sampling import Drawing, shown
+    from tidu_cli.checking.numeric.quotients import Map
     from tidu_cli.runtime.plans.program import compile_graph
 
     graph = one_use_document(use, primitives).head

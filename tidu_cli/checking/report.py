@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.checking.closure import Closure, cases_closure, document_closure, examples_closure
 from tidu_cli.checking.custom import Use, case_of, judged, trial_uses, unused, uses_in
 from tidu_cli.checking.custom import findings as definition_findings
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
-from tidu_cli.checking.sizes import at_sizes
+from tidu_cli.checking.numeric.trials import at_sizes, example_cases, one_node_document
 from tidu_cli.checking.static import Finding, findings
 from tidu_cli.custom.definitions import KINDS
 from tidu_cli.errors import TiduError
@@ -26,8 +25,8 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.graph.passes import kind_of
+from tidu_cli.graph.sizes.names import name_to_file
 from tidu_cli.graph.sizes.open import number_of
-from tidu_cli.graph.sizes.values import name_to_file
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import used_records
 from tidu_cli.port_data import Remarks
@@ -39,8 +38,8 @@ from tidu_cli.transforms.linearize import linearize
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tidu_cli.checking.against import Agreement
     from tidu_cli.checking.numeric.laws import Verdict
+    from tidu_cli.checking.numeric.trials import Agreement
 
 
 PARTS = ("static", "closure", "numeric")
@@ -134,9 +133,9 @@ def check_document(
         report.inert = _inert(sorted({document.cases[code].op for graph in document.graphs for code in graph.code}), primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
-        from tidu_cli.checking.numeric.branches import untried_branches
+        from tidu_cli.checking.kinks import untried_branches
+        from tidu_cli.checking.numeric.exact_laws import linear_verdicts  # it needs NumPy, the other parts do not
         from tidu_cli.checking.numeric.laws import check_numerically
-        from tidu_cli.checking.numeric.linear import linear_verdicts  # it needs NumPy, the other parts do not
 
         report.untried = list(dict.fromkeys(untried_branches(document, given or {})))
         _add_custom(report, uses, primitives, seed)
@@ -189,7 +188,7 @@ def check_primitive(primitive: Primitive, primitives: PrimitiveSet, parts: Conta
         report.inert = _inert([primitive.name], primitives)
         report.failures += report.closure.missing
     if "numeric" in parts:
-        from tidu_cli.checking.numeric.kernels import kernel_verdicts
+        from tidu_cli.checking.numeric.exact_laws import kernel_verdicts
         from tidu_cli.checking.numeric.laws import check_primitive_numerically
 
         derivatives = check_primitive_numerically(primitive, primitives, dtypes)

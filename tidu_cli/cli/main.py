@@ -248,7 +248,7 @@ def main() -> None:
     # pydantic would look for plugins of its own in all installed packages: as long as looking for ours takes, and in vain.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     if "_TIDU_COMPLETE" in os.environ:
-        from tidu_cli.cli.shell.answers import register
+        from tidu_cli.cli.completion import register
 
         register()
     try:

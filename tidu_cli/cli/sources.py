@@ -180,7 +180,7 @@ def _given(source: str, kind: Kind, settings: Sequence[str], files: Sequence[str
 def _with_sizes(given: dict[str, Given]) -> dict[str, Given]:
     """Types with sizes that constants say: with -i x:f64[n] -i n=5, x is f64[5]. Raises TransformError for a size below 1."""
     from tidu_cli.port_data import Static
-    from tidu_cli.rules.specializing import types_with
+    from tidu_cli.runtime.sizing import types_with
 
     numbers = {key: x.value for key, x in given.items() if isinstance(x, Static) and type(x.value) is int}
     return given | types_with({key: x for key, x in given.items() if not isinstance(x, Static)}, numbers)

@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tidu_cli.cluster import work
 from tidu_cli.cluster.items import Held, Items, Plan, bytes_per_item, common_size, filed, held, is_place, planned
-from tidu_cli.cluster.work import (
-    GROUP,
-    Failure,
-    Job,
-    Parcel,
-    Tasks,
-    Values,
-    chunk_tasks,
-    fan_in,
-    forget,
-    keep,
-    parcel_of,
-    run_here,
-    sum_tasks,
-)
 from tidu_cli.errors import EvaluationError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Input
@@ -43,8 +29,8 @@ class Batch(Frozen, slots=False):
     """A graph, the items that it is to be evaluated for, and their chunks."""
 
     graph: Graph
-    parcel: Parcel
-    job: Job
+    parcel: work.Parcel
+    job: work.Job
     plan: Plan
     items: Mapping[Key, Items]
 
@@ -58,11 +44,11 @@ class Batch(Frozen, slots=False):
     @property
     def n_groups(self) -> int:
         """How many groups of chunks are added up by themselves, where sums are wanted."""
-        return max(-(-len(self.plan) // GROUP), 1)
+        return max(-(-len(self.plan) // work.GROUP), 1)
 
     def group(self, g: int) -> tuple[int, int]:
         """The chunks of a group: the first, and the last."""
-        return g * GROUP, max(min((g + 1) * GROUP, len(self.plan)) - 1, 0)
+        return g * work.GROUP, max(min((g + 1) * work.GROUP, len(self.plan)) - 1, 0)
 
     def part_range(self, k: int) -> tuple[int, int]:
         """The items of a chunk or, where sums are wanted, of a group: the first, and the one after the last."""
@@ -117,9 +103,9 @@ def batch_of(
         else:
             items[i.key] = _items(i, axes[i.key], value)
     plan = planned(graph, tuple(items), common_size(items), reduction, chunk)
-    parcel = parcel_of(graph, plugins)
+    parcel = work.parcel_of(graph, plugins)
     elsewhere = {key: x for key, x in items.items() if not isinstance(x, Held)}
-    return Batch(graph, parcel, Job(parcel.name, tuple(items), shared, reduction, items=elsewhere, **how), plan, items)
+    return Batch(graph, parcel, work.Job(parcel.name, tuple(items), shared, reduction, items=elsewhere, **how), plan, items)
 
 
 def _items(declared: Input, axis: int, value: Any) -> Items:
@@ -128,7 +114,7 @@ def _items(declared: Input, axis: int, value: Any) -> Items:
     return value if hasattr(value, "read") else held(declared, axis, value)
 
 
-def parts(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, Values]]:
+def parts(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Iterator[tuple[int, work.Values]]:
     """The values of each chunk of `todo`, by default of all, with its index, in the order in which they are done.
 
     Where sums are wanted, the sum of each group. Raises EvaluationError that names a chunk which fails. What is under way is given
@@ -137,45 +123,45 @@ def parts(batch: Batch, client: Any, todo: Iterable[int] | None = None) -> Itera
     wanted = list(range(batch.n_groups if batch.job.reduction else len(batch.plan)) if todo is None else todo)
     done = telling("evaluating", sum(stop - start for start, stop in map(batch.part_range, wanted)), "item")
     how = batch.job.name, batch.plan, batch.given, wanted
-    fan = fan_in(sum(o.type.nbytes for o in batch.graph.outputs))
-    for k, values in _run(batch, client, sum_tasks(*how, fan) if batch.job.reduction else chunk_tasks(*how)):
+    fan = work.fan_in(sum(o.type.nbytes for o in batch.graph.outputs))
+    for k, values in _run(batch, client, work.sum_tasks(*how, fan) if batch.job.reduction else work.chunk_tasks(*how)):
         start, stop = batch.part_range(k)
         done(stop - start)
         yield k, values
 
 
-def summed_up(batch: Batch, groups: Iterable[tuple[int, Values]]) -> Values:
+def summed_up(batch: Batch, groups: Iterable[tuple[int, work.Values]]) -> work.Values:
     """The sum or mean over all items, of the sums of groups in any order, on which it does not depend."""
-    early: dict[int, Values] = {}
+    early: dict[int, work.Values] = {}
     partial, taken = Partial(), 0
     for g, values in groups:
         early[g] = values
         while taken in early:
             partial.take(early.pop(taken))
             taken += 1
-    total: Values = partial.total()
+    total: work.Values = partial.total()
     return divided(total, batch.plan.size) if batch.job.reduction == "mean" and batch.plan.size else total
 
 
-def _run(batch: Batch, client: Any, tasks: Tasks) -> Iterator[tuple[int, Values]]:
+def _run(batch: Batch, client: Any, tasks: work.Tasks) -> Iterator[tuple[int, work.Values]]:
     done = _here(batch, tasks) if client is None else _there(batch, client, tasks)
     for k, values in done:
-        if isinstance(values, Failure):
+        if isinstance(values, work.Failure):
             raise EvaluationError(values.reason)
         yield k, values
 
 
-def _here(batch: Batch, tasks: Tasks) -> Iterator[tuple[int, Any]]:
+def _here(batch: Batch, tasks: work.Tasks) -> Iterator[tuple[int, Any]]:
     for thing in (batch.parcel, batch.job):
-        keep(thing)
+        work.keep(thing)
     try:
-        yield from run_here(tasks)
+        yield from work.run_here(tasks)
     finally:
         for thing in (batch.parcel, batch.job):
-            forget(thing.name)
+            work.forget(thing.name)
 
 
-def _there(batch: Batch, client: Any, tasks: Tasks) -> Iterator[tuple[int, Any]]:
+def _there(batch: Batch, client: Any, tasks: work.Tasks) -> Iterator[tuple[int, Any]]:
     machines = scheduler()
     with machines.kept(client, batch.parcel, batch.job):
         window = machines.window(client, batch.job.name, lambda: batch.width(machines.n_threads(client)), batch.plan.name)

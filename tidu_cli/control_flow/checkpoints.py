@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tidu_cli.control_flow.dependence import output_values
 from tidu_cli.control_flow.graphs import made, named
-from tidu_cli.control_flow.narrowing import output_values
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import TensorType, Type

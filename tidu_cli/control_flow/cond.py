@@ -12,15 +12,14 @@ from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import cond_along, cond_kernel
+from tidu_cli.control_flow.dependence import cond_pattern, merged_conds, narrowed_cond
 from tidu_cli.control_flow.graphs import Linearized, Terms, as_batch, batched_outputs, flops, made, named, require_types, zeros
-from tidu_cli.control_flow.narrowing import merged_conds, narrowed_cond
-from tidu_cli.control_flow.patterns import cond_pattern
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
 from tidu_cli.graph.types import INTEGERS, TensorType, Type, of_batch, tangent_type
-from tidu_cli.rules.attrs.attrs import ClosedGraphData
+from tidu_cli.rules.attrs import ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, RunInner, Transposition, ValueTypes

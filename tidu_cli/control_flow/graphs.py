@@ -17,12 +17,12 @@ from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Graph, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ANY, TensorType, Type, parse_type
-from tidu_cli.lax.vocabulary import BUILTIN
+from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.catalogue import Caption, Part
 from tidu_cli.rules.contract import Types
 from tidu_cli.rules.recording.trace import Trace, recorded, spliced
-from tidu_cli.rules.tangents.types import natural
+from tidu_cli.rules.tangents import natural
 from tidu_cli.rules.terms import Recorder, Term, op
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import vectorized
@@ -198,8 +198,6 @@ def as_batch(x: Term, is_batched: bool, size: int) -> Term:
 
 def flops(graph: ClosedGraph) -> int:
     """The operations that a graph takes."""
-    from tidu_cli.lax.vocabulary import vocabulary
-
     cases, primitives = graph.graph.cases, vocabulary(graph.graph.cases)
     each = [primitives[c.op].evaluation.flops(c.attrs, cast(Types, c.operands), cast(Types, c.results)) for c in cases.cases]
     return sum(map(each.__getitem__, graph.graph.code))

@@ -15,8 +15,8 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import graphs
+from tidu_cli.control_flow.dependence import solve_pattern
 from tidu_cli.control_flow.graphs import Terms, as_batch, batched_outputs, flops, made, outputs_of, require_types
-from tidu_cli.control_flow.patterns import solve_pattern
 from tidu_cli.control_flow.solvers import (
     DENSE,
     dense,
@@ -33,7 +33,7 @@ from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import TensorType, Type, of_batch
-from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
+from tidu_cli.rules.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, Transposition, ValueTypes
 from tidu_cli.rules.families import minus, primitive

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, cast
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import along_loop, scan_along, scan_inner, scan_kernel
 from tidu_cli.control_flow.checkpoints import segmented
+from tidu_cli.control_flow.dependence import merged, narrowed, scan_pattern
 from tidu_cli.control_flow.graphs import (
     Flags,
     Linearized,
@@ -26,14 +27,12 @@ from tidu_cli.control_flow.graphs import (
     require_types,
     zeros,
 )
-from tidu_cli.control_flow.narrowing import merged, narrowed
-from tidu_cli.control_flow.patterns import scan_pattern
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Place
-from tidu_cli.graph.types import RecordType, Type, of_batch, tangent_type
-from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData, Extent
+from tidu_cli.graph.types import RecordType, Type, map_leaves, of_batch, tangent_type
+from tidu_cli.rules.attrs import Axis, ClosedGraphData, Extent
 from tidu_cli.rules.catalogue import DependenceOf, Dependences, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
@@ -340,8 +339,6 @@ def _swapped(x: Term) -> Term:
 
 
 def _swapped_type(type_: Type) -> Type:
-    from tidu_cli.graph.types import map_leaves
-
     return map_leaves(type_, lambda t: t.with_shape((t.shape[1], t.shape[0], *t.shape[2:])))
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import cast
 
+from tidu_cli.control_flow.dependence import output_values, over, values_read
 from tidu_cli.control_flow.graphs import Terms, made, named, outputs_of, zeros
-from tidu_cli.control_flow.narrowing import output_values, over, values_read
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType, Type, real_dtype

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import while_along, while_kernel, while_step
+from tidu_cli.control_flow.dependence import narrowed_while, while_pattern
 from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
@@ -26,13 +27,11 @@ from tidu_cli.control_flow.graphs import (
     outputs_of,
     require_types,
 )
-from tidu_cli.control_flow.narrowing import narrowed_while
-from tidu_cli.control_flow.patterns import while_pattern
 from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
 from tidu_cli.graph.types import INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type, of_batch
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.rules.attrs.attrs import Axis, ClosedGraphData
+from tidu_cli.rules.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences, Part, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, ValueTypes

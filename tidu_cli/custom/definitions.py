@@ -21,11 +21,11 @@ from tidu_cli.graph.closed import ClosedGraph, cases_within
 from tidu_cli.graph.graph import CaseTable, Graph, Input, Meta, Output
 from tidu_cli.graph.keys import Key, key_to_json
 from tidu_cli.graph.types import RecordType, Type, View, moves, tangent_type
-from tidu_cli.rules.attrs.fields import Records
 from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.fields import Records
+from tidu_cli.rules.recording.conversion import Fields, Maps, by_properties
 from tidu_cli.rules.recording.linearity import require_linear
 from tidu_cli.rules.recording.trace import Trace, recorded
-from tidu_cli.rules.tangents.conversion import Fields, Maps, by_properties
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 from tidu_cli.transforms.stamp import drop_dead_nodes

@@ -26,10 +26,10 @@ from tidu_cli.lax.arrays.structural import dtype_name
 from tidu_cli.limits import limits, more_than, require
 from tidu_cli.rules.contract import Kernel, Primitive, Types, ValueTypes
 from tidu_cli.rules.families import changed
+from tidu_cli.rules.recording.conversion import converted, converted_cotangent
 from tidu_cli.rules.recording.linearity import require_linear
 from tidu_cli.rules.recording.trace import Trace, recorded
-from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
-from tidu_cli.rules.tangents.types import admits
+from tidu_cli.rules.tangents import admits
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 

@@ -172,7 +172,7 @@ def _plain(data: bytearray, require_room: Callable[[bytearray], None]) -> object
     keys_once: dict[str, Any] = {"object_pairs_hook": _json_object}
     may_have_halves = b"\\u" in data and re.search(_SURROGATE_ESCAPE, data)
     if len(data) >= LARGE and not may_have_halves:
-        from tidu_cli.formats.pieces import parsed_in_pieces
+        from tidu_cli.formats.nodes.pieces import parsed_in_pieces
 
         plain = parsed_in_pieces(data, strict, keys_once, require_room)
         if plain is not None and not beside:

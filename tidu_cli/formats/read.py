@@ -12,7 +12,7 @@ from tidu_cli.formats.files import Source, is_msgpack_map, naming, one_line, sho
 from tidu_cli.formats.nodes.listed import Listed, accepted, judged
 from tidu_cli.formats.nodes.numbering import Numbering
 from tidu_cli.formats.nodes.reader import NodeReader, check_linear, check_own_tangents, check_value, check_zeros
-from tidu_cli.formats.shape.document import (
+from tidu_cli.formats.shape import (
     VERSION,
     BindingData,
     ClosedGraphData,
@@ -93,7 +93,7 @@ def as_asked(
     names, document = (options or {}).get(STOP, ()), imported.document
     if sizes:
         from tidu_cli.lax.vocabulary import vocabulary
-        from tidu_cli.rules.specializing import specialized
+        from tidu_cli.runtime.sizing import specialized
 
         others = {name: size for name, size in sizes.items() if name not in known}  # which do not stand for their names yet
         document = specialized(document, others, vocabulary(document.cases))
@@ -214,7 +214,7 @@ def _with_types(primitives: PrimitiveSet, plain: object, origin: str = "") -> Pr
     """Before all else: types that the rest names may be declared anywhere in a document."""
     if not isinstance(plain, dict) or "types" not in plain or plain.get("tidu") != VERSION:
         return primitives
-    from tidu_cli.formats.nodes.types import record_types
+    from tidu_cli.formats.declarations import record_types
     from tidu_cli.lax.vocabulary import with_records
 
     declared = record_types(plain["types"], primitives.records, _closed)
@@ -225,7 +225,7 @@ def _with_ops(primitives: PrimitiveSet, ops: Mapping[str, Any], origin: str = ""
     if not ops:
         return primitives
     from tidu_cli.custom.library import extended
-    from tidu_cli.formats.shape.ops import definitions
+    from tidu_cli.formats.declarations import definitions
 
     return extended(primitives, definitions(ops, primitives.records, _node_attrs, origin))
 

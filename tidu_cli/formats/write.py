@@ -21,7 +21,7 @@ from tidu_cli.installed import blaming, format_named
 from tidu_cli.lax.vocabulary import used_definitions, used_records
 from tidu_cli.limits import require
 from tidu_cli.port_data import Piece
-from tidu_cli.rules.tangents.conversion import view_data
+from tidu_cli.rules.recording.conversion import view_data
 from tidu_cli.streams import data_stream, is_stdout
 from tidu_cli.watching import watch
 

@@ -22,7 +22,7 @@ def open_names(document: Document) -> dict[str, Name]:
 
 def bounds_to_file(document: Document) -> dict[str, object]:
     """The field `sizes` of a document, if there is one: the bounds of names that have others than all names."""
-    from tidu_cli.graph.sizes.values import name_to_file
+    from tidu_cli.graph.sizes.names import name_to_file
 
     sizes = {text: bounds for text, name in sorted(open_names(document).items()) if (bounds := name_to_file(name))}
     return {"sizes": sizes} if sizes else {}
@@ -120,7 +120,7 @@ def told_apart(a: Type, b: Type) -> tuple[str, str]:
 
 def _with_bounds(type_: Type) -> str:
     from tidu_cli.graph.sizes.algebra import names_of
-    from tidu_cli.graph.sizes.values import bounds_in_words
+    from tidu_cli.graph.sizes.names import bounds_in_words
 
     names = dict.fromkeys(name for size in _sizes(type_) for name in names_of(size))
     return f"{type_} ({', '.join(f'{name.text} {bounds_in_words(name)}' for name in names)})"
@@ -165,8 +165,8 @@ def unequal(problem: str, a: TensorType, b: TensorType) -> TypeRuleError:
     if not has_open_size((a, b)):
         return TypeRuleError(problem)
     from tidu_cli.graph.sizes.algebra import undecided, way_to_fix
-    from tidu_cli.graph.sizes.bounds import bounds
-    from tidu_cli.graph.sizes.deciding import bounds_by_which, first_by, names_in
+    from tidu_cli.graph.sizes.names import bounds_by_which, first_by, names_in
+    from tidu_cli.graph.sizes.polynomials import bounds
 
     low, high = bounds(a.size - b.size)
     if low > 0 or high < 0:

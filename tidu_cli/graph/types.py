@@ -205,7 +205,7 @@ Path = tuple[str, ...]
 class View(Frozen):
     """Properties by which tangents of a record type may be given instead of by its fields. No field is called as a property is.
 
-    `maps` are the linear maps from and to the fields, `tidu_cli.rules.tangents.conversion.Maps`: graphs, which are made of types.
+    `maps` are the linear maps from and to the fields, `tidu_cli.rules.recording.conversion.Maps`: graphs, which are made of types.
     """
 
     name: str

@@ -15,7 +15,7 @@ from tidu_cli.graph.graph import CaseTable, Document
 from tidu_cli.graph.types import RecordType, Type
 from tidu_cli.lax.index import FAMILIES as FAMILIES
 from tidu_cli.rules.contract import Primitive
-from tidu_cli.rules.tangents.conversion import view_data
+from tidu_cli.rules.recording.conversion import view_data
 from tidu_cli.rules.vocabulary import Definition, PrimitiveSet
 
 # The built-in set of primitives: JAX lax's vocabulary, StableHLO's semantics.

@@ -18,8 +18,7 @@ from tidu_cli.graph.graph import Case, Document, Externals, Graph, Place
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.passes import MEANING, kind_of
 from tidu_cli.lax.vocabulary import vocabulary
-from tidu_cli.render.folding import folds, short
-from tidu_cli.render.frames import APART, ROOM, Frame, Owner, framed, opened
+from tidu_cli.render.folding import APART, ROOM, Frame, Owner, folds, framed, opened, short
 
 _COMMUTATIVE = frozenset({"add", "add_cotangents", "mul", "max", "min", "and", "or", "xor", "eq", "ne"})
 """Ops whose edges are not numbered by operand, since the order changes nothing that a picture shows."""

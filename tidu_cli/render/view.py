@@ -19,12 +19,12 @@ from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Graph, Meta, Place
 from tidu_cli.render.dot import dot_text
 from tidu_cli.render.folding import attrs_text, declared_text, key_words, name, port_text, short
-from tidu_cli.render.groups.drawn import LEGIBLE, PLAIN, STRIP, laid_out, scale, svgs
-from tidu_cli.render.groups.forest import forest, named
-from tidu_cli.render.groups.labels import given_name, lines
-from tidu_cli.render.groups.page import Boxes, boxes, interned
+from tidu_cli.render.group_page import Boxes, boxes, interned
+from tidu_cli.render.groups import given_name, lines
 from tidu_cli.render.phrases import SHORT, attrs_label, summary_text, value_text
 from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, loops, op_counts, op_run, pictures_within, results
+from tidu_cli.render.scene import forest, named
+from tidu_cli.render.scene_dot import LEGIBLE, PLAIN, STRIP, laid_out, scale, svgs
 from tidu_cli.render.words import Words
 
 _LONG = 24

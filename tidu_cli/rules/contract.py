@@ -14,14 +14,13 @@ from typing import Literal as OneOf
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import ALL, Type
-from tidu_cli.rules.attrs.attrs import Attrs as Attrs
-from tidu_cli.rules.attrs.attrs import NoAttrs as NoAttrs
+from tidu_cli.rules.analysis import ONE_EACH, FlopsRule, PatternRule, Sparsity, WorkRule
+from tidu_cli.rules.analysis import Types as Types
+from tidu_cli.rules.attrs import Attrs as Attrs
+from tidu_cli.rules.attrs import NoAttrs as NoAttrs
 from tidu_cli.rules.catalogue import Catalogue as Catalogue
 from tidu_cli.rules.catalogue import DependenceRule
 from tidu_cli.rules.catalogue import Example as Example
-from tidu_cli.rules.flops import ONE_EACH, FlopsRule, WorkRule
-from tidu_cli.rules.flops import Types as Types
-from tidu_cli.rules.sparsity import PatternRule, Sparsity
 from tidu_cli.rules.terms import Term
 
 if TYPE_CHECKING:

@@ -16,31 +16,12 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import Frozen, field_names, replace
 from tidu_cli.graph.types import ANY, DATETIMES, DURATIONS, TIMES, RecordType, TensorType, dtype_class, real_dtype
+from tidu_cli.rules import contract
+from tidu_cli.rules.analysis import free
 from tidu_cli.rules.batching import AttrShift, itself
-from tidu_cli.rules.contract import (
-    EACH,
-    JVP,
-    TOGETHER,
-    BatchRule,
-    Catalogue,
-    Domain,
-    Evaluation,
-    Example,
-    JVPRule,
-    Kernel,
-    KernelRule,
-    Primitive,
-    Rules,
-    TransposeRule,
-    Transposition,
-    TypeRule,
-    Types,
-    in_span,
-)
-from tidu_cli.rules.flops import free
 from tidu_cli.rules.terms import Term, field, fieldwise, op
 
-_OPERATORS: dict[str, Kernel] = {
+_OPERATORS: dict[str, contract.Kernel] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negative": operator.neg, "divide": operator.truediv,
 }  # fmt: skip
 """On NumPy scalars Python's operators give the very bits of the ufuncs, several times faster. (Complex products may round
@@ -52,7 +33,7 @@ _ROUNDING = frozenset({
 })  # fmt: skip
 """The functions of one operand that NumPy does not compute exactly, or rounded once."""
 
-Adjoint = Callable[[Transposition, Term, TensorType], Term | None]
+Adjoint = Callable[[contract.Transposition, Term, TensorType], Term | None]
 """From (the node, its cotangent, an operand's type) to the cotangent of that operand."""
 
 Partial = Callable[..., Term]
@@ -69,7 +50,7 @@ def conj(x: Term) -> Term:
     return _conj(x) if x.type.complex else x
 
 
-def require_dtype(dtypes: frozenset[str], types: Types, what: str = "input") -> None:
+def require_dtype(dtypes: frozenset[str], types: contract.Types, what: str = "input") -> None:
     """Raises TypeRuleError if some operand's dtype is not among `dtypes`."""
     for k, t in enumerate(types):
         if t.dtype not in dtypes:
@@ -95,7 +76,7 @@ def require_axes(name: str, axes: Sequence[int], operand: TensorType) -> None:
             raise TypeRuleError(f"{name} {list(axes)}: the operand {operand} has no axis {axis}")
 
 
-def require_one_type(types: Types) -> None:
+def require_one_type(types: contract.Types) -> None:
     """Raises TypeRuleError if operand types differ: shapes never broadcast by themselves."""
     for k, t in enumerate(types):
         if t != types[0]:
@@ -107,10 +88,10 @@ def require_one_type(types: Types) -> None:
             raise TypeRuleError(mismatch(types[0], k, t, way_out))
 
 
-def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> TypeRule:
+def of_one_type(dtypes: frozenset[str], result: Callable[[TensorType], TensorType] = lambda t: t) -> contract.TypeRule:
     """The type rule of elementwise primitives: operands of one type among `dtypes`, and a result derived from it."""
 
-    def types(attrs: Any, operands: Types) -> Types:
+    def types(attrs: Any, operands: contract.Types) -> contract.Types:
         require_dtype(dtypes, operands)
         require_one_type(operands)
         return (result(operands[0]),)
@@ -123,39 +104,39 @@ def real_of(t: TensorType) -> TensorType:
     return t.with_dtype(real_dtype(t.dtype))
 
 
-def computed(function: Kernel) -> KernelRule:
+def computed(function: contract.Kernel) -> contract.KernelRule:
     """The kernel that is a function of NumPy and the operands."""
     return lambda np, attrs, operands, results: partial(function, np)
 
 
-def numpy_function(name: str, unless: frozenset[str] = frozenset(), instead: Kernel | None = None) -> KernelRule:
+def numpy_function(name: str, unless: frozenset[str] = frozenset(), instead: contract.Kernel | None = None) -> contract.KernelRule:
     """The kernel that is NumPy's function of that name; of dtypes among `unless` a function of NumPy and operands `instead`."""
 
-    def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    def kernel(np: Any, attrs: Any, operands: contract.Types, results: contract.Types) -> contract.Kernel:
         if instead is not None and operands[0].dtype in unless:
             return partial(instead, np)
         if operands[0].rank == 0 and not operands[0].complex and name in _OPERATORS:
             return _OPERATORS[name]
-        function: Kernel = getattr(np, name)
+        function: contract.Kernel = getattr(np, name)
         return through_f32(np, function) if name in _ROUNDING and operands[0].dtype == "f16" else function
 
     return kernel
 
 
-def through_f32(np: Any, function: Kernel) -> Kernel:
+def through_f32(np: Any, function: contract.Kernel) -> contract.Kernel:
     """A function of f32 as one of f16. NumPy's own functions of f16 may round an element alone otherwise than among many."""
     return lambda x: function(x.astype(np.float32)).astype(np.float16)
 
 
-def no_tangent(node: JVP) -> Sequence[Term | None]:
+def no_tangent(node: contract.JVP) -> Sequence[Term | None]:
     """The JVP rule of piecewise constant primitives."""
     return [None] * len(node.results)
 
 
-def by_partials(*partials: Partial | None) -> JVPRule:
+def by_partials(*partials: Partial | None) -> contract.JVPRule:
     """The JVP rule that adds up what the tangents contribute; None is of a derivative that is zero everywhere."""
 
-    def jvp(node: JVP) -> Sequence[Term | None]:
+    def jvp(node: contract.JVP) -> Sequence[Term | None]:
         seen = (*node.operands, *node.results)
         return [summed([t and rule and rule(t, *seen) for rule, t in zip(partials, node.tangents, strict=True)])]
 
@@ -167,10 +148,10 @@ def weighted(slope: Callable[..., Term]) -> Partial:
     return lambda t, *seen: slope(*seen) * t
 
 
-def by_counts(rule: JVPRule) -> JVPRule:
+def by_counts(rule: contract.JVPRule) -> contract.JVPRule:
     """A JVP rule that multiplies tangents, for durations, too: it sees them as f64, how many units they are."""
 
-    def jvp(node: JVP) -> Sequence[Term | None]:
+    def jvp(node: contract.JVP) -> Sequence[Term | None]:
         dtype = next(t.type.dtype for t in node.tangents if t is not None)
         if dtype not in DURATIONS:
             return rule(node)
@@ -198,7 +179,12 @@ def minus(x: Term | None, y: Term | None) -> Term | None:
     return -y if x is None else x - y
 
 
-_FACETS: dict[str, type[Frozen]] = {"domain": Domain, "evaluation": Evaluation, "rules": Rules, "catalogue": Catalogue}
+_FACETS: dict[str, type[Frozen]] = {
+    "domain": contract.Domain,
+    "evaluation": contract.Evaluation,
+    "rules": contract.Rules,
+    "catalogue": contract.Catalogue,
+}
 _FACET_OF = {part: facet for facet, kind in _FACETS.items() for part in field_names(kind)}
 
 
@@ -211,40 +197,46 @@ def _by_facet(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def primitive(
-    name: str, arity: int | None, types: TypeRule, kernel: KernelRule, *, adjoint: Adjoint | None = None, **rest: Any
-) -> Primitive:
+    name: str,
+    arity: int | None,
+    types: contract.TypeRule,
+    kernel: contract.KernelRule,
+    *,
+    adjoint: Adjoint | None = None,
+    **rest: Any,
+) -> contract.Primitive:
     """A primitive whose facets are told field by field. An `adjoint` says that it is linear in its one operand."""
     if adjoint is not None:
         rest |= {"jvp": linear_jvp(name), "transpose": linear_transpose(adjoint)}
     told = _by_facet({"arity": arity, "types": types, "kernel": kernel, **rest})
     facets: dict[str, Any] = {facet: _FACETS[facet](**fields) for facet, fields in told.items()}
-    return Primitive(name, **facets)
+    return contract.Primitive(name, **facets)
 
 
-def changed(old: Primitive, **told: Any) -> Primitive:
+def changed(old: contract.Primitive, **told: Any) -> contract.Primitive:
     """The primitive with some fields of its facets replaced."""
     return replace(old, **{facet: replace(getattr(old, facet), **fields) for facet, fields in _by_facet(told).items()})
 
 
-def elementwise_examples(arity: int, within: Intervals = ((-2.0, 2.0),)) -> tuple[Example, ...]:
+def elementwise_examples(arity: int, within: Intervals = ((-2.0, 2.0),)) -> tuple[contract.Example, ...]:
     """What elementwise primitives are tried on: operands of one type, of ranks 0 and 2."""
-    return tuple(Example((type_,) * arity, within=within) for type_ in ("T[]", "T[2,3]"))
+    return tuple(contract.Example((type_,) * arity, within=within) for type_ in ("T[]", "T[2,3]"))
 
 
 def elementwise(
     name: str,
     arity: int,
     dtypes: frozenset[str],
-    jvp: JVPRule,
+    jvp: contract.JVPRule,
     *,
-    types: TypeRule | None = None,
-    kernel: KernelRule | str = "",
-    batch: BatchRule | None = None,
+    types: contract.TypeRule | None = None,
+    kernel: contract.KernelRule | str = "",
+    batch: contract.BatchRule | None = None,
     result: Callable[[TensorType], TensorType] = lambda t: t,
     within: Intervals = ((-2.0, 2.0),),
-    more: tuple[Example, ...] = (),
+    more: tuple[contract.Example, ...] = (),
     **rest: Any,
-) -> Primitive:
+) -> contract.Primitive:
     """A primitive of operands of one type among `dtypes`, element by element.
 
     Its `kernel` may be the name of NumPy's function; by default it is that of the primitive.
@@ -277,7 +269,7 @@ def unary(
     slope: Callable[[Term, Term], Term] | None = None,
     tangent: Partial | None = None,
     **rest: Any,
-) -> Primitive:
+) -> contract.Primitive:
     """An elementwise function of one operand, by its derivative: the `slope` by which tangents are multiplied, or a `tangent` rule.
 
     Without it is zero everywhere; or it is linear, with an `adjoint`.
@@ -294,39 +286,39 @@ def binary(
     *,
     tangents: tuple[Partial | None, Partial | None] = (None, None),
     **rest: Any,
-) -> Primitive:
+) -> contract.Primitive:
     """An elementwise function of two operands. Without `tangents` it has derivatives that are zero everywhere."""
     return elementwise(name, 2, dtypes, by_partials(*tangents), formula=formula, summary=summary, **rest)
 
 
 def linear(
     name: str,
-    types: TypeRule,
-    kernel: KernelRule,
+    types: contract.TypeRule,
+    kernel: contract.KernelRule,
     adjoint: Adjoint | None = None,
     *,
     arity: int | None = 1,
     shifts: Mapping[str, AttrShift] = MappingProxyType({}),
     **rest: Any,
-) -> Primitive:
+) -> contract.Primitive:
     """A primitive that is linear in its operands together, but for `indices`; unless it is told, it only moves elements.
 
     Its JVP is itself, and its transpose, of one operand, the `adjoint`. A batch of it is itself, too, with these `shifts` of attrs.
     """
-    told = {"dtypes": ANY, "flops": free, "linear": TOGETHER, "batch": itself(name, **shifts)}
+    told = {"dtypes": ANY, "flops": free, "linear": contract.TOGETHER, "batch": itself(name, **shifts)}
     told |= {"jvp": linear_jvp(name, rest.get("indices", (0, 0)))}
     return primitive(name, arity, types, kernel, adjoint=adjoint, **(told | rest))
 
 
 def bilinear(
     name: str,
-    types: TypeRule,
-    kernel: KernelRule,
-    adjoint: Callable[[Transposition, int, Term, Term], Term | None],
+    types: contract.TypeRule,
+    kernel: contract.KernelRule,
+    adjoint: Callable[[contract.Transposition, int, Term, Term], Term | None],
     *,
-    attrs_of_tangent: Callable[[JVP], Mapping[str, Any]] = lambda node: dict(node.attrs),
+    attrs_of_tangent: Callable[[contract.JVP], Mapping[str, Any]] = lambda node: dict(node.attrs),
     **rest: Any,
-) -> Primitive:
+) -> contract.Primitive:
     """A primitive that is linear in each of two operands alone: its JVP is the sum of itself, applied to each tangent.
 
     `adjoint` gives the cotangent of the active operand, None for zero, from the node, its number, the other operand and the
@@ -334,11 +326,11 @@ def bilinear(
     """
     apply = op(name)
 
-    def jvp(node: JVP) -> Sequence[Term | None]:
+    def jvp(node: contract.JVP) -> Sequence[Term | None]:
         (x, y), (tx, ty), attrs = node.operands, node.tangents, attrs_of_tangent(node)
         return [summed([None if ty is None else apply(x, ty, **attrs), None if tx is None else apply(tx, y, **attrs)])]
 
-    def transpose(node: Transposition) -> Sequence[Term | None]:
+    def transpose(node: contract.Transposition) -> Sequence[Term | None]:
         active = [k for k, a in enumerate(node.active) if a]
         if len(active) != 1:
             raise MissingRuleError(f"missing transpose rule for {name} with active inputs {active}: it is linear in one at a time")
@@ -347,17 +339,17 @@ def bilinear(
         contribution = adjoint(node, k, other, node.cotangent)
         return [contribution, None] if k == 0 else [None, contribution]
 
-    return primitive(name, 2, types, kernel, jvp=jvp, transpose=transpose, linear=EACH, **rest)
+    return primitive(name, 2, types, kernel, jvp=jvp, transpose=transpose, linear=contract.EACH, **rest)
 
 
-def linear_jvp(name: str, indices: tuple[int, int | None] = (0, 0)) -> JVPRule:
+def linear_jvp(name: str, indices: tuple[int, int | None] = (0, 0)) -> contract.JVPRule:
     """The JVP rule of a primitive that is linear in all operands together, but for indices: itself, of the tangents.
 
     Operands without a tangent are zero.
     """
 
-    def jvp(node: JVP) -> Sequence[Term | None]:
-        tangents = {k: t for k, t in enumerate(node.tangents) if not in_span(indices, k)}
+    def jvp(node: contract.JVP) -> Sequence[Term | None]:
+        tangents = {k: t for k, t in enumerate(node.tangents) if not contract.in_span(indices, k)}
         some = next((t for t in tangents.values() if t is not None), None)
         if some is None:
             return [None] * len(node.results)
@@ -369,10 +361,10 @@ def linear_jvp(name: str, indices: tuple[int, int | None] = (0, 0)) -> JVPRule:
     return jvp
 
 
-def linear_transpose(*adjoints: Adjoint | None) -> TransposeRule:
+def linear_transpose(*adjoints: Adjoint | None) -> contract.TransposeRule:
     """The transpose rule of a primitive of one result, by the adjoint of each operand; indices have None, or none."""
 
-    def transpose(node: Transposition) -> Sequence[Term | None]:
+    def transpose(node: contract.Transposition) -> Sequence[Term | None]:
         rules = zip_longest(adjoints, node.active, node.types)
         return [adjoint(node, node.cotangent, type_) if adjoint and active else None for adjoint, active, type_ in rules]
 

@@ -12,7 +12,7 @@ from tidu_cli.graph.closed import cases_within, derived_graphs
 from tidu_cli.graph.graph import Case, CaseAttrs, Graph
 from tidu_cli.graph.types import RecordType, TensorType, Type, require_possible
 from tidu_cli.rules.contract import Attrs, BatchRule, Domain, JVPRule, Primitive, TransposeRule, Types, ValueTypes
-from tidu_cli.rules.tangents.types import joined
+from tidu_cli.rules.tangents import joined
 
 R = TypeVar("R")
 

@@ -20,10 +20,8 @@ from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import input_value, is_zero_seed, record_fields, value_of_input
 from tidu_cli.runtime.memory import check_memory, estimate_memory
 from tidu_cli.runtime.plans.groups import Workspace
-from tidu_cli.runtime.plans.interpreter import each, owned
-from tidu_cli.runtime.plans.program import grouped_program, needed_inputs, plain_program
-from tidu_cli.runtime.plans.runnable import Run
-from tidu_cli.runtime.preparing import prepared
+from tidu_cli.runtime.plans.interpreter import Run, each, owned
+from tidu_cli.runtime.plans.program import grouped_program, needed_inputs, plain_program, prepared
 from tidu_cli.runtime.sums import Partial, divided, require_reducible, summed
 from tidu_cli.watching import watch
 

@@ -18,7 +18,7 @@ from tidu_cli.runtime.memory import check_memory
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tidu_cli.runtime.plans.runnable import Runnable
+    from tidu_cli.runtime.plans.interpreter import Runnable
 
 
 def evaluate(
@@ -44,7 +44,7 @@ def evaluate(
     are NumPy arrays: datetime64 of datetimes, f64 of durations, which count their unit; of records dicts of these, of tuples
     tuples. Raises EvaluationError for missing and wrong inputs, and for what would not fit, before anything runs.
     """
-    from tidu_cli.runtime.preparing import prepared  # and with it NumPy
+    from tidu_cli.runtime.plans.program import prepared  # and with it NumPy
 
     program = prepared(source, engine, outputs, max_memory)[0] if isinstance(source, Graph) else source
     require_given(program.inputs, inputs)

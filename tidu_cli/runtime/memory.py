@@ -24,7 +24,7 @@ from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.interpreter import Program
 
 if TYPE_CHECKING:
-    from tidu_cli.runtime.plans.runnable import Runnable
+    from tidu_cli.runtime.plans.interpreter import Runnable
 
 
 _SHOWN = 3  # how many of the largest values a refusal names

@@ -19,8 +19,8 @@ from tidu_cli.graph.select import require_inputs
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, tensor_tangent_type
 from tidu_cli.lax.arrays.dtypes import dtype_name
 from tidu_cli.rules.contract import NoAttrs
-from tidu_cli.rules.tangents.conversion import natural_properties
-from tidu_cli.rules.tangents.types import admitted, chosen, structural
+from tidu_cli.rules.recording.conversion import natural_properties
+from tidu_cli.rules.tangents import admitted, chosen, structural
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import input_value, record_fields
 

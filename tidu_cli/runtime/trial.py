@@ -13,8 +13,8 @@ from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.runtime.choosing import MANY, NUMPY, PLAIN, Choice, costs, refused_by
 from tidu_cli.runtime.memory import check_memory
-from tidu_cli.runtime.plans.runnable import Run, Runnable
-from tidu_cli.runtime.preparing import prepared
+from tidu_cli.runtime.plans.interpreter import Run, Runnable
+from tidu_cli.runtime.plans.program import prepared
 
 clock: Callable[[], float] = time.perf_counter
 """The seconds that trials go by. In tests no time passes."""

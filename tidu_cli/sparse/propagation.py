@@ -23,10 +23,10 @@ from tidu_cli.graph.graph import Case, CaseTable, Graph, Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, leaves
 from tidu_cli.limits import StepCounting, limited_steps
+from tidu_cli.rules.analysis import Spreading
 from tidu_cli.rules.contract import Primitive, Transposition, Types
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
-from tidu_cli.rules.sparsity import Spreading
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.sparse.rows import along, as_csr, empty, identity, joined, kept, of_rows, require_memory, rows_at
 

@@ -11,7 +11,7 @@ from scipy import sparse  # type: ignore[import-untyped]
 from scipy.sparse import csr_array  # type: ignore[import-untyped]
 
 from tidu_cli.limits import require
-from tidu_cli.rules.sparsity import Spread
+from tidu_cli.rules.analysis import Spread
 
 ENTRY_BYTES = 5
 """What an entry of a pattern takes: the number of its column, and a byte."""

@@ -20,8 +20,8 @@ from tidu_cli.graph.passes import Call
 from tidu_cli.graph.select import fresh_name
 from tidu_cli.graph.types import Type, tangent_type
 from tidu_cli.limits import require
-from tidu_cli.rules.tangents import types as tangents
-from tidu_cli.rules.tangents.conversion import conversion
+from tidu_cli.rules import tangents as tangents
+from tidu_cli.rules.recording.conversion import conversion
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.stamp import N, Stamper, Target, drop_dead_nodes, has_sources, passed_on
 

@@ -15,7 +15,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.recording.templates import Templates, along_template, jvp_template
 from tidu_cli.rules.recording.trace import spliced, stamped
-from tidu_cli.rules.tangents.types import natural
+from tidu_cli.rules.tangents import natural
 from tidu_cli.rules.terms import Recorder, Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.batch import vectorized

@@ -14,9 +14,18 @@ from tidu_cli.graph.large import no_collection
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, Type
-from tidu_cli.lax.identities.constants import folded, known_result, tells
-from tidu_cli.lax.identities.layout import ROW_MAJOR, Layout, layout, passes_on
-from tidu_cli.lax.identities.table import identities, looked_at, may_change
+from tidu_cli.lax.identities.replacement import (
+    ROW_MAJOR,
+    Layout,
+    folded,
+    identities,
+    known_result,
+    layout,
+    looked_at,
+    may_change,
+    passes_on,
+    tells,
+)
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.linearity import is_vector, makes_zeros, zeros_due
 from tidu_cli.rules.recording.trace import Template, Trace

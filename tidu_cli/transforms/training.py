@@ -17,8 +17,7 @@ from tidu_cli.graph.graph import Binding, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed, require_inputs, select_outputs
 from tidu_cli.graph.types import FLOATS, RecordType, TensorType, Type
-from tidu_cli.lax.recipes.arrays import Array, minimum, sqrt, squares, where
-from tidu_cli.lax.recipes.mapped import mapped
+from tidu_cli.lax.recipes.arrays import Array, mapped, minimum, sqrt, squares, where
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.trace import Trace, recorded
 from tidu_cli.rules.terms import Term, field, fieldwise

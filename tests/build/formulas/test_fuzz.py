@@ -26,7 +26,7 @@ from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.attrs.fields import Data, layout_of
+from tidu_cli.rules.fields import Data, layout_of
 
 IMPORTED_LATER = (difflib, ml_dtypes, scipy.special)
 """What tidu imports when it is first wanted; here it is there already, so that any import is the formula's doing."""

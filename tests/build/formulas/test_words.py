@@ -7,8 +7,7 @@ import re
 import pytest
 
 from tidu_cli.adapters.numpy.formulas.formula import FormulaError, build_formula
-from tidu_cli.adapters.numpy.formulas.language import function_names
-from tidu_cli.adapters.numpy.formulas.words import FUNCTIONS, NAMES, NOT_HERE, SYNTAX
+from tidu_cli.adapters.numpy.formulas.language import FOREIGN, NAMES, NOT_HERE, SYNTAX, function_names
 from tidu_cli.graph.types import TensorType
 
 TYPES = {"x": TensorType("f64"), "y": TensorType("f64")}
@@ -24,13 +23,13 @@ def require_builds(hint: str) -> None:
     build_formula(hint, TYPES)
 
 
-@pytest.mark.parametrize("word", FUNCTIONS)
+@pytest.mark.parametrize("word", FOREIGN)
 def test_functions(word: str) -> None:
     assert word not in function_names() and word == word.lower()
     for name in (word, word.upper(), word.capitalize()):
         if name != "if":
-            assert refusal(f"{name}(x)").endswith(f"unknown function '{name}'; write {FUNCTIONS[word]}")
-    require_builds(FUNCTIONS[word])
+            assert refusal(f"{name}(x)").endswith(f"unknown function '{name}'; write {FOREIGN[word]}")
+    require_builds(FOREIGN[word])
 
 
 @pytest.mark.parametrize("word", NOT_HERE)

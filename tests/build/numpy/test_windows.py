@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.build.comparing import check
+from tidu_cli.adapters.numpy.numpy.signal import conv_general_dilated, reduce_window_max, reduce_window_min, reduce_window_sum
 from tidu_cli.adapters.numpy.tracing import trace
-from tidu_cli.adapters.numpy.windows import conv_general_dilated, reduce_window_max, reduce_window_min, reduce_window_sum
 from tidu_cli.errors import TiduError
 
 RNG = np.random.default_rng(0)

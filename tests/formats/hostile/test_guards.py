@@ -13,7 +13,7 @@ import tidu_cli
 from tests import tiers
 from tidu_cli.adapters.stablehlo.reading import guards
 from tidu_cli.adapters.stablehlo.reading.guards import HARMLESS, guarded, is_steep
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Document, Graph, Input

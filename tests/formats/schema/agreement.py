@@ -10,12 +10,11 @@ from typing import Any
 import jsonschema
 
 from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.declarations import definitions, record_types
 from tidu_cli.formats.nodes.listed import judged
-from tidu_cli.formats.nodes.types import record_types
 from tidu_cli.formats.read import parse_document
-from tidu_cli.formats.shape.document import ClosedGraphData, shaped, type_reader
-from tidu_cli.formats.shape.ops import definitions
-from tidu_cli.formats.shape.schema import json_schema
+from tidu_cli.formats.schema import json_schema
+from tidu_cli.formats.shape import ClosedGraphData, shaped, type_reader
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Graph
 from tidu_cli.lax.vocabulary import BUILTIN

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jsonschema
 
-from tidu_cli.formats.shape.schema import json_schema
+from tidu_cli.formats.schema import json_schema
 
 ROOT = Path(__file__).parents[3]
 

@@ -14,13 +14,13 @@ from tests.formats.hostile.mutations import CONTENTS, VALID, mutated_structures
 from tests.formats.plain import documents
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError, TiduError
+from tidu_cli.formats.declarations import record_types
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.nodes.listed import accepted, judged, outline
-from tidu_cli.formats.nodes.types import record_types
 from tidu_cli.formats.read import columns_for_lists, parse, parse_document
-from tidu_cli.formats.shape.document import DocumentData, type_reader
+from tidu_cli.formats.shape import DocumentData, type_reader
 from tidu_cli.formats.write import format_document
-from tidu_cli.rules.attrs.models import read_by_model
+from tidu_cli.rules.validation import read_by_model
 
 INVALID = sorted((Path(__file__).parents[3] / "samples" / "conformance" / "invalid").iterdir())
 

@@ -10,11 +10,11 @@ from itertools import product
 from typing import Any
 
 from tests.graphs.plain_data import places
-from tidu_cli.checking.numeric.sampling import DTYPES
+from tidu_cli.checking.numeric.trials import DTYPES
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.attrs.attrs import to_file
-from tidu_cli.rules.attrs.fields import field_names
+from tidu_cli.rules.attrs import to_file
 from tidu_cli.rules.contract import Example, Primitive
+from tidu_cli.rules.fields import field_names
 
 HOSTILE: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3, 2**31 - 1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30,

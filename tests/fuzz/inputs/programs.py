@@ -18,7 +18,7 @@ from tests.graphs.interpret import evaluate, every_value, inner, random_value, t
 from tests.runtime.engines.local import ELEMENTWISE
 from tests.runtime.plans.test_plans import bits
 from tests.transforms.large.test_bulk import large_from
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.control_flow.while_loop import NO_REVERSE
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.formats.read import parse_document

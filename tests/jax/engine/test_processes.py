@@ -17,7 +17,7 @@ import pytest
 import tidu_cli as tidu
 from tests.tiers import few
 from tests.waiting import LIMIT
-from tidu_cli.adapters.jax.engine import devices, executables
+from tidu_cli.adapters.jax import devices, executables
 
 pytestmark = pytest.mark.jax
 

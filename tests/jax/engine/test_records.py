@@ -10,7 +10,7 @@ from tests.graphs.record_graphs import flattened, random_arguments, record_graph
 from tests.graphs.strategies import seeds
 from tests.tiers import examples
 from tidu_cli.runtime.choosing import PLAIN, Choice
-from tidu_cli.runtime.preparing import prepared
+from tidu_cli.runtime.plans.program import prepared
 from tidu_cli.transforms.materialize import materialize
 
 pytestmark = pytest.mark.jax

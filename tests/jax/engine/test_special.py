@@ -15,7 +15,7 @@ import tidu_cli as tidu
 from tests.graphs.sketch import function, op
 from tests.runtime.engines.local import ULPS
 from tests.tiers import campaign, few
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand, one_node_document
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.runtime.choosing import engine_named
 from tidu_cli.runtime.plans.program import plain_program

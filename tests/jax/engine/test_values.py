@@ -19,7 +19,7 @@ from tests.graphs.interpret import random_inputs
 from tests.graphs.record_graphs import record_graphs
 from tests.graphs.strategies import seeds
 from tests.tiers import examples, few
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.lax.arrays.structural import numpy_dtype
@@ -66,14 +66,14 @@ def test_samples(path: Path) -> None:
 def test_what_replaces_functions_of_lax_takes_all_dtypes(op: str) -> None:
     import jax
 
-    from tidu_cli.adapters.jax.lowering.precise import FUNCTIONS
+    from tidu_cli.adapters.jax.lowering.primitives import PRECISE
 
-    assert op in FUNCTIONS and len(FUNCTIONS) == 8
+    assert op in PRECISE and len(PRECISE) == 8
     with jax.enable_x64(True):
         for _, case in example_cases(BUILTIN, BUILTIN[op]):
             operands = [jax.ShapeDtypeStruct(t.shape, numpy_dtype(np, t.dtype)) for t in case.operands]
             attrs = case.attrs.to_data(binary=False)
-            shaped = jax.eval_shape(lambda *xs, attrs=attrs: FUNCTIONS[op](attrs, *xs), *operands)
+            shaped = jax.eval_shape(lambda *xs, attrs=attrs: PRECISE[op](attrs, *xs), *operands)
             assert (shaped.dtype, shaped.shape) == (numpy_dtype(np, case.results[0].dtype), case.results[0].shape), case
 
 
@@ -85,7 +85,7 @@ def test_records(graphs: Any, seed: int) -> None:
     assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))
 
 
-FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+PRECISE: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "cholesky": (lambda a, b: np.linalg.solve(np.linalg.cholesky(a @ a.T + 3 * np.eye(3)), b), ("f64[3,3]", "f64[3]")),
     "eigh": (lambda a: np.linalg.eigvalsh(a @ a.T), ("f64[4,4]",)),
     "svd": (lambda a: np.linalg.svd(a, compute_uv=False), ("f64[5,3]",)),
@@ -102,9 +102,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", few(FUNCTIONS, 5))
+@pytest.mark.parametrize("name", few(PRECISE, 5))
 def test_functions_and_their_gradients(name: str) -> None:
-    function, types = FUNCTIONS[name]
+    function, types = PRECISE[name]
     document = tidu.trace(function, *types)
     inputs = given_to(document, 1)
     assert_same(tidu.evaluate(document, inputs, engine="xla"), tidu.evaluate(document, inputs, engine="numpy"))

@@ -45,7 +45,7 @@ def test_there_are_300() -> None:
 
 @pytest.fixture(autouse=True)
 def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.files.parsed", in_this_process)
 
 
 @pytest.mark.parametrize("name", few(FUNCTIONS, 5))

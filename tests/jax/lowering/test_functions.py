@@ -15,7 +15,7 @@ from tests.jax.primitives.test_agreement import differs
 from tests.jax.primitives.test_agreement import drawn as drawn_operands
 from tests.tiers import campaign, few
 from tidu_cli.adapters.jax.lowering.functions import jax_function
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import DATETIMES, INTEGERS, RecordType, TensorType, Type, leaves
 from tidu_cli.lax.arrays.structural import numpy_dtype

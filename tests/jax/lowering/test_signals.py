@@ -10,7 +10,7 @@ import pytest
 from tests.jax.functions.test_linear_systems import directions, run
 from tests.jax.lowering.compiled import compiled
 from tests.tiers import few
-from tidu_cli.adapters.numpy import windows
+from tidu_cli.adapters.numpy.numpy import signal
 from tidu_cli.adapters.numpy.tracing import trace
 from tidu_cli.graph.keys import Key
 from tidu_cli.transforms.linearize import linearize
@@ -44,8 +44,8 @@ def transforms() -> dict[str, tuple[Any, ...]]:
 def pooled(lax: Any, which: str, x: Any) -> Any:
     """The extremes of windows, by whichever function there is."""
     attrs = ((1, 1, 3, 2), (1, 1, 2, 2), "SAME")
-    if lax is windows:
-        return getattr(windows, f"reduce_window_{which}")(x, *attrs)
+    if lax is signal:
+        return getattr(signal, f"reduce_window_{which}")(x, *attrs)
     return lax.reduce_window(x, np.inf if which == "min" else -np.inf, getattr(lax, which), *attrs)
 
 
@@ -80,7 +80,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("name", few(FUNCTIONS, 14))
 def test_agrees_with_jax(name: str, jax: Any) -> None:
     function, *operands = FUNCTIONS[name]
-    document = trace(lambda x: function(np, windows, *x), operands)
+    document = trace(lambda x: function(np, signal, *x), operands)
     keys = [Key(f"x.{k}") for k in range(len(operands))]
     x, v = dict(zip(keys, operands, strict=True)), [directions(x) for x in operands]
     (y,) = run(document, x)

@@ -12,10 +12,10 @@ import pytest
 from tests.graphs.templates import make_case
 from tests.jax.lowering.compiled import compiled
 from tests.tiers import campaign, few
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.recipes.index import Recipe
+from tidu_cli.lax.recipes.special_function import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 
 pytestmark = [pytest.mark.jax, pytest.mark.usefixtures("jax")]

@@ -22,12 +22,12 @@ from tests.graphs.strategies import ANY, SMOOTH, documents, seeds
 from tests.jax.lowering.test_functions import as_jax, at
 from tests.sizes.opened import of_fixed_sizes
 from tests.tiers import examples, few
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.errors import EvaluationError, MissingRuleError, UnknownNameError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import TensorType, leaves, parse_type
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.attrs.attrs import NoAttrs
+from tidu_cli.rules.attrs import NoAttrs
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms.materialize import materialize
 

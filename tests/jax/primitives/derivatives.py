@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.jax.lowering.compiled import compiled
 from tests.jax.primitives.own import function_of_jax
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import BUILTIN

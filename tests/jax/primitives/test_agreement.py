@@ -19,7 +19,7 @@ from tests.jax.differences import COMPARED_WITH, DIFFERENCES, Difference
 from tests.jax.primitives.derivatives import KINDS, Problem, all_of_jax, of_jax, of_tidu, problem
 from tests.jax.primitives.edges import edges, elementwise
 from tests.tiers import few
-from tidu_cli.checking.numeric.sampling import example_cases, of_operand, with_diagonal
+from tidu_cli.checking.numeric.trials import example_cases, of_operand, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import INTEGERS, ITEMSIZE, TensorType
 from tidu_cli.lax.arrays.structural import dtype_name, numpy_dtype

@@ -13,7 +13,7 @@ from tests.lax.orders import Orders
 from tests.lax.sampling.sample import draw
 from tests.lax.test_edges import tangent, value
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.vocabulary import BUILTIN

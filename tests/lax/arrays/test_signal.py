@@ -19,7 +19,7 @@ from tests.lax.test_derivatives import check_adjoint
 from tests.lax.test_edges import tangent, value
 from tests.tiers import examples
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import parse_type
 from tidu_cli.lax.signal.sliding import Sliding

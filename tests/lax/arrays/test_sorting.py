@@ -14,7 +14,7 @@ from tests.lax.sampling.reduction_samples import in_order
 from tests.lax.sampling.sample import ORDER, draw
 from tests.lax.test_edges import tangent, value
 from tidu_cli.checking.numeric.laws import check_numerically
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import FLOATS, parse_type
 from tidu_cli.lax.arrays.structural import numpy_dtype

@@ -12,10 +12,10 @@ from pydantic import Field, ValidationError, field_validator
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.attrs import fields
-from tidu_cli.rules.attrs.attrs import Attrs
-from tidu_cli.rules.attrs.fields import DOUBT, Bounded, Sized, field_names, layout_of, made
-from tidu_cli.rules.attrs.models import model_of, validated
+from tidu_cli.rules import fields
+from tidu_cli.rules.attrs import Attrs
+from tidu_cli.rules.fields import DOUBT, Bounded, Sized, field_names, layout_of, made
+from tidu_cli.rules.validation import model_of, validated
 
 CLASSES = list(dict.fromkeys(p.domain.attrs for p in BUILTIN))
 EXAMPLES = [

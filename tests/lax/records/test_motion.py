@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.graphs.interpret import evaluate, filled, inner, random_value, tree
 from tests.graphs.templates import apply, make_case
 from tests.tiers import examples
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.checking.numeric.trials import example_cases, one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.text import parse_value_type
@@ -32,7 +32,7 @@ from tidu_cli.graph.types import (
 )
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.tangents.types import TABLE
+from tidu_cli.rules.tangents import TABLE
 from tidu_cli.rules.units import ratio
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tiers import few
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType

@@ -9,7 +9,7 @@ import pytest
 
 from tests.graphs.interpret import evaluate, inner, random_value
 from tests.graphs.templates import apply, make_case
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.checking.numeric.trials import example_cases, one_node_document
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.text import parse_value_type

@@ -23,8 +23,8 @@ from tidu_cli.graph.types import TensorType, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN, with_records
 from tidu_cli.rules.contract import NoAttrs
-from tidu_cli.rules.tangents.conversion import conversion
-from tidu_cli.rules.tangents.types import admitted, chosen, structural
+from tidu_cli.rules.recording.conversion import conversion
+from tidu_cli.rules.tangents import admitted, chosen, structural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve

@@ -28,7 +28,7 @@ from tests.lax.sampling.sample import ORDER, SHAPES, Sample, draw, each, wrap, w
 from tidu_cli.graph.types import ALL, COMPLEXES, FLOATS, INEXACT, INTEGERS, ITEMSIZE, NUMERIC, REALS, SIGNED, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.tangents.types import admitted
+from tidu_cli.rules.tangents import admitted
 
 
 def _div(x, y):

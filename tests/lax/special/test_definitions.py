@@ -14,7 +14,7 @@ from tests.tiers import campaign, few
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.recipes.index import Recipe
+from tidu_cli.lax.recipes.special_function import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.runtime.evaluate import evaluate

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.graphs.templates import apply, interpret, jvp, make_case, transpose
 from tests.lax.test_batching import batches
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.text import parse_value_type

@@ -14,7 +14,7 @@ from tests.onnx.operators.evaluators import require_same_values
 from tests.onnx.operators.node_tests import array, cases_of, has_tensors_only, imported, modules, outcome
 from tests.tiers import few
 from tidu_cli.adapters.numpy.arrays.array import dtype_of
-from tidu_cli.adapters.onnx.choices import as_key
+from tidu_cli.adapters.onnx.contents import as_key
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes

@@ -20,7 +20,7 @@ import numpy as np
 import onnx
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of
-from tidu_cli.adapters.onnx.choices import Choices, as_key
+from tidu_cli.adapters.onnx.contents import Choices, as_key
 from tidu_cli.adapters.onnx.loading import HELD, array_of, loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.reading.node import NeedsValueError

@@ -12,7 +12,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from tests.onnx.operators.node_tests import imported
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.api import evaluate

@@ -8,7 +8,7 @@ import tidu_cli as api
 from tests.onnx.operators.derivatives import require_right
 from tests.onnx.operators.node_tests import imported
 from tests.onnx.operators.one_node import One, draw
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.errors import TiduError
 

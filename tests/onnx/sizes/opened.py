@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.onnx.operators.node_tests import array
 from tidu_cli.adapters.numpy.arrays.array import name_of
-from tidu_cli.adapters.onnx.choices import Choices, as_key
+from tidu_cli.adapters.onnx.contents import Choices, as_key
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.reading.node import NeedsValueError

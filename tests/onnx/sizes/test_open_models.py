@@ -18,13 +18,13 @@ from tests.onnx.operators.evaluators import by_runtime
 from tests.onnx.sizes.open_models import BATCHES, MODELS, convolutional
 from tests.onnx.test_models import FITTED, OCR, model
 from tests.tiers import few
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.open_sizes import bounds_to_file
-from tidu_cli.graph.sizes.values import numbers_of
+from tidu_cli.graph.sizes.names import numbers_of
 from tidu_cli.graph.types import FLOATS, TensorType
 
 

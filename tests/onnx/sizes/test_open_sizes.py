@@ -13,7 +13,7 @@ import tidu_cli as api
 from tests.onnx.models import model
 from tests.onnx.operators.evaluators import by_runtime, difference
 from tests.onnx.sizes.open_models import Nodes
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes

@@ -17,15 +17,15 @@ from tests.onnx.writing.lowered import LONG
 from tests.onnx.writing.written import require_round_trip
 from tests.tiers import few
 from tidu_cli.adapters.numpy.api import trace
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.writing.model import onnx_bytes
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand, one_node_document
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.open_sizes import open_names
+from tidu_cli.graph.sizes.names import substituted
 from tidu_cli.graph.sizes.reading import parse_size
-from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.vocabulary import BUILTIN
 

@@ -11,12 +11,12 @@ import onnx
 
 from tidu_cli.adapters.onnx.writing.model import onnx_model
 from tidu_cli.api import evaluate
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document, with_diagonal
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand, one_node_document, with_diagonal
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import RecordType, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.recipes.index import Recipe
+from tidu_cli.lax.recipes.special_function import Recipe
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Example
 

@@ -24,10 +24,9 @@ from tests.onnx.writing.lowered import (
     point,
     told,
 )
-from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
 from tidu_cli.adapters.onnx.writing.model import OPSET
-from tidu_cli.adapters.onnx.writing.templates import operators
+from tidu_cli.adapters.onnx.writing.templates import LOWERINGS, operators
 from tidu_cli.lax.vocabulary import BUILTIN
 
 ITERATIVE = "eig eigh expm expm_frechet logm logm_frechet pinv polar schur solve_sylvester sqrtm svd"

@@ -15,10 +15,10 @@ from tests.graphs.strategies import REAL, documents
 from tests.onnx.writing.lowered import LONG
 from tests.onnx.writing.written import by_reference, checked_model, require_round_trip
 from tests.tiers import examples, few
-from tidu_cli.adapters.onnx.own import claimed
+from tidu_cli.adapters.onnx.read import claimed
 from tidu_cli.adapters.onnx.writing.lowering import NoMeaningError
 from tidu_cli.adapters.onnx.writing.model import MARK, onnx_bytes, onnx_files
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.checking.numeric.trials import example_cases, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.graph import Document

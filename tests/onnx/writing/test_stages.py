@@ -16,7 +16,7 @@ from tests.onnx.operators.one_node import One
 from tests.onnx.writing.written import by_runtime, checked_model, require_round_trip
 from tests.tiers import examples
 from tidu_cli import api
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.loading import loaded
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.formats.write import format_document

@@ -18,11 +18,10 @@ from tests.onnx.operators.one_node import eps
 from tests.onnx.writing.written import by_reference, by_runtime, checked_model
 from tests.tiers import campaign, examples, few
 from tidu_cli.adapters.onnx.writing import linear_algebra
-from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import CODES, NoMeaningError
 from tidu_cli.adapters.onnx.writing.model import OLDEST_OPSET, OPSET
-from tidu_cli.adapters.onnx.writing.templates import operators
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
+from tidu_cli.adapters.onnx.writing.templates import LOWERINGS, operators
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand, one_node_document
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder

@@ -1,6 +1,5 @@
 """Right-hand sides of differential equations, and ways to solve them."""
 
-from dataclasses import dataclass
 
 import numpy as np
 from numpy import cos, exp, sin, sqrt

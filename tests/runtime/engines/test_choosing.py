@@ -14,7 +14,7 @@ from tidu_cli.errors import EvaluationError, UnknownNameError
 from tidu_cli.installed import own_engines
 from tidu_cli.runtime.choosing import MANY, Choice, _work, chosen, default_engine
 from tidu_cli.runtime.plans.groups import GroupedProgram
-from tidu_cli.runtime.preparing import prepared
+from tidu_cli.runtime.plans.program import prepared
 
 FIND_SPEC = importlib.util.find_spec
 

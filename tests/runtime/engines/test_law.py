@@ -12,7 +12,7 @@ from tests.graphs.strategies import ANY, REAL, documents, seeds
 from tests.programs import needs
 from tests.runtime.engines.local import require_agreement
 from tests.tiers import examples
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand, one_node_document
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN

@@ -16,10 +16,11 @@ from tests.waiting import LIMIT
 from tidu_cli import installed
 from tidu_cli.api.evaluation import values_of
 from tidu_cli.errors import EvaluationError
-from tidu_cli.runtime import preparing, trial
+from tidu_cli.runtime import trial
 from tidu_cli.runtime.choosing import Choice, chosen
+from tidu_cli.runtime.plans import program as preparing
+from tidu_cli.runtime.plans.interpreter import Runnable
 from tidu_cli.runtime.plans.program import compile_graph, plain_program
-from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.transforms.materialize import materialize
 
 SQUARE = tidu.trace(lambda x: x * x, "f64[]")

@@ -8,8 +8,7 @@ import numpy as np
 
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.test_opcodes import cases, edges
-from tidu_cli.adapters.native import floats
-from tidu_cli.adapters.native import integers as special
+from tidu_cli.adapters.native import integers, opcodes
 from tidu_cli.adapters.native.machine import TABLE
 from tidu_cli.adapters.native.opcodes import COMPLEXES
 from tidu_cli.graph.closed import ClosedGraph
@@ -17,7 +16,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
 from tidu_cli.lax.arrays.structural import numpy_dtype
 
-ROUNDED_OTHERWISE = floats.CALLING - {"rem", "nextafter"} | special.OPERATIONS | {"integer_pow 3", "integer_pow 4"}
+ROUNDED_OTHERWISE = opcodes.CALLING - {"rem", "nextafter"} | integers.OPERATIONS | {"integer_pow 3", "integer_pow 4"}
 EXACT = [s for s in TABLE if s.op not in ROUNDED_OTHERWISE and not (s.op == "mul" and s.result in COMPLEXES)]
 BY_DTYPE = {}
 for signature in EXACT:

@@ -12,7 +12,7 @@ import pytest
 import tidu_cli as tidu
 from benchmarks.generate import SHAPES
 from tests.runtime.native.test_batches import assert_each
-from tidu_cli.adapters.native import batches
+from tidu_cli.adapters.native import engine
 from tidu_cli.adapters.native.engine import batch
 from tidu_cli.errors import EvaluationError
 
@@ -26,15 +26,15 @@ def evaluated(document, inputs, keys=("x",), **options):
 @pytest.fixture
 def threads(monkeypatch):
     """Those that ran blocks, of three cores."""
-    used, real = set(), batches._Batch._block
-    monkeypatch.setattr(batches.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    used, real = set(), engine._Batch._block
+    monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
 
     def block(*given):
         used.add(threading.get_ident())
         time.sleep(1e-3)
         real(*given)
 
-    monkeypatch.setattr(batches._Batch, "_block", block)
+    monkeypatch.setattr(engine._Batch, "_block", block)
     return used
 
 
@@ -80,8 +80,8 @@ def test_chunks_of_any_size_give_the_same():
 
 
 def test_a_long_program_takes_all_items_at_once(monkeypatch):
-    sizes, real = [], batches._Batch.run
-    monkeypatch.setattr(batches._Batch, "run", lambda self, inputs: sizes.append(len(*inputs.values())) or real(self, inputs))
+    sizes, real = [], engine._Batch.run
+    monkeypatch.setattr(engine._Batch, "run", lambda self, inputs: sizes.append(len(*inputs.values())) or real(self, inputs))
     document = SHAPES["chain"](10**4)
     (key,) = (str(i.key) for i in document.head.inputs)
     evaluated(document, {key: np.linspace(0.1, 0.9, 50)}, (key,))

@@ -58,7 +58,7 @@ def test_sizes_of_batches(size):
 
 
 def test_registers_of_long_programs_are_bounded(monkeypatch):
-    monkeypatch.setattr("tidu_cli.adapters.native.batches.MOST_BYTES", 2**22)
+    monkeypatch.setattr("tidu_cli.adapters.native.engine.MOST_BYTES", 2**22)
     graph = SHAPES["chain"](2 * 10**4).head
     keys = {i.key for i in graph.inputs}
     run = batch(graph, keys, 200)
@@ -71,7 +71,7 @@ def test_registers_of_long_programs_are_bounded(monkeypatch):
 
 
 def test_of_few_items_each_goes_alone_where_they_are_long(monkeypatch):
-    monkeypatch.setattr("tidu_cli.adapters.native.batches.MOST_BYTES", 2**16)
+    monkeypatch.setattr("tidu_cli.adapters.native.engine.MOST_BYTES", 2**16)
     graph = SHAPES["chain"](10**4).head
     keys = {i.key for i in graph.inputs}
     assert_each(graph, keys, {key: np.linspace(0.1, 0.9, 3) for key in keys}, 3)

@@ -7,9 +7,8 @@ import pytest
 
 from tests.runtime.graphs import Sketch
 from tests.runtime.native.agreement import assert_agrees, native
-from tidu_cli.adapters.native import compiling
-from tidu_cli.adapters.native import integers as special
-from tidu_cli.adapters.native.machine import TABLE
+from tidu_cli.adapters.native import compiling, integers
+from tidu_cli.adapters.native.machine import SPECIAL, TABLE
 from tidu_cli.adapters.native.opcodes import FLOATS, INTEGERS
 from tidu_cli.graph.keys import Key
 
@@ -103,14 +102,19 @@ def test_an_opcode_gives_what_numpy_gives(signature):
 def test_functions_that_scipy_does_not_export_are_called_through_python(monkeypatch):
     from scipy.special import cython_special
 
-    table = [signature for signature in special.TABLE if signature.result == "f64"]
+    table = [signature for signature in integers.TABLE if signature.result == "f64"]
     other = {"gammainc": cython_special.__pyx_capi__["gammaln"]}  # which has another signature
     monkeypatch.setattr(cython_special, "__pyx_capi__", other)
     try:
         compiling._give_special_functions.__wrapped__("run")
-        assert set(compiling._CALLBACKS) == set(special.FUNCTIONS)
+        assert set(compiling._CALLBACKS) == set(integers.FUNCTIONS)
         for signature in table:
             test_an_opcode_gives_what_numpy_gives(signature)
     finally:
         monkeypatch.undo()
         compiling._give_special_functions.__wrapped__("run")
+
+
+def test_only_what_calls_functions_of_scipy_has_it_imported():
+    assert {signature.op for signature in list(TABLE)[SPECIAL.start : SPECIAL.stop]} == integers.OPERATIONS
+    assert integers.OPERATIONS.isdisjoint(signature.op for signature in list(TABLE)[: SPECIAL.start])

@@ -15,7 +15,7 @@ from tests.graphs.strategies import seeds
 from tests.tiers import examples
 from tests.transforms.large.test_sparse import inputs as reading_inputs
 from tests.transforms.large.test_sparse import one_by_one, reading
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import BUILTIN

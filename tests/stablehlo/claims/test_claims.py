@@ -10,8 +10,8 @@ import pytest
 from tests.cli.running import F, invoke, succeed
 from tests.stablehlo.claims.written import in_this_process
 from tidu_cli import trace, while_loop
-from tidu_cli.adapters.stablehlo.own import CHECKSUM, DOCUMENT, checksum
-from tidu_cli.adapters.stablehlo.writing.values import quoted
+from tidu_cli.adapters.stablehlo.module import CHECKSUM, DOCUMENT, checksum
+from tidu_cli.adapters.stablehlo.text import quoted
 from tidu_cli.api import linearize, load, save
 from tidu_cli.cli.main import COMMANDS, cli
 

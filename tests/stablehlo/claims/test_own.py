@@ -15,11 +15,11 @@ import pytest
 
 import tidu_cli as api
 from tests.stablehlo.claims.written import document_of, in_this_process
-from tidu_cli.adapters.stablehlo.own import CHECKSUM, DOCUMENT, checksum, claimed
-from tidu_cli.adapters.stablehlo.writing.files import stablehlo_artifact
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, quoted
+from tidu_cli.adapters.stablehlo.files import stablehlo_artifact
+from tidu_cli.adapters.stablehlo.module import CHECKSUM, DOCUMENT, checksum, claimed
+from tidu_cli.adapters.stablehlo.text import UnwrittenError, quoted
 from tidu_cli.api import load, save
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.errors import ArgumentError, DocumentError, MissingRuleError
 from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.formats.write import format_document
@@ -187,7 +187,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(monkeypatch: pytest.Monke
     def none(*args: Any) -> Any:
         raise MissingRuleError("no function of JAX computes it")
 
-    monkeypatch.setattr("tidu_cli.adapters.stablehlo.writing.lowering._module", none)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.lowering._module", none)
     case = BUILTIN.case("sin", NoAttrs(), None, [TensorType("f64", (31,))])
     with pytest.raises(UnwrittenError, match=r"graph 'f', node 0 \(sin\): no function.*write it with format='msgpack'") as caught:
         text_of(document_of([case]))

@@ -12,7 +12,7 @@ from tests.graphs.templates import apply
 from tests.stablehlo.claims.test_values import NEAR, require_close
 from tests.stablehlo.claims.written import document_of, in_this_process, is_written, some
 from tests.stablehlo.modules import main, of_text
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
@@ -38,7 +38,7 @@ REFUSED = {
 
 @pytest.fixture(autouse=True)
 def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.files.parsed", in_this_process)
 
 
 @pytest.mark.parametrize("op", [p.name for p in BUILTIN])

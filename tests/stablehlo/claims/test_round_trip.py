@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from tests.graphs.strategies import REAL, documents
 from tests.stablehlo.claims.written import document_of, in_this_process, is_written, require_round_trip, some
 from tests.tiers import campaign, examples, few
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.adapters.stablehlo.text import UnwrittenError
+from tidu_cli.checking.numeric.trials import example_cases, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
@@ -77,7 +77,7 @@ def require(document: Document, *formats: str) -> bool:
 
 @pytest.fixture(autouse=True)
 def _parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidu_cli.adapters.stablehlo.read.parsed", in_this_process)
+    monkeypatch.setattr("tidu_cli.adapters.stablehlo.files.parsed", in_this_process)
 
 
 @pytest.mark.parametrize("file", few(FILES, 8), ids=lambda f: str(f.relative_to(SAMPLES)))

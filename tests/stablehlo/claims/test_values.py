@@ -18,8 +18,8 @@ from tests.sizes.opened import of_fixed_sizes
 from tests.stablehlo.claims.test_round_trip import FILES, SAMPLES
 from tests.stablehlo.claims.written import arguments, by_iree, by_xla, document_of, is_written, leaves_of, some
 from tests.tiers import examples, few
-from tidu_cli.adapters.stablehlo.writing.values import arrays, pytree
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand
+from tidu_cli.adapters.stablehlo.text import arrays, pytree
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, Document

@@ -10,8 +10,8 @@ import numpy as np
 from tests.tiers import few
 from tidu_cli.adapters.stablehlo.module import Module
 from tidu_cli.adapters.stablehlo.parsing import plain
-from tidu_cli.adapters.stablehlo.writing.module import Templates
-from tidu_cli.adapters.stablehlo.writing.values import UnwrittenError, arrays
+from tidu_cli.adapters.stablehlo.text import UnwrittenError, arrays
+from tidu_cli.adapters.stablehlo.writer import Templates
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Case, CaseTable, Document, Input, Output

@@ -134,7 +134,7 @@ def _of_text(rng: random.Random, text: str) -> str:
 
 def outcome(data: bytes, kind: str) -> str:
     """read, or refused in one line with a place where there is one; else what went wrong."""
-    from tidu_cli.adapters.stablehlo.read import read_stablehlo
+    from tidu_cli.adapters.stablehlo.files import read_stablehlo
     from tidu_cli.errors import DocumentError, LimitError
 
     start = time.process_time()
@@ -156,7 +156,7 @@ def main(first: int, last: int) -> None:
     """Try these mutants."""
     import resource
 
-    import tidu_cli.adapters.stablehlo.read as reading
+    import tidu_cli.adapters.stablehlo.files as reading
     from tests.stablehlo.claims.written import in_this_process
     from tidu_cli.adapters.stablehlo.parsing import ModuleError
     from tidu_cli.errors import DocumentError

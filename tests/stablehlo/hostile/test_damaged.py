@@ -9,7 +9,7 @@ import pytest
 
 from tests.stablehlo.hostile.mutants import mutant
 from tests.waiting import LIMIT
-from tidu_cli.adapters.stablehlo.read import read_stablehlo
+from tidu_cli.adapters.stablehlo.files import read_stablehlo
 from tidu_cli.errors import DocumentError
 
 

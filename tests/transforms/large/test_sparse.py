@@ -14,7 +14,7 @@ from tests.graphs.sketch import Value, function, key, listing, names, op, type_o
 from tests.graphs.strategies import seeds
 from tests.graphs.templates import interpret
 from tests.tiers import examples
-from tidu_cli.checking.numeric.sampling import example_cases
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import BUILTIN

@@ -17,12 +17,12 @@ from tests.graphs.interpret import evaluate, inner
 from tests.graphs.sketch import Value, function, key, op, type_of
 from tests.graphs.twins import twins
 from tests.tiers import examples, few
-from tidu_cli.checking.numeric.sampling import example_cases, one_node_document
+from tidu_cli.checking.numeric.trials import example_cases, one_node_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import INTEGERS, Type, leaves, tangent_type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.tangents.types import natural
+from tidu_cli.rules.tangents import natural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.compose import detach
 from tidu_cli.transforms.linking.resolve import resolve

@@ -20,7 +20,7 @@ from tests.tiers import examples, few
 from tests.transforms.large.test_bulk import large_from
 from tests.transforms.large.test_recompute import policies
 from tests.transforms.laws.test_laws import law, wrt_of
-from tidu_cli.checking.numeric.sampling import draw, example_cases, of_operand, one_node_document
+from tidu_cli.checking.numeric.trials import draw, example_cases, of_operand, one_node_document
 from tidu_cli.errors import DocumentError, MissingRuleError, TransformError, TypeRuleError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document

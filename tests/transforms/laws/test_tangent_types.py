@@ -13,7 +13,7 @@ from tidu_cli.errors import TransformError
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import ITEMSIZE, TIMES, RecordType, TensorType
 from tidu_cli.lax.vocabulary import BUILTIN, with_records
-from tidu_cli.rules.tangents.types import TABLE, admitted, chosen, natural
+from tidu_cli.rules.tangents import TABLE, admitted, chosen, natural
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.transpose import transpose
 

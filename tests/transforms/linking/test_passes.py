@@ -17,8 +17,8 @@ from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
 from tests.transforms.large.test_bulk import large_from
 from tests.transforms.laws.test_laws import law, wrt_of
-from tidu_cli.checking.comparing.structure import structural_differences
-from tidu_cli.checking.comparing.values import compare
+from tidu_cli.checking.comparison import compare
+from tidu_cli.checking.exact_comparison import structural_differences
 from tidu_cli.checking.static import findings
 from tidu_cli.errors import TransformError, UnknownNameError
 from tidu_cli.formats.read import parse_document

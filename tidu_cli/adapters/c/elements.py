@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.c.functions.complexes import PARTS, complex_function
-from tidu_cli.adapters.c.functions.halves import of_halves
-from tidu_cli.adapters.c.functions.reals import REALS
+from tidu_cli.adapters.c.complexes import PARTS, complex_function
+from tidu_cli.adapters.c.functions import REALS, of_halves
 from tidu_cli.adapters.c.views import CTYPES, HALVES, bits
 from tidu_cli.graph.types import FLOATS, SIGNED
 from tidu_cli.lax.arrays.structural import numpy_dtype

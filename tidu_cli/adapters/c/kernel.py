@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tidu_cli.adapters.c.complexes import PARTS
 from tidu_cli.adapters.c.elements import bounds, literal
-from tidu_cli.adapters.c.functions.complexes import PARTS
 from tidu_cli.adapters.c.views import CTYPES, HALVES, View, indices, loops
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, SIGNED

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from tidu_cli.adapters.c.complexes import PARTS
 from tidu_cli.adapters.c.elements import bounds, literal
-from tidu_cli.adapters.c.functions.complexes import PARTS
 from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding, reduced, summed_in
 from tidu_cli.adapters.c.matrices import MATRICES, laid_product
 from tidu_cli.adapters.c.sliding import SLIDING, fourier_room, window_reduction

@@ -14,10 +14,9 @@ from typing import Any
 from tidu_cli.adapters.c.kernel import Kernel
 from tidu_cli.adapters.c.kernels import WHOLE
 from tidu_cli.adapters.c.moves import zeros
-from tidu_cli.adapters.c.places import Item
-from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function, of_node
+from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function, Item, of_node
 from tidu_cli.adapters.c.views import CTYPES, View, row_major
-from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.adapters.source_code import UnwrittenError
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph

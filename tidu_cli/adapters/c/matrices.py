@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from tidu_cli.adapters.c.complexes import PARTS
 from tidu_cli.adapters.c.elements import literal, suffix
-from tidu_cli.adapters.c.functions.complexes import PARTS
 from tidu_cli.adapters.c.kernel import Kernel, Lines, summed_in, zero
 from tidu_cli.adapters.c.views import CTYPES, HALVES, View, indices, loops
 from tidu_cli.graph.graph import Case

@@ -8,19 +8,18 @@ from collections.abc import Iterator, Sequence
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from tidu_cli.adapters.c.complexes import PARTS, TYPES, functions_called
 from tidu_cli.adapters.c.elements import SAME, function, literal, template
-from tidu_cli.adapters.c.functions.complexes import PARTS, TYPES, functions_called
 from tidu_cli.adapters.c.kernels import KERNELS, LAID, SCRATCH
-from tidu_cli.adapters.c.libraries.blas import BLAS
-from tidu_cli.adapters.c.libraries.calls import REALS, Library, joined
+from tidu_cli.adapters.c.libraries.blas import BLAS, REALS, Library, joined
 from tidu_cli.adapters.c.libraries.lapack import LAPACK
 from tidu_cli.adapters.c.lowering import Unit, graphs_in, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
 from tidu_cli.adapters.c.names import identifier, unique
 from tidu_cli.adapters.c.text import STEPS, block, unused
 from tidu_cli.adapters.c.views import HALVES, PASSED, STORED, bits
-from tidu_cli.adapters.written_only import UnwrittenError, alone
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.adapters.source_code import UnwrittenError, alone
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.errors import MissingRuleError, Remedy, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
@@ -32,7 +31,7 @@ from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 if TYPE_CHECKING:
-    from tidu_cli.adapters.c.sizes import Sizes
+    from tidu_cli.adapters.c.names import Sizes
 
 MARK = "/* Written by tidu"
 """How files begin that tidu wrote."""
@@ -58,7 +57,7 @@ class Module:
         self.helpers: dict[str, str] = {}
         self.sizes: Sizes | None = None
         if open_names := names_in(self.graph):
-            from tidu_cli.adapters.c.sizes import Sizes  # which documents without open sizes do without
+            from tidu_cli.adapters.c.names import Sizes  # which documents without open sizes do without
 
             self.sizes = Sizes(self.graph, open_names)
         self._children: dict[Case, list[Unit]] = {}

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.c.functions.complexes import PARTS
-from tidu_cli.adapters.c.functions.fourier import convolution_length, is_written_out, room, roots_of_unity
+from tidu_cli.adapters.c.complexes import PARTS
+from tidu_cli.adapters.c.functions import convolution_length, is_written_out, room, roots_of_unity
 from tidu_cli.adapters.c.kernel import summed_in, zero
 from tidu_cli.adapters.c.views import CTYPES, View, indices, loops, place, row_major
 from tidu_cli.graph.graph import Case

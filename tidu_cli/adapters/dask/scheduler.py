@@ -18,7 +18,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from distributed import Worker, WorkerPlugin
+from distributed import Client, KilledWorker, LocalCluster, Worker, WorkerPlugin
 
 from tidu_cli import __version__
 from tidu_cli.cluster.work import Job, Parcel, forget, keep
@@ -78,8 +78,6 @@ _MEANWHILE = 0.5  # seconds; within them come the reports of all tasks that died
 
 
 def _is_killed(error: Any) -> bool:
-    from distributed import KilledWorker
-
     return isinstance(error, KilledWorker)
 
 
@@ -115,8 +113,6 @@ def connected(scheduler: str | Client) -> Iterator[Client]:
     Raises EvaluationError.
     """
     require_dask()
-    from distributed import Client
-
     watch("connecting")
     with ExitStack() as stack:
         client = scheduler if isinstance(scheduler, Client) else stack.enter_context(_started(require_scheduler(scheduler)))
@@ -139,8 +135,6 @@ def silence() -> None:
 
 @contextmanager
 def _started(scheduler: str) -> Iterator[Client]:
-    from distributed import Client, LocalCluster
-
     with ExitStack() as stack:
         address: Any = scheduler
         if local := _LOCAL.fullmatch(scheduler):

@@ -97,7 +97,7 @@ def _identity(llvm: Any, *of_machine: str) -> str:
 
     digest = sha256("\n".join((llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info)), *of_machine)).encode())
     here = Path(__file__).parent
-    for path in (Path(__file__), *(here / f"{part}.py" for part in ("machine", "opcodes", "floats", "integers"))):
+    for path in (Path(__file__), *(here / f"{part}.py" for part in ("machine", "opcodes", "integers"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:32]
 

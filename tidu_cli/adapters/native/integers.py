@@ -209,11 +209,11 @@ _BINARY: dict[str, Emit] = {"igamma": _plain("gammainc"), "igammac": _plain("gam
 OPERATIONS = frozenset({*_UNARY, *_BINARY, "regularized_incomplete_beta"})
 """The operations of this table, which call functions of one number at a time."""
 
-_SPECIAL: dict[Signature, Emit] = {
+SPECIAL: dict[Signature, Emit] = {
     **{key: emit for op, rule in _UNARY.items() for key, emit in same(op, FLOATS, 1, partial(_in_double, rule)).items()},
     **{key: emit for op, rule in _BINARY.items() for key, emit in same(op, FLOATS, 2, partial(_in_double, rule)).items()},
     **same("regularized_incomplete_beta", ("f64",), 3, _plain("betainc")),  # of floats NumPy's has fewer digits
 }
 
-
-TABLE: dict[Signature, Emit] = {**_INTEGERS, **_SPECIAL}
+TABLE: dict[Signature, Emit] = {**_INTEGERS, **SPECIAL}
+"""Those that call functions of SciPy's stand last."""

@@ -18,7 +18,7 @@ from tidu_cli.graph.dataflow import blocks, counts
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array
-from tidu_cli.lax.recipes.index import Recipe
+from tidu_cli.lax.recipes.special_function import Recipe
 from tidu_cli.rules.recording import trace
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.steps import Steps, needed_steps

@@ -18,13 +18,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from tidu_cli.adapters.native import floats, integers
-from tidu_cli.adapters.native import floats as complexes
-from tidu_cli.adapters.native import floats as conversions
-from tidu_cli.adapters.native import integers as special
+from tidu_cli.adapters.native import integers, opcodes
 from tidu_cli.adapters.native.opcodes import PARTS, TYPES, WORD, Emit, Emitter, Signature, Value
 
-TABLE: dict[Signature, Emit] = {**floats.TABLE, **integers.TABLE, **conversions.TABLE, **complexes.TABLE, **special.TABLE}
+TABLE: dict[Signature, Emit] = {**opcodes.TABLE, **integers.TABLE}
 
 JUMP, JUMP_BACK, JUMP_UNLESS, COPY, LOAD, STORE = range(len(TABLE), len(TABLE) + 6)
 """Opcodes of control: a jump by `target` instructions, one back that takes fuel, and one unless the word `left` holds true; the
@@ -34,7 +31,7 @@ number in the word `right`."""
 FUEL = 0
 """The word that says how many jumps back there may be."""
 
-SPECIAL = range(len(TABLE) - len(special.TABLE), len(TABLE))
+SPECIAL = range(len(TABLE) - len(integers.SPECIAL), len(TABLE))
 """The opcodes that call functions of SciPy's."""
 
 OPCODES = {signature: number for number, signature in enumerate(TABLE)}
@@ -56,7 +53,7 @@ _INSTRUCTIONS = _SHORT.as_pointer()
 _WHOLE = frozenset({"f64", "bool"})
 """The dtypes whose numbers are computed with in vectors; a bool is written as one of 64 bits."""
 
-_CALLING = floats.CALLING | special.OPERATIONS
+_CALLING = opcodes.CALLING | integers.OPERATIONS
 
 _MANY = frozenset({"f64", "f32", "i64", "i32", "bool", "c128"})
 """The dtypes of `run_many`. With those that are rare it would take twice the time to compile."""

@@ -19,8 +19,7 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.limits import StepCounting, Steps, steps
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.runtime.plans.interpreter import entering, owned
-from tidu_cli.runtime.plans.runnable import Runnable
+from tidu_cli.runtime.plans.interpreter import Runnable, entering, owned
 from tidu_cli.runtime.plans.steps import needed_steps
 
 FUEL_EACH = 10**6

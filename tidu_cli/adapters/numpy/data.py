@@ -15,17 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.adapters.numpy import parameters
 from tidu_cli.adapters.numpy.errors import BuildError, name_of_function
-from tidu_cli.adapters.numpy.parameters import (
-    MISSING,
-    annotated_class,
-    expected,
-    free_names,
-    hint_below,
-    members_of,
-    named,
-    takes_any,
-)
 from tidu_cli.adapters.numpy.pytree import MAX_LEVELS
 from tidu_cli.errors import TypeTextError, UnknownNameError, did_you_mean
 from tidu_cli.graph.literals import NONFINITE, Literal
@@ -48,17 +39,20 @@ def with_data(function: Callable[..., Any], given: Mapping[str, Given], data: Da
     """
     if data is None:
         return given
-    known, inputs = named(function), dict(given)
+    known, inputs = parameters.named(function), dict(given)
     for key, value in data.values.items():
         parameter, *path = key.split(".")
-        if parameter not in known and not takes_any(function):
+        if parameter not in known and not parameters.takes_any(function):
             data.untaken.append(key)
         elif not is_within(key, given):
-            hint, default = expected(function, parameter)
+            hint, default = parameters.expected(function, parameter)
             if hint is None and type(default) is int and type(value) is int:
                 data.constants[key] = value
             for part in path:
-                hint, default = hint_below(hint, part), (members_of(default) or {}).get(part, MISSING)
+                hint, default = (
+                    parameters.hint_below(hint, part),
+                    (parameters.members_of(default) or {}).get(part, parameters.MISSING),
+                )
             inputs.update((k, x) for k, x in parts_of(key, value, hint, default) if not _is_given(k, x, given))
     taken = {key.partition(".")[0] for key in inputs}
     _require_known(name_of_function(function), "parameter", data, known, [k for k in known if k not in taken])
@@ -70,7 +64,7 @@ def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None)
     """Likewise, of a formula, whose inputs are the names that it reads. Data for other names are left untaken."""
     if data is None:
         return given
-    free, inputs = free_names(formula), dict(given)
+    free, inputs = parameters.free_names(formula), dict(given)
     for key, value in data.values.items():
         if key in given:
             continue
@@ -91,11 +85,14 @@ def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None)
 
 def with_numbers(formula: str, given: Mapping[str, Given]) -> Mapping[str, Given]:
     """What is given, and the other names that a formula reads as numbers, but for those that are better written otherwise."""
-    from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_named
-    from tidu_cli.adapters.numpy.formulas.words import instead_of_name
+    from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_named, instead_of_name
 
     known = {*given, *CONSTANTS}
-    rest = [x for x in free_names(formula) if not (x in known or function_named(x.lower()) or instead_of_name(x, list(given)))]
+    rest = [
+        x
+        for x in parameters.free_names(formula)
+        if not (x in known or function_named(x.lower()) or instead_of_name(x, list(given)))
+    ]
     return {**given, **dict.fromkeys(rest, TensorType("f64"))}
 
 
@@ -119,7 +116,7 @@ def _require_known(whose: str, what: str, data: Data, known: list[str], free: li
             raise UnknownNameError(f"{whose} has no {what} '{name}'{hint} ({what}s: {', '.join(known) or 'none'})")
 
 
-def parts_of(path: str, value: Any, hint: Any = None, default: Any = MISSING, level: int = 0) -> Iterator[Leaf]:
+def parts_of(path: str, value: Any, hint: Any = None, default: Any = parameters.MISSING, level: int = 0) -> Iterator[Leaf]:
     """The inputs and constants that a value holds, by their keys: `params.w` of an object, `layers.0` of a list of such.
 
     A list of numbers is an array, unless the annotation or the default is a list or tuple.
@@ -137,10 +134,10 @@ def parts_of(path: str, value: Any, hint: Any = None, default: Any = MISSING, le
         yield path, Static(tuple([None] * len(value)) if hint is None and type(default) is tuple else [None] * len(value))
     elif not members:
         yield path, Static(value)
-    defaults = members_of(default) or {}
-    further = default[-1] if isinstance(default, list | tuple) and default else MISSING
+    defaults = parameters.members_of(default) or {}
+    further = default[-1] if isinstance(default, list | tuple) and default else parameters.MISSING
     for k, x in members.items():
-        yield from parts_of(f"{path}.{k}", x, hint_below(hint, k), defaults.get(k, further), level + 1)
+        yield from parts_of(f"{path}.{k}", x, parameters.hint_below(hint, k), defaults.get(k, further), level + 1)
 
 
 def is_typed(value: Mapping[str, Any]) -> bool:
@@ -149,13 +146,13 @@ def is_typed(value: Mapping[str, Any]) -> bool:
 
 
 def _listed(hint: Any, default: Any) -> bool:
-    origin = typing.get_origin(annotated_class(hint)) or annotated_class(hint)
+    origin = typing.get_origin(parameters.annotated_class(hint)) or parameters.annotated_class(hint)
     return origin in (list, tuple) or hasattr(origin, "_fields") or (hint is None and isinstance(default, list | tuple))
 
 
 def _leaf(path: str, value: Any, hint: Any, default: Any) -> Given:
     """The type of an input, or a constant."""
-    wanted = annotated_class(hint) if hint is not None else type(default)
+    wanted = parameters.annotated_class(hint) if hint is not None else type(default)
     if isinstance(value, Literal):
         return value.type
     if isinstance(value, dict):

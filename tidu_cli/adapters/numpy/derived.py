@@ -18,10 +18,10 @@ from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of
 from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.control_flow.bodies import Body, leaves, leaves_as, members_of, operands_of, rebuilt, run
 from tidu_cli.adapters.numpy.errors import BuildError, called, name_of_function, signature_of
-from tidu_cli.adapters.numpy.names import numpy_traced
 from tidu_cli.adapters.numpy.pytree import MAX_LEVELS, outputs_of, type_of_argument
 from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.numpy.scipy.calling import scipy_traced
+from tidu_cli.adapters.numpy.tracing import numpy_traced
 from tidu_cli.errors import ArgumentError, did_you_mean
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document

@@ -16,13 +16,12 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, Record, Traced, dtype_of, known
-from tidu_cli.adapters.numpy.arrays.repeats import Node, Repeats
+from tidu_cli.adapters.numpy.arrays.operands import Node, Repeats
 from tidu_cli.adapters.numpy.arrays.storage import A_NUMBER, current, rooted
 from tidu_cli.adapters.numpy.buffers.elements import LEAK, ElementTable, marked
 from tidu_cli.adapters.numpy.buffers.memory import RUNNING, innermost_running, resolved
-from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.errors import BuildError, Sources
 from tidu_cli.adapters.numpy.numpy.functions import PROTOCOLS
-from tidu_cli.adapters.numpy.sources import Sources
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph

@@ -1,13 +1,21 @@
-"""What stands in a model, however deep: its nodes, its tensors, its names."""
+"""What stands in a model, however deep: its nodes, its tensors, its names; and what is chosen of it by these when it is read.
+
+That is sizes, weights, floats where it is cut, and where derivatives stop. Values through which no derivative goes have names of
+the graph, and of graphs within nodes, as NODE/ATTRIBUTE/NAME.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from tidu_cli.errors import DocumentError
+from tidu_cli.errors import ArgumentError, DocumentError, KeyTextError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.formats.files import repeated
+from tidu_cli.frozen import Frozen, field
+from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.select import listed
+from tidu_cli.graph.types import FLOATS, TensorType, parse_type
 from tidu_cli.limits import require
 
 FLOAT_CODES = frozenset((1, 10, 11, 16))
@@ -103,3 +111,87 @@ def _require_text(*texts: str) -> None:
         "".join(texts)
     except TypeError:
         raise DocumentError("is a damaged model of ONNX: it has a name that is not text") from None
+
+
+def label(name: str, outputs: Iterable[str]) -> str:
+    """What a node is called: by its name, else by the first value that it gives."""
+    return name or next(filter(None, outputs), "")
+
+
+def stopped_places(graph: Any, names: Sequence[str], known: Iterable[str]) -> frozenset[str]:
+    """Where the values of these names are. A name within a node needs no more than itself where there is one value of it.
+
+    `known` are further names of the graph. Raises UnknownNameError.
+    """
+    if not names:
+        return frozenset()
+    own = {name: name for name in (*known, *(p.name for p in (*graph.input, *graph.initializer)))}
+    own |= {t.values.name: t.values.name for t in graph.sparse_initializer}
+    inner: dict[str, list[str]] = {}
+    for node in graph.node:
+        own |= {name: name for name in node.output if name}
+        for place, name in _within(node, ""):
+            inner.setdefault(name, []).append(place)
+    whole = own | {place: place for places in inner.values() for place in places}
+    return frozenset(whole[name] if name in whole else _only(name, inner, whole) for name in names)
+
+
+def _only(name: str, inner: Mapping[str, Sequence[str]], known: Iterable[str]) -> str:
+    places = list(dict.fromkeys(inner.get(name, ())))
+    if not places:
+        raise UnknownNameError(f"has no value '{name}' to stop derivatives at{did_you_mean(name, [*known, *inner])}")
+    if len(places) > 1:
+        told = listed([f"'{place}'" for place in places])
+        raise UnknownNameError(f"has {len(places)} values '{name}' to stop derivatives at, within nodes; name one as {told}")
+    return places[0]
+
+
+def _within(node: Any, path: str) -> Iterator[tuple[str, str]]:
+    """The values of graphs within a node: where they are, and their names. Graphs do not nest deep, as `require_sound` says."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            inner = f"{path}{label(node.name, node.output)}/{attribute.name}/"
+            ports = (p.name for p in (*attribute.g.input, *attribute.g.initializer))
+            yield from ((f"{inner}{name}", name) for name in (*ports, *(o for n in attribute.g.node for o in n.output if o)))
+            for each in attribute.g.node:
+                yield from _within(each, inner)
+
+
+class Choices(Frozen, slots=False):
+    """`sizes` of symbolic dimensions by name, `types` of inputs by name, and `values` of inputs that are constants by name.
+
+    With `weights` the initializers of floats are inputs. `cast` is the dtype for all floats, None for their own. `cuts` are
+    names of values that become inputs, `stops` of those through which no derivative goes. With `straight_through` rounding has the
+    derivative 1, with `statistics` new values of weights that a model updates are outputs.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    types: Mapping[str, TensorType] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    weights: bool = False
+    cast: str | None = None
+    cuts: tuple[str, ...] = ()
+    straight_through: bool = False
+    stops: tuple[str, ...] = ()
+    statistics: bool = False
+
+    @classmethod
+    def of(cls, **options: Any) -> Choices:
+        """What the options of `load_onnx` say. Raises TypeTextError, and ArgumentError for a dtype that is none of floats."""
+        cast, flags = options.get("cast"), {name: bool(options.get(name)) for name in ("weights", "straight_through", "statistics")}
+        if cast is not None and cast not in FLOATS:
+            raise ArgumentError(f"argument 'cast' takes a dtype of floats ({', '.join(sorted(FLOATS))}), not {cast!r}")
+        if flags["statistics"] and not flags["weights"]:
+            raise ArgumentError(Remedy("statistics", True), " goes with ", Remedy("weights", "FILE.npz", python="weights=True"))
+        sizes, given, values = (dict(options.get(name) or {}) for name in ("dims", "input_types", "set"))
+        types = {name: parse_type(t) if isinstance(t, str) else t for name, t in given.items()}
+        cuts, stops = ((x,) if isinstance(x, str) else tuple(x) for x in (options.get("cut", ()), options.get("stop", ())))
+        return cls(sizes, types, values, cast=cast, cuts=cuts, stops=stops, **flags)
+
+
+def as_key(name: str) -> Key:
+    """The key of a name: that of which it is the text, else of this name."""
+    try:
+        return parse_key(name)
+    except KeyTextError:
+        return Key(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tidu_cli.adapters.onnx.choices import Choices, as_key
+from tidu_cli.adapters.onnx.contents import Choices, as_key
 from tidu_cli.arguments import flag, named
 from tidu_cli.errors import KeyTextError, TypeTextError
 from tidu_cli.graph.graph import Case, Document
@@ -192,9 +192,8 @@ class _Onnx:
 
     def takes(self, case: Case, primitives: PrimitiveSet) -> str:
         """The operators that stand for it, or how many."""
-        from tidu_cli.adapters.onnx.writing.index import LOWERINGS
         from tidu_cli.adapters.onnx.writing.model import OPSET
-        from tidu_cli.adapters.onnx.writing.templates import operators
+        from tidu_cli.adapters.onnx.writing.templates import LOWERINGS, operators
 
         names = operators(case, OPSET, primitives)
         written = f"{len(names)} operators" if len(names) > 5 else ", ".join(names) or "an initializer"
@@ -202,7 +201,7 @@ class _Onnx:
 
     def outline(self, data: bytes) -> dict[str, Any]:
         """The keys and types of inputs and outputs."""
-        from tidu_cli.adapters.onnx.holdings import as_plain
+        from tidu_cli.adapters.onnx.remarks import as_plain
 
         return as_plain(data)
 

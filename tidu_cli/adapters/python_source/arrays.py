@@ -23,7 +23,7 @@ from tidu_cli.adapters.python_source.text import (
     slice_text,
     tuple_text,
 )
-from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.adapters.source_code import UnwrittenError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import OpenSize, larger, least, smaller
 from tidu_cli.graph.types import INTEGERS

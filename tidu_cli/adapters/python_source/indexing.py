@@ -11,7 +11,7 @@ import numpy as np
 from tidu_cli.adapters.python_source.arrays import Results, Write, placed
 from tidu_cli.adapters.python_source.elements import dtype_text, extreme, scalar
 from tidu_cli.adapters.python_source.text import ATOM, SUM, Text, broadcast, call, shape_text, size_text, slice_text, tuple_text
-from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.adapters.source_code import UnwrittenError
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import COMPLEXES, FLOATS
 from tidu_cli.lax.arrays.gather import filling

@@ -8,7 +8,7 @@ from typing import Any
 from tidu_cli.adapters.python_source.arrays import Results, Write, number
 from tidu_cli.adapters.python_source.elements import dtype_text, extreme
 from tidu_cli.adapters.python_source.text import ATOM, Text, call, shape_text, size_text, tuple_text
-from tidu_cli.adapters.written_only import UnwrittenError
+from tidu_cli.adapters.source_code import UnwrittenError
 
 
 def _cholesky(unit: Any, case: Any, xs: list[Text]) -> Results:

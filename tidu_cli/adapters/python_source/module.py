@@ -6,17 +6,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tidu_cli.adapters.numpy_helpers import HELPERS, MARK
 from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, empty
-from tidu_cli.adapters.python_source.control_flow import CONTROL
 from tidu_cli.adapters.python_source.elements import dtype_text, element
 from tidu_cli.adapters.python_source.indexing import INDEXING
 from tidu_cli.adapters.python_source.matrices import MATRICES
-from tidu_cli.adapters.python_source.sizes import named
-from tidu_cli.adapters.python_source.text import WIDTH, Names, Text, call, identifier, laid_out, quoted, size_text, tuple_text
-from tidu_cli.adapters.python_source.unit import Unit, elementwise
-from tidu_cli.adapters.written_only import UnwrittenError, alone
-from tidu_cli.checking.numeric.sampling import one_node_document
+from tidu_cli.adapters.python_source.text import (
+    WIDTH,
+    Names,
+    Text,
+    call,
+    identifier,
+    laid_out,
+    named_sizes,
+    quoted,
+    size_text,
+    tuple_text,
+)
+from tidu_cli.adapters.python_source.unit import CONTROL, Unit, elementwise
+from tidu_cli.adapters.source_code import HELPERS, MARK, UnwrittenError, alone
+from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.errors import MissingRuleError, Remedy, UndecidedSizeError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Case, Document, Graph
@@ -48,7 +56,7 @@ class Module:
         try:
             self._require([*[i.type for i in graph.inputs], *[o.type for o in graph.outputs]])
             if names_in(graph):
-                graph, self.sizes = named(graph, self.primitives, [self.name])
+                graph, self.sizes = named_sizes(graph, self.primitives, [self.name])
             self.graph, self.reserved = graph, {self.name, *self.sizes}
             self.names = Names({*self.reserved, *HELPERS})
             self.unit = Unit(self, graph, 1, is_whole=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from tidu_cli.adapters.written_only import WrittenOnly
+from tidu_cli.adapters.source_code import WrittenOnly
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.port_data import FromPlain, Option, Written

@@ -2,7 +2,7 @@
 
     python -m tidu_cli.adapters.stablehlo.parsing KIND < file > plain data as msgpack
 
-KIND is text, bytecode or export. `parsed` of `child.py` runs it. Nothing of tidu is imported here but the words of limits: a
+KIND is text, bytecode or export. `parsed` of `module.py` runs it. Nothing of tidu is imported here but the words of limits: a
 process should begin fast.
 """
 

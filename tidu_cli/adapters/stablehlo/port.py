@@ -13,7 +13,7 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 
 
 class _StableHLO:
-    """Modules of some of the kinds that `child.kind_of` tells."""
+    """Modules of some of the kinds that `module.kind_of` tells."""
 
     subject = "modules of StableHLO"
     reading: tuple[Option, ...] = ()
@@ -31,14 +31,14 @@ class _StableHLO:
 
     def read(self, source: Readable, where: str, options: Mapping[str, Any], from_plain: FromPlain | None) -> Imported:
         """As `read_stablehlo` does."""
-        from tidu_cli.adapters.stablehlo.read import read_stablehlo
+        from tidu_cli.adapters.stablehlo.files import read_stablehlo
 
         kind = _kind(source)
         return read_stablehlo(source.read(), str(kind), where, from_plain)
 
     def write(self, document: Document, beside: str | None, options: Mapping[str, Any]) -> Written:
         """As `stablehlo_text` and `stablehlo_artifact` do."""
-        from tidu_cli.adapters.stablehlo.writing.files import stablehlo_artifact, stablehlo_text
+        from tidu_cli.adapters.stablehlo.files import stablehlo_artifact, stablehlo_text
 
         if not self.binary:
             return Written((stablehlo_text(document),))
@@ -49,7 +49,7 @@ class _StableHLO:
 
     def remarks(self, source: Readable, where: str, imported: Imported, options: Mapping[str, Any], asked: Asked) -> Remarks:
         """Whether a module runs the document that it claims to be."""
-        from tidu_cli.adapters.stablehlo.read import remarks
+        from tidu_cli.adapters.stablehlo.files import remarks
 
         return remarks(source.read(), where, imported, asked.seed)
 

@@ -11,8 +11,8 @@ from tidu_cli.adapters.stablehlo.module import Operation
 from tidu_cli.adapters.stablehlo.reading.site import RefusedError, array_of, array_type
 from tidu_cli.errors import TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.graph.sizes.bounds import bounds
 from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
+from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.types import TensorType
 
 MOST_NUMBERS = 64

@@ -28,10 +28,10 @@ from tidu_cli.adapters.stablehlo.shapes import (
 from tidu_cli.errors import DocumentError, LimitError, TiduError, TypeTextError
 from tidu_cli.frozen import replace
 from tidu_cli.graph.sizes.algebra import Name, Part, Size, names_of, size_named
-from tidu_cli.graph.sizes.bounds import bounds
+from tidu_cli.graph.sizes.names import substituted
 from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.sizes.reading import check_name
-from tidu_cli.graph.sizes.values import substituted
 from tidu_cli.graph.types import TensorType
 from tidu_cli.limits import require
 

@@ -29,22 +29,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tidu_cli.checking.numeric.float_twins import float_twin, holds
-from tidu_cli.checking.numeric.maps import CONTINUOUS, Map, Twin, compiled, compiled_twin, held_twin, moved_twin
-from tidu_cli.checking.numeric.quotients import NAN_VJP, TOLERANCE, adjoint_error, cast, difference, reasons, relative
-from tidu_cli.checking.numeric.sampling import (
-    Arrays,
-    Drawing,
-    Intervals,
-    Leaf,
-    draw_all,
-    example_cases,
-    leaf_types,
-    of_operand,
-    one_node_document,
-    shown,
-)
-from tidu_cli.checking.numeric.unrolled import not_held
+from tidu_cli.checking.numeric import quotients, trials
+from tidu_cli.checking.numeric.twins import float_twin, holds, not_held
 from tidu_cli.errors import StepsError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import cases_within
@@ -101,8 +87,8 @@ class Verdict(Frozen, slots=False):
     law: str
     error: float | None
     tolerance: float
-    at: Mapping[Leaf, NDArray[Any]] | None = None
-    by: tuple[Leaf, ...] = ()
+    at: Mapping[trials.Leaf, NDArray[Any]] | None = None
+    by: tuple[trials.Leaf, ...] = ()
     why: tuple[str, ...] = ()
 
     @property
@@ -118,15 +104,17 @@ class Verdict(Frozen, slots=False):
         return self.error / self.tolerance if self.tolerance else math.inf if self.error else 0.0
 
 
-def _in_pass(arrays: Arrays, step: int) -> Arrays:
+def _in_pass(arrays: trials.Arrays, step: int) -> trials.Arrays:
     """Tangents of a pass, or for its negative cotangents, by the places of what they belong to, by their own."""
-    return {Leaf(Key(p.key.name, (*p.key.path, step)), p.path): a for p, a in arrays.items()}
+    return {trials.Leaf(Key(p.key.name, (*p.key.path, step)), p.path): a for p, a in arrays.items()}
 
 
-def _tangents(port: Input | Output, dtypes: Container[str] | None) -> dict[Leaf, TensorType]:
+def _tangents(port: Input | Output, dtypes: Container[str] | None) -> dict[trials.Leaf, TensorType]:
     """The arrays of a tangent, of its natural type; those of arrays of these dtypes."""
-    primal = leaf_types(port.key, port.type)
-    return {p: t for p, t in leaf_types(port.key, tangent_type(port.type)).items() if dtypes is None or primal[p].dtype in dtypes}
+    primal = trials.leaf_types(port.key, port.type)
+    return {
+        p: t for p, t in trials.leaf_types(port.key, tangent_type(port.type)).items() if dtypes is None or primal[p].dtype in dtypes
+    }
 
 
 def least_precision(types: Iterable[TensorType]) -> str:
@@ -141,7 +129,7 @@ def check_numerically(
     primitives: PrimitiveSet,
     *,
     given: Mapping[Key, Any] | None = None,
-    intervals: Intervals | None = None,
+    intervals: trials.Intervals | None = None,
     diagonals: Mapping[Key, float] | None = None,
     fixed: Container[Key] = (),
     seed: int = 0,
@@ -155,18 +143,18 @@ def check_numerically(
     """
     graph = materialize(document).head
     whole = Document((graph,), document.cases)
-    drawing = Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)
+    drawing = trials.Drawing(graph.inputs, given or {}, intervals or {}, diagonals or {}, seed)
     laws = _laws(whole, primitives, fixed)
     if laws is None:
         return _integers_verdict(whole, primitives, drawing, fixed)
     errors: dict[str, float] = {}
-    points: dict[str, tuple[Arrays, Arrays]] = {}
+    points: dict[str, tuple[trials.Arrays, trials.Arrays]] = {}
     ran_on: dict[str, str] = {}
-    x: Arrays | None = None
+    x: trials.Arrays | None = None
     try:
         for x, rng in _points(drawing, laws.f, laws.smooth, EXACT[laws.precision]):
-            v, w, v2 = (draw_all(rng, laws.directions) for _ in range(3))
-            for law, error in laws.errors(x, v, w, v2, draw_all(rng, laws.images)).items():
+            v, w, v2 = (trials.draw_all(rng, laws.directions) for _ in range(3))
+            for law, error in laws.errors(x, v, w, v2, trials.draw_all(rng, laws.images)).items():
                 if isinstance(error, StepsError):
                     ran_on.setdefault(law, str(error))
                 elif error is not None and law not in errors:
@@ -177,16 +165,16 @@ def check_numerically(
                 break
     except StepsError as error:  # at a point: no law can be tried there
         ran_on = dict.fromkeys(LAWS, str(error)) | ran_on
-    bounds = {law: (TOLERANCE if law in _BY_QUOTIENTS else EXACT).get(laws.precision, 0.0) for law in LAWS}
+    bounds = {law: (quotients.TOLERANCE if law in _BY_QUOTIENTS else EXACT).get(laws.precision, 0.0) for law in LAWS}
     verdicts = [Verdict(law, errors.get(law), bounds[law]) for law in LAWS if law != "adjoint" or laws.vjp]
     judged = [v if v.ok else laws.blamed(v, *points[v.law], graph.inputs) for v in verdicts]
     if not all(v.ok and v.error is not None for v in verdicts):
-        why = (*not_held(whole, primitives), *(() if x is None else reasons(whole, primitives, x)))
+        why = (*not_held(whole, primitives), *(() if x is None else quotients.reasons(whole, primitives, x)))
         known = {law: (text,) for law, text in ran_on.items() if law not in errors}
         if errors.get("adjoint") == math.inf:
-            known["adjoint"] = (NAN_VJP,)
+            known["adjoint"] = (quotients.NAN_VJP,)
         judged = [v if v.ok and v.error is not None else replace(v, why=(*known.get(v.law, ()), *why)) for v in judged]
-    if x is not None and (unsolved := tuple(reasons(whole, primitives, x, "unsolved"))):
+    if x is not None and (unsolved := tuple(quotients.reasons(whole, primitives, x, "unsolved"))):
         judged = [replace(v, why=(*v.why, *unsolved)) if k == 0 else v for k, v in enumerate(judged)]
     # Datetimes far from 1970 have too many digits for difference quotients.
     if "jvp" not in errors or any(holds(i.type, INTEGERS) for i in graph.inputs):
@@ -202,22 +190,24 @@ class _Laws(Frozen, slots=False):
     `precision` the least of theirs.
     """
 
-    f: Map
-    jvp: Map
-    vjp: Map | None
-    second: Map
-    smooth: Twin
+    f: quotients.Map
+    jvp: quotients.Map
+    vjp: quotients.Map | None
+    second: quotients.Map
+    smooth: quotients.Twin
     first: int
-    directions: Mapping[Leaf, TensorType]
-    images: Mapping[Leaf, TensorType]
+    directions: Mapping[trials.Leaf, TensorType]
+    images: Mapping[trials.Leaf, TensorType]
     precision: str
     resolved: bool
 
-    def errors(self, x: Arrays, v: Arrays, w: Arrays, v2: Arrays, u: Arrays) -> dict[str, float | StepsError | None]:
+    def errors(
+        self, x: trials.Arrays, v: trials.Arrays, w: trials.Arrays, v2: trials.Arrays, u: trials.Arrays
+    ) -> dict[str, float | StepsError | None]:
         """The error of each law at a point, for these tangents and this cotangent; or how its loops ran on."""
         import numpy as np
 
-        def along(*passes: Arrays) -> Arrays:
+        def along(*passes: trials.Arrays) -> trials.Arrays:
             return x | {p: t for k, direction in enumerate(passes) for p, t in _in_pass(direction, self.first + k).items()}
 
         pushed, smooth, at = cache(lambda: self.jvp(along(v))), self.smooth, self.smooth.at(x)
@@ -225,21 +215,21 @@ class _Laws(Frozen, slots=False):
 
         def linear() -> float | None:
             jv, jw = pushed(), self.jvp(along(w))
-            mixed = self.jvp(along({k: cast(2 * v[k] - 3 * w[k], v[k]) for k in v}))
-            return relative(mixed, {p: 2 * jv[p] - 3 * jw[p] for p in jv})
+            mixed = self.jvp(along({k: quotients.cast(2 * v[k] - 3 * w[k], v[k]) for k in v}))
+            return quotients.relative(mixed, {p: 2 * jv[p] - 3 * jw[p] for p in jv})
 
         def second() -> float | None:
             moved = at | _in_pass(smooth.of(v), self.first)
-            return difference(smooth.jvp, moved, smooth.of(v2), curved(), self.images)
+            return quotients.difference(smooth.jvp, moved, smooth.of(v2), curved(), self.images)
 
         laws: dict[str, Callable[[], float | None]] = {
             "linear": linear,
-            "symmetry": lambda: relative(curved(), self.second(along(v2, v))),
+            "symmetry": lambda: quotients.relative(curved(), self.second(along(v2, v))),
         }
         if (vjp := self.vjp) is not None:
-            laws["adjoint"] = lambda: adjoint_error(u, pushed(), vjp(x | _in_pass(u, -self.first)), v)
+            laws["adjoint"] = lambda: quotients.adjoint_error(u, pushed(), vjp(x | _in_pass(u, -self.first)), v)
         if self.resolved:
-            laws["jvp"] = lambda: difference(smooth.f, at, smooth.of(v), pushed(), self.images)
+            laws["jvp"] = lambda: quotients.difference(smooth.f, at, smooth.of(v), pushed(), self.images)
             laws["second"] = second
         errors: dict[str, float | StepsError | None] = {}
         for law, error in laws.items():
@@ -250,7 +240,7 @@ class _Laws(Frozen, slots=False):
                 errors[law] = ran_on
         return errors
 
-    def blamed(self, verdict: Verdict, x: Arrays, v: Arrays, inputs: Sequence[Input]) -> Verdict:
+    def blamed(self, verdict: Verdict, x: trials.Arrays, v: trials.Arrays, inputs: Sequence[Input]) -> Verdict:
         """The verdict with the point where it was reached, and of the derivative the arrays by which it is wrong."""
         import numpy as np
 
@@ -259,53 +249,55 @@ class _Laws(Frozen, slots=False):
             alone = {p: t if p == leaf else np.zeros_like(t) for p, t in v.items()}
             try:
                 image = self.jvp(x | _in_pass(alone, self.first))
-                error = difference(self.smooth.f, self.smooth.at(x), self.smooth.of(alone), image, self.images)
+                error = quotients.difference(self.smooth.f, self.smooth.at(x), self.smooth.of(alone), image, self.images)
             except StepsError:
                 continue
             if error is not None and error > verdict.tolerance:
                 by.append(leaf)
-        return replace(verdict, at=shown(x, inputs), by=tuple(by))
+        return replace(verdict, at=trials.shown(x, inputs), by=tuple(by))
 
 
 def _laws(whole: Document, primitives: PrimitiveSet, fixed: Container[Key]) -> _Laws | None:
     """What the laws are tried of; None if nothing can be moved, or nothing moves."""
     graph = whole.head
-    moving = [i for i in graph.inputs if i.key not in fixed and holds(i.type, CONTINUOUS)]
-    twin = moved_twin(whole, primitives, moving)
+    moving = [i for i in graph.inputs if i.key not in fixed and holds(i.type, quotients.CONTINUOUS)]
+    twin = quotients.moved_twin(whole, primitives, moving)
     kept = [
-        k for k, o in enumerate(graph.outputs) if holds(o.type, CONTINUOUS) or (twin and twin[0].head.outputs[k].value is not None)
+        k
+        for k, o in enumerate(graph.outputs)
+        if holds(o.type, quotients.CONTINUOUS) or (twin and twin[0].head.outputs[k].value is not None)
     ]
     if not moving or not kept:
         return None
     outputs, wrt = [graph.outputs[k] for k in kept], [i.key for i in moving]
-    f = Map(compile_graph(graph, primitives, kept))
+    f = quotients.Map(compile_graph(graph, primitives, kept))
     tangents = linearize(whole, wrt, outputs=[o.key for o in outputs], primitives=primitives)
     first = whole.next_pass()
-    jvp = compiled(tangents, primitives, drop=1)
+    jvp = quotients.compiled(tangents, primitives, drop=1)
     vjp = _vjp(tangents, primitives)
-    second = compiled(linearize(tangents, wrt, primitives=primitives), primitives, drop=2)
-    smooth = Twin(f, jvp, {}, {}) if twin is None else compiled_twin(twin, wrt, outputs, first, primitives)
+    second = quotients.compiled(linearize(tangents, wrt, primitives=primitives), primitives, drop=2)
+    smooth = quotients.Twin(f, jvp, {}, {}) if twin is None else quotients.compiled_twin(twin, wrt, outputs, first, primitives)
     differenced = graph
-    if twin is None and (held := held_twin(whole, wrt, outputs, primitives)):
+    if twin is None and (held := quotients.held_twin(whole, wrt, outputs, primitives)):
         smooth, differenced = held
     # By integers there are no difference quotients, and so no tangents here but where they are moved.
-    dtypes = CONTINUOUS if twin is None else CONTINUOUS | INTEGERS
-    directions = {p: t for i in moving for p, t in _tangents(i, CONTINUOUS).items()}
+    dtypes = quotients.CONTINUOUS if twin is None else quotients.CONTINUOUS | INTEGERS
+    directions = {p: t for i in moving for p, t in _tangents(i, quotients.CONTINUOUS).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, dtypes).items()}
     _require_memory((f, jvp, vjp or jvp, second, smooth.stopped or f), directions, images)
     precision = least_precision([*directions.values(), *images.values()])
-    resolved = precision in TOLERANCE and _faithful(differenced, primitives)
+    resolved = precision in quotients.TOLERANCE and _faithful(differenced, primitives)
     return _Laws(f, jvp, vjp, second, smooth, first, directions, images, precision, resolved)
 
 
-def _vjp(tangents: Document, primitives: PrimitiveSet) -> Map | None:
+def _vjp(tangents: Document, primitives: PrimitiveSet) -> quotients.Map | None:
     head = tangents.head
     if primitives.is_irreversible(map(head.cases.__getitem__, set(head.code))):
         return None
-    return compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
+    return quotients.compiled(transpose(tangents, primitives=primitives), primitives, drop=1)
 
 
-def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawing, fixed: Container[Key]) -> list[Verdict]:
+def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: trials.Drawing, fixed: Container[Key]) -> list[Verdict]:
     """The verdict on derivatives by integers and datetimes, if outputs depend on some as numbers: that they are those by floats."""
     twin = float_twin(inline(whole, primitives=primitives), primitives)
     if twin is None:
@@ -316,30 +308,33 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: Drawin
     first = whole.next_pass()
     chosen = [k for k, o in enumerate(graph.outputs) if moves(o.type)]
     outputs = [graph.outputs[k] for k in chosen]
-    f = Map(compile_graph(graph, primitives, chosen))
+    f = quotients.Map(compile_graph(graph, primitives, chosen))
     linear = linearize(whole, wrt, outputs=[o.key for o in outputs], primitives=primitives)
-    jvp = compiled(linear, primitives, drop=1)
+    jvp = quotients.compiled(linear, primitives, drop=1)
     vjp = _vjp(linear, primitives)
-    of_twin = compiled_twin(twin, wrt, outputs, first, primitives)
+    of_twin = quotients.compiled_twin(twin, wrt, outputs, first, primitives)
     directions = {p: t for i in graph.inputs if i.key in wrt for p, t in _tangents(i, None).items()}
     images = {p: t for o in outputs for p, t in _tangents(o, None).items()}
     _require_memory((f, jvp, vjp or jvp, of_twin.jvp), directions, images)
     bound = EXACT[least_precision([*directions.values(), *images.values()])]
     try:
         for x, rng in _points(drawing, f, of_twin, bound):
-            v, u = draw_all(rng, directions), draw_all(rng, images)
+            v, u = trials.draw_all(rng, directions), trials.draw_all(rng, images)
             jv = jvp(x | _in_pass(v, first))
             expected = of_twin.jvp(of_twin.at(x) | _in_pass(of_twin.of(v), first))
-            errors = [relative(jv, expected), None if vjp is None else adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v)]
+            errors = [
+                quotients.relative(jv, expected),
+                None if vjp is None else quotients.adjoint_error(u, jv, vjp(x | _in_pass(u, -first)), v),
+            ]
             worst = max((e for e in errors if e is not None), default=None)
             if worst is not None:
-                return [Verdict("integers", worst, bound, at=None if worst <= bound else shown(x, graph.inputs))]
+                return [Verdict("integers", worst, bound, at=None if worst <= bound else trials.shown(x, graph.inputs))]
     except StepsError as error:
         return [Verdict("integers", None, bound, why=(str(error),))]
     return [Verdict("integers", None, bound)]
 
 
-def _points(drawing: Drawing, f: Map, twin: Twin, bound: float) -> Iterator[tuple[Arrays, Any]]:
+def _points(drawing: trials.Drawing, f: quotients.Map, twin: quotients.Twin, bound: float) -> Iterator[tuple[trials.Arrays, Any]]:
     """Points at which f is finite and its twin has the same values, each with a source of random directions."""
     import numpy as np
 
@@ -350,7 +345,9 @@ def _points(drawing: Drawing, f: Map, twin: Twin, bound: float) -> Iterator[tupl
             yield x, rng
 
 
-def _require_memory(maps: Iterable[Map], directions: Mapping[Leaf, TensorType], images: Mapping[Leaf, TensorType]) -> None:
+def _require_memory(
+    maps: Iterable[quotients.Map], directions: Mapping[trials.Leaf, TensorType], images: Mapping[trials.Leaf, TensorType]
+) -> None:
     """Raises LimitError if comparing these maps would take more memory than there is: a run, and what is compared."""
     run = max(m.program.nbytes() if isinstance(m.program, GroupedProgram) else estimate_memory(m.program).peak for m in maps)
     held = _POINTS_HELD * sum(t.nbytes for t in directions.values()) + _IMAGES_HELD * sum(t.nbytes for t in images.values())
@@ -367,14 +364,14 @@ def _faithful(graph: Graph, primitives: PrimitiveSet) -> bool:
 def check_primitive_numerically(primitive: Primitive, primitives: PrimitiveSet, dtypes: Container[str]) -> list[Verdict]:
     """The worst verdict on each law over a primitive's examples, in those of its dtypes. Durations count as f64, which they are."""
     worst: dict[str, Verdict] = {}
-    for example, case in example_cases(primitives, primitive):
+    for example, case in trials.example_cases(primitives, primitive):
         arrays = [leaf for t in (*case.operands, *case.results) if t is not None for _, leaf in leaves(t)]
         if not all(not t.inexact or storage_dtype(t.dtype) in dtypes for t in arrays):
             continue
-        document = one_node_document(case)
+        document = trials.one_node_document(case)
         inputs = document.head.inputs
-        intervals = {i.key: of_operand(example.within, k) for k, i in enumerate(inputs)}
-        diagonals = {i.key: of_operand(example.diagonals, k) for k, i in enumerate(inputs)}
+        intervals = {i.key: trials.of_operand(example.within, k) for k, i in enumerate(inputs)}
+        diagonals = {i.key: trials.of_operand(example.diagonals, k) for k, i in enumerate(inputs)}
         fixed = {Key(f"x{k}") for k in primitive.rules.inert}
         # Integers are differentiated by, and moved, in the dtypes of their tangents.
         exact = [t for t in arrays if t.dtype in INTEGERS | DATETIMES]

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
+from tidu_cli.cli.completion import SCRIPTS
 from tidu_cli.cli.main import COMMANDS, Command
 from tidu_cli.cli.options import emit_json, emit_text, example
 from tidu_cli.cli.out_option import out_option
-from tidu_cli.cli.shell.answers import SCRIPTS
 from tidu_cli.errors import did_you_mean, printable
 from tidu_cli.streams import data_stream
 
@@ -23,7 +23,7 @@ from tidu_cli.streams import data_stream
 @out_option("json")
 def schema(out: str | None) -> None:
     """Print the JSON Schema of documents."""
-    from tidu_cli.formats.shape.schema import json_schema
+    from tidu_cli.formats.schema import json_schema
 
     emit_json(json_schema(), out, indent=2)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tidu_cli.cli.building import build_option, kind_of
+from tidu_cli.cli.evaluation_options import file_values, input_types
 from tidu_cli.cli.format_options import FormatCommand, options_read
 from tidu_cli.cli.options import (
     Whole,
@@ -24,7 +25,6 @@ from tidu_cli.cli.options import (
     shown,
     tell_notes,
 )
-from tidu_cli.cli.value_options import file_values, input_types
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.installed import runtimes

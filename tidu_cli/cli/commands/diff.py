@@ -29,8 +29,8 @@ def command(a: str, b: str, exact: bool, brief: bool, as_json: bool) -> None:
 
     The status is 0 if they are the same, 1 if they differ, 2 in case of trouble. One of A and B may be -, standard input.
     """
-    from tidu_cli.checking.comparing.report import difference
-    from tidu_cli.checking.comparing.report import lines as lines_of
+    from tidu_cli.checking.comparison import difference
+    from tidu_cli.checking.comparison import lines as lines_of
 
     (one, other), _, _ = load_all([a, b])
     compared, data = difference(one, other, exact=exact)

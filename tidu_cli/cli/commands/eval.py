@@ -9,33 +9,10 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli.engine_options import Spread, chosen_engine, emit_chunks, engine_options
+from tidu_cli.cli import evaluation_options, options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import detail
-from tidu_cli.cli.options import (
-    Whole,
-    chosen_format,
-    emit_bytes,
-    emit_json,
-    example,
-    file_argument,
-    load,
-    option,
-    require_printable,
-    require_stdin_once,
-)
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.cli.value_options import (
-    batch_option,
-    given_axes,
-    given_moves,
-    given_values,
-    inputs_option,
-    list_kinks,
-    move_options,
-    name_directories,
-    set_option,
-)
 from tidu_cli.errors import DocumentError
 from tidu_cli.formats.files import is_chunked
 from tidu_cli.graph.keys import Key
@@ -43,21 +20,23 @@ from tidu_cli.graph.keys import Key
 _FORMATS = ("json", "csv", "npy", "npz", "mtx", "zarr", "msgpack", "table")
 
 
-@click.command(cls=Command, epilog=example("tidu eval samples/f.json --set x=3"))
-@file_argument
-@set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy, @FILE.npz:NAME, @DIR; repeats.")
-@inputs_option
-@option("output")
-@move_options
-@batch_option
-@option("scheduler")
-@option("chunk", type=Whole(1))
-@option("reduce")
-@option("resume")
-@option("kinks")
+@click.command(cls=Command, epilog=options.example("tidu eval samples/f.json --set x=3"))
+@options.file_argument
+@evaluation_options.set_option(
+    "An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy, @FILE.npz:NAME, @DIR; repeats."
+)
+@evaluation_options.inputs_option
+@options.option("output")
+@evaluation_options.move_options
+@evaluation_options.batch_option
+@options.option("scheduler")
+@options.option("chunk", type=options.Whole(1))
+@options.option("reduce")
+@options.option("resume")
+@options.option("kinks")
 @click.option("--json", "as_json", is_flag=True, help="With --kinks, print one object, of the values and the list, as JSON.")
-@option("stream", type=str, is_flag=False, flag_value="json")
-@engine_options
+@options.option("stream", type=str, is_flag=False, flag_value="json")
+@evaluation_options.engine_options
 @result_options(*_FORMATS, default="json")
 def command(
     file: str,
@@ -104,7 +83,7 @@ def command(
     from tidu_cli.formats.values import write_values
     from tidu_cli.transforms.materialize import materialize
 
-    spread = Spread(out=out, **cut)
+    spread = evaluation_options.Spread(out=out, **cut)
     if kinks and (stream or spread or batches or moves or move_files):
         raise click.UsageError("--kinks is of one point: leave out --stream, --batch and --move")
     if as_json and (not kinks or out or format_):
@@ -115,31 +94,31 @@ def command(
         alone, to_stdout = not (spread or batches or moves or move_files), not (out or format_)
         _answer(stream, file, settings, files, output, engine, device, alone=alone, to_stdout=to_stdout)
         return
-    require_stdin_once(file, *files, *move_files)
+    options.require_stdin_once(file, *files, *move_files)
     if spread and not batches:
         raise click.UsageError(
             "--scheduler, --chunk, --reduce and --resume are for a batch; say with --batch KEY=0 which input has one"
         )
     spread.require_out()
-    chosen = chosen_format(out, format_, "json")
-    require_printable(out, chosen)
+    chosen = options.chosen_format(out, format_, "json")
+    options.require_printable(out, chosen)
     if chosen == "zarr" and (spread.reduce or not batches or not is_chunked(out)):
         raise click.UsageError("zarr holds the results of a --batch, in a directory: -o OUT.zarr; write others as npz")
     if batches and (moves or move_files):
         raise click.UsageError("--batch and --move do not go together: add retract to the graph, or move the batch before")
-    document = load(file, settings, files).document
-    axes = given_axes(document, batches)
-    in_chunks = bool(axes) and (bool(spread) or chosen == "zarr" or name_directories(settings, files))
-    values = given_values(document, settings, files, axes if in_chunks else ())
-    moved = given_moves(document, moves, move_files)
+    document = options.load(file, settings, files).document
+    axes = evaluation_options.given_axes(document, batches)
+    in_chunks = bool(axes) and (bool(spread) or chosen == "zarr" or evaluation_options.name_directories(settings, files))
+    values = evaluation_options.given_values(document, settings, files, axes if in_chunks else ())
+    moved = evaluation_options.given_moves(document, moves, move_files)
     head = of_given_sizes(materialize(document, outputs=output).head, values, axes)
     whole = document if kinks else None
     del document  # which may take as much memory as all values
-    choice = chosen_engine(head, engine, device)
+    choice = evaluation_options.chosen_engine(head, engine, device)
     if in_chunks:
-        from tidu_cli.api.chunks import values_by_chunks
+        from tidu_cli.api.streaming import values_by_chunks
 
-        emit_chunks(partial(values_by_chunks, head, values, axes, engine=choice), spread, chosen)
+        evaluation_options.emit_chunks(partial(values_by_chunks, head, values, axes, engine=choice), spread, chosen)
         return
     results, types = values_of(head, values, choice, moves=moved, batch=axes, tell=detail)
     written = write_values(results, chosen, types)
@@ -148,10 +127,10 @@ def command(
 
         rows = kinks_of(whole, values, output)
         if as_json:
-            emit_json({"values": json.loads(written), "kinks": rows})
+            options.emit_json({"values": json.loads(written), "kinks": rows})
             return
-        list_kinks(rows)
-    emit_bytes(written, out)
+        evaluation_options.list_kinks(rows)
+    options.emit_bytes(written, out)
 
 
 def _answer(
@@ -184,9 +163,9 @@ def _answer(
         raise click.UsageError("--stream goes with --set, --inputs, --output, --engine and --device alone")
     if sys.stdin is None:
         raise DocumentError("stdin: is closed, and --stream reads values from it")
-    document = load(file, settings, files).document
-    fixed = given_values(document, settings, files)
+    document = options.load(file, settings, files).document
+    fixed = evaluation_options.given_values(document, settings, files)
     head = materialize(document, outputs=output).head
     items = (lines if kind == "json" else messages)(sys.stdin.buffer)
-    for made in answers(head, fixed, items, kind, chosen_engine(head, engine, device), tell=detail):
+    for made in answers(head, fixed, items, kind, evaluation_options.chosen_engine(head, engine, device), tell=detail):
         write_pieces((made,), None)

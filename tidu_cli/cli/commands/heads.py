@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from tidu_cli.cli.building import values_of
+from tidu_cli.cli.evaluation_options import assigned, file_values, input_types, set_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.options import Parsed, document_output_options, example, file_argument, on_document, option, shown
-from tidu_cli.cli.value_options import assigned, file_values, input_types, set_option
 from tidu_cli.errors import TiduError, TransformError
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key

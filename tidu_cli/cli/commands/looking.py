@@ -14,19 +14,9 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+from tidu_cli.cli import options
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import coloured
-from tidu_cli.cli.options import (
-    chosen_format,
-    emit_bytes,
-    emit_json,
-    emit_lines,
-    example,
-    file_argument,
-    load,
-    option,
-    require_printable,
-)
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import counted, printable
 from tidu_cli.graph.graph import Document, Graph
@@ -48,10 +38,10 @@ _COLOURS: dict[str, dict[str, Any]] = {
 }
 
 
-@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu show"))
-@file_argument
-@option("all")
-@option("formula")
+@click.command(cls=Command, epilog=options.example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu show"))
+@options.file_argument
+@options.option("all")
+@options.option("formula")
 def show(file: str, all: bool, formula: bool) -> None:
     """Show a document as text.
 
@@ -60,13 +50,13 @@ def show(file: str, all: bool, formula: bool) -> None:
     c = mul b x@1' is linear in x@1. Graphs within loops and branches stand below their nodes. Of a graph of more than 60 nodes the
     first and the last are shown.
     """
-    document, _ = load(file)
+    document, _ = options.load(file)
     if formula:
-        emit_lines([source_named("formula").written(document)])
+        options.emit_lines([source_named("formula").written(document)])
     else:
         from tidu_cli.render.listing import listing
 
-        emit_lines(listing(document, every=all), _coloured if coloured(data_stream()) else str)
+        options.emit_lines(listing(document, every=all), _coloured if coloured(data_stream()) else str)
 
 
 def _coloured(line: str) -> str:
@@ -89,9 +79,9 @@ _TYPES = 20  # how many record types are listed
 _PREFIXES = ("", " k", " M", " G", " T", " P", " E")
 
 
-@click.command(cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu info"))
-@file_argument
-@option("digests")
+@click.command(cls=Command, epilog=options.example("tidu linearize samples/f.json --wrt x | tidu info"))
+@options.file_argument
+@options.option("digests")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs, with exact numbers.")
 def info(file: str, digests: bool, as_json: bool) -> None:
     """Summarise a document.
@@ -103,12 +93,12 @@ def info(file: str, digests: bool, as_json: bool) -> None:
     """
     from tidu_cli.api.checks import info
 
-    document, format_ = load(file)
+    document, format_ = options.load(file)
     summary = {"format": format_, **info(document, digests)}
     if as_json:
-        emit_json(summary)
+        options.emit_json(summary)
     else:
-        emit_lines(_lines(summary, document))
+        options.emit_lines(_lines(summary, document))
 
 
 def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:
@@ -272,11 +262,11 @@ def _typed(ports: dict[str, str]) -> str:
     return listed([f"{key}: {short(type_, _TYPE)}" for key, type_ in ports.items()])
 
 
-@click.command(cls=Command, epilog=example("tidu sparsity samples/vector.json --wrt x"))
-@file_argument
-@option("wrt")
-@option("output")
-@option("second")
+@click.command(cls=Command, epilog=options.example("tidu sparsity samples/vector.json --wrt x"))
+@options.file_argument
+@options.option("wrt")
+@options.option("output")
+@options.option("second")
 @result_options("text", "json", "npz", "mtx", "svg", "png", default="text")
 def sparsity(file: str, out: str | None, format_: str | None, wrt: tuple[Key, ...], **given: Any) -> None:
     """Say which outputs depend on which inputs, element by element.
@@ -286,8 +276,8 @@ def sparsity(file: str, out: str | None, format_: str | None, wrt: tuple[Key, ..
     is Matrix Market. tidu jacobian --sparse and tidu hessian --sparse derive just these entries.
     """
     from tidu_cli.api.derivatives import sparsity as pattern_of
-    from tidu_cli.sparse.showing import written
+    from tidu_cli.sparse.patterns import written
 
-    chosen = chosen_format(out, format_, "text")
-    require_printable(out, chosen)
-    emit_bytes(written(pattern_of(load(file).document, wrt or None, **given), chosen), out)
+    chosen = options.chosen_format(out, format_, "text")
+    options.require_printable(out, chosen)
+    options.emit_bytes(written(pattern_of(options.load(file).document, wrt or None, **given), chosen), out)

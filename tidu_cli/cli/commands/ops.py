@@ -11,8 +11,8 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import heading
 from tidu_cli.cli.options import emit_json, emit_text, example, known_primitives, ops_option, option
 from tidu_cli.errors import PluginError
-from tidu_cli.rules.attrs.fields import field_names
 from tidu_cli.rules.contract import Primitive
+from tidu_cli.rules.fields import field_names
 
 if TYPE_CHECKING:
     from tidu_cli.checking.catalogue import Listed

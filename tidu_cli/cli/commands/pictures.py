@@ -12,40 +12,30 @@ from typing import Any, TypeVar
 
 import click
 
+from tidu_cli.cli import options
+from tidu_cli.cli.evaluation_options import given_values, inputs_option, set_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import (
-    Whole,
-    chosen_format,
-    emit_bytes,
-    example,
-    file_argument,
-    load,
-    option,
-    require_printable,
-    require_stdin_once,
-)
 from tidu_cli.cli.out_option import out_option, result_options
-from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def picture_options(function: F) -> F:
     """The options --types, --highlight, --collapse, --limit and --expand."""
-    function = option("limit", type=Whole(min=1))(option("expand")(function))
+    function = options.option("limit", type=options.Whole(min=1))(options.option("expand")(function))
     for name in ("collapse", "highlight", "types"):
-        function = option(name)(function)
+        function = options.option(name)(function)
     return function
 
 
 @click.command(
-    cls=Command, epilog=example("tidu linearize samples/f.json --wrt x | tidu dot", "tidu dot samples/mlp.json -o mlp.svg")
+    cls=Command, epilog=options.example("tidu linearize samples/f.json --wrt x | tidu dot", "tidu dot samples/mlp.json -o mlp.svg")
 )
-@file_argument
+@options.file_argument
 @picture_options
-@option("opened")
-@option("depth", type=Whole(min=0))
+@options.option("opened")
+@options.option("depth", type=options.Whole(min=0))
 @result_options("dot", "svg", "png", "pdf", default="dot")
 def dot(file: str, out: str | None, format_: str | None, **how: Any) -> None:
     """Draw a document.
@@ -59,21 +49,23 @@ def dot(file: str, out: str | None, format_: str | None, **how: Any) -> None:
     """
     from tidu_cli.api.pictures import draw
 
-    chosen = chosen_format(out, format_, "dot")
-    require_printable(out, chosen)
-    emit_bytes(draw(load(file).document, chosen, **how), out)
+    chosen = options.chosen_format(out, format_, "dot")
+    options.require_printable(out, chosen)
+    options.emit_bytes(draw(options.load(file).document, chosen, **how), out)
 
 
 @click.command(
     cls=Command,
-    epilog=example("tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o reverse.html"),
+    epilog=options.example(
+        "tidu linearize samples/f.json --wrt x | tidu transpose | tidu view --set x=3 --set y@-1=1 -o reverse.html"
+    ),
 )
-@file_argument
+@options.file_argument
 @set_option("An input's value: 3, .5, 1+2j, 1,2,3, JSON such as [[1,2],[3,4]], or @FILE.npy; repeats.")
 @inputs_option
 @picture_options
 @out_option("html")
-@option("at")
+@options.option("at")
 @click.option("--open", "open_", is_flag=True, help="Open the page in the browser; needs -o.")
 def view(file: str, settings: tuple[str, ...], files: tuple[str, ...], out: str | None, open_: bool, **how: Any) -> None:
     """Write a page that shows a document.
@@ -85,12 +77,12 @@ def view(file: str, settings: tuple[str, ...], files: tuple[str, ...], out: str 
     """
     from tidu_cli.api import pictures
 
-    require_stdin_once(file, *files)
+    options.require_stdin_once(file, *files)
     if open_ and out in (None, "-"):
         raise click.UsageError("--open needs a file: give -o page.html")
-    document = load(file, settings, files).document
+    document = options.load(file, settings, files).document
     values = given_values(document, settings, files) if settings or files else None
-    emit_bytes(pictures.view(document, values, **how).encode(), out)
+    options.emit_bytes(pictures.view(document, values, **how).encode(), out)
     if open_ and out is not None:
         import webbrowser
 

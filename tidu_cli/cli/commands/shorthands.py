@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tidu_cli.cli import evaluation_options
 from tidu_cli.cli.building import kind_of, types_option, values_of
-from tidu_cli.cli.engine_options import Spread, chosen_engine, emit_chunks, engine_options, engine_words
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import detail
 from tidu_cli.cli.options import (
@@ -38,7 +38,6 @@ from tidu_cli.cli.options import (
     require_stdin_once,
 )
 from tidu_cli.cli.out_option import result_options
-from tidu_cli.cli.value_options import batch_option, given_axes, given_values, inputs_option, set_option, sized_by_values
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.installed import is_foreign
 
@@ -63,7 +62,9 @@ def _shorthand(shown: str, *options: Callable[[Any], Any]) -> Callable[[Callable
             from tidu_cli.api.derivatives import pipeline
 
             settings, files, options = given.pop("settings"), given.pop("files"), _of_readers(given)
-            spread = Spread(out=out, **{name: given.pop(name) for name in Spread._fields if name in given})
+            spread = evaluation_options.Spread(
+                out=out, **{name: given.pop(name) for name in evaluation_options.Spread._fields if name in given}
+            )
             if spread and not (settings or files):
                 raise click.UsageError("--scheduler, --chunk and --resume are for values; give them with --set or --inputs")
             if (batches := given.pop("batches", ())) and (spread or not (settings or files)):
@@ -88,12 +89,12 @@ def _shorthand(shown: str, *options: Callable[[Any], Any]) -> Callable[[Callable
                 require_printable(out, chosen)
             imported, came_in = load_imported(file, options, settings, files)
             is_sized = spread or (given.get("sparse") and evaluates)  # as chunks and patterns are of the sizes that values have
-            document = sized_by_values(imported.document, settings, files) if is_sized else imported.document
+            document = evaluation_options.sized_by_values(imported.document, settings, files) if is_sized else imported.document
             run = pipeline(arguments.__name__, document, **arguments(**{**given, "wrt": given["wrt"] or None}))
             if not given["wrt"]:
                 detail(f"by {', '.join(map(str, run.wrt))}")
             if tell:
-                how = [*_repeated("--batch", batches), *engine_words(engine, device)]
+                how = [*_repeated("--batch", batches), *evaluation_options.engine_words(engine, device)]
                 emit_text(_commands(run, imported.document, file, settings, files, options, how, out, format_))
                 return
 
@@ -101,22 +102,25 @@ def _shorthand(shown: str, *options: Callable[[Any], Any]) -> Callable[[Callable
                 if not evaluates:
                     emit(run.document, out, format_, came_in)
                     return
-                axes, values = given_axes(run.document, batches), given_values(run.document, settings, files)
+                axes, values = (
+                    evaluation_options.given_axes(run.document, batches),
+                    evaluation_options.given_values(run.document, settings, files),
+                )
                 if imported.weights:
                     from tidu_cli.cli.format_options import values_read
 
                     values = values_read(imported) | values
                 if spread:
-                    from tidu_cli.api.chunks import matrix_by_chunks
+                    from tidu_cli.api.streaming import matrix_by_chunks
 
-                    choose = partial(chosen_engine, engine=engine, device=device)
-                    emit_chunks(partial(matrix_by_chunks, run, values, choose), spread, chosen)
+                    choose = partial(evaluation_options.chosen_engine, engine=engine, device=device)
+                    evaluation_options.emit_chunks(partial(matrix_by_chunks, run, values, choose), spread, chosen)
                     return
                 from tidu_cli.api.evaluation import of_given_sizes, values_of
                 from tidu_cli.formats.values import write_values
 
                 head = of_given_sizes(run.document.head, values, axes)
-                results, types = values_of(head, values, chosen_engine(head, engine, device), batch=axes)
+                results, types = values_of(head, values, evaluation_options.chosen_engine(head, engine, device), batch=axes)
                 emit_bytes(write_values(results, chosen, types), out)
 
             if not options:
@@ -174,9 +178,9 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     file_argument,
     option("output"),
     types_option,
-    set_option("An input's value: evaluate, and print values in place of the document; repeats."),
-    inputs_option,
-    engine_options,
+    evaluation_options.set_option("An input's value: evaluate, and print values in place of the document; repeats."),
+    evaluation_options.inputs_option,
+    evaluation_options.engine_options,
     click.option("--pipeline", "tell", is_flag=True, help="Print the pipeline of commands that does the same, and stop."),
     result_options(*DOCUMENTS, *_OF_VALUES, default="what came in; of values json"),
 )
@@ -188,7 +192,12 @@ _SPREAD = (option("scheduler"), option("chunk", type=Whole(1)), option("resume")
 
 
 @_shorthand(
-    "tidu grad samples/f.json --wrt x --set x=3", _WRT, option("sum"), option("value"), option("strong_zeros"), batch_option
+    "tidu grad samples/f.json --wrt x --set x=3",
+    _WRT,
+    option("sum"),
+    option("value"),
+    option("strong_zeros"),
+    evaluation_options.batch_option,
 )
 def grad(**given: Any) -> dict[str, Any]:
     """Derive the gradient of an output, a real number.
@@ -202,7 +211,7 @@ def grad(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu jvp samples/f.json --wrt x --set x=3 --set x@1=1", _WRT, option("value"), batch_option)
+@_shorthand("tidu jvp samples/f.json --wrt x --set x=3 --set x@1=1", _WRT, option("value"), evaluation_options.batch_option)
 def jvp(**given: Any) -> dict[str, Any]:
     """Derive Jacobian-vector products: forward mode.
 
@@ -214,7 +223,13 @@ def jvp(**given: Any) -> dict[str, Any]:
     return given
 
 
-@_shorthand("tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1", _WRT, option("value"), option("strong_zeros"), batch_option)
+@_shorthand(
+    "tidu vjp samples/f.json --wrt x --set x=3 --set y@-1=1",
+    _WRT,
+    option("value"),
+    option("strong_zeros"),
+    evaluation_options.batch_option,
+)
 def vjp(**given: Any) -> dict[str, Any]:
     """Derive vector-Jacobian products: reverse mode.
 
@@ -231,7 +246,7 @@ def vjp(**given: Any) -> dict[str, Any]:
     _WRT,
     option("sum"),
     option("strong_zeros"),
-    batch_option,
+    evaluation_options.batch_option,
 )
 def hvp(**given: Any) -> dict[str, Any]:
     """Derive Hessian-vector products of a real number.
@@ -254,7 +269,7 @@ def hvp(**given: Any) -> dict[str, Any]:
     option("sparse"),
     option("holomorphic"),
     option("strong_zeros"),
-    batch_option,
+    evaluation_options.batch_option,
     *_SPREAD,
 )
 def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
@@ -286,7 +301,7 @@ def jacobian(mode: str | None, **given: Any) -> dict[str, Any]:
     option("sum"),
     option("sparse"),
     option("strong_zeros"),
-    batch_option,
+    evaluation_options.batch_option,
     *_SPREAD,
 )
 def hessian(**given: Any) -> dict[str, Any]:

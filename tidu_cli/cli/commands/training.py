@@ -13,26 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tidu_cli.cli import options
 from tidu_cli.cli.building import kind_of
-from tidu_cli.cli.engine_options import engine_options, interruptible
+from tidu_cli.cli.evaluation_options import engine_options, given_values, inputs_option, interruptible, set_option
 from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import note
-from tidu_cli.cli.options import (
-    Whole,
-    chosen_format,
-    emit,
-    emit_bytes,
-    emit_json,
-    example,
-    file_argument,
-    load,
-    option,
-    require_printable,
-    require_stdin_once,
-)
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.sources import names_of
-from tidu_cli.cli.value_options import given_values, inputs_option, set_option
 from tidu_cli.errors import DocumentError, EvaluationError, counted
 from tidu_cli.formats.files import DOCUMENTS
 from tidu_cli.graph.keys import parse_key
@@ -44,16 +31,18 @@ if TYPE_CHECKING:
     from tidu_cli.graph.graph import Document
 
 
-@click.command(cls=Command, epilog=example("tidu step samples/mlp.json --wrt W1 --wrt b1 --optimizer adam --lr 1e-3 | tidu info"))
-@file_argument
-@option("wrt", required=True)
-@option("output")
-@option("optimizer", default="sgd")
-@option("lr")
-@option("clip_norm")
-@option("weight_decay")
-@option("accumulate", type=Whole(1))
-@option("strong_zeros")
+@click.command(
+    cls=Command, epilog=options.example("tidu step samples/mlp.json --wrt W1 --wrt b1 --optimizer adam --lr 1e-3 | tidu info")
+)
+@options.file_argument
+@options.option("wrt", required=True)
+@options.option("output")
+@options.option("optimizer", default="sgd")
+@options.option("lr")
+@options.option("clip_norm")
+@options.option("weight_decay")
+@options.option("accumulate", type=options.Whole(1))
+@options.option("strong_zeros")
 @click.option("--init", is_flag=True, help="Write the values to begin with: weights of --inputs, and zeros beside them.")
 @inputs_option
 @result_options(*DOCUMENTS, "npz", default="what came in; of --init json")
@@ -84,22 +73,22 @@ def step(
     from tidu_cli.api.training import initial_state
     from tidu_cli.api.training import step as training_step
 
-    chosen = chosen_format(out, format_, "json")
+    chosen = options.chosen_format(out, format_, "json")
     if files and not init:
         raise click.UsageError("--inputs has values for --init")
     if init and is_foreign(chosen):
         raise click.UsageError(f"{chosen} is for documents; write values as json, npz or msgpack")
     if not init and chosen == "npz":
         raise click.UsageError("npz is for values, which --init writes")
-    require_stdin_once(file, optimizer, *files)
-    document, came_in = load(file, (), files)
+    options.require_stdin_once(file, optimizer, *files)
+    document, came_in = options.load(file, (), files)
     rule = _optimizer(optimizer)
     if not init:
-        emit(training_step(document, wrt, optimizer=rule, **given), out, format_, came_in)
+        options.emit(training_step(document, wrt, optimizer=rule, **given), out, format_, came_in)
         return
-    require_printable(out, chosen)
+    options.require_printable(out, chosen)
     values = initial_state(document, wrt, rule, given["accumulate"], given_values(document, (), files))
-    emit_bytes(_written(values, chosen), out)
+    options.emit_bytes(_written(values, chosen), out)
 
 
 def _written(values: Mapping[str, Any], format_: str) -> bytes:
@@ -117,7 +106,7 @@ def _optimizer(text: str) -> str | Document:
         return text
     kind = kind_of(text, shared=True)
     if kind == "file":
-        return load(text).document
+        return options.load(text).document
     names = names_of(text, kind) or ()
     return source_named(kind).build(text, dict.fromkeys(names, parse_type("f64[]")), data=None, name=None, outputs=())
 
@@ -133,18 +122,20 @@ def _new_trace(ctx: click.Context, param: click.Parameter, trace: str | None) ->
     return trace
 
 
-@click.command(cls=Command, epilog=example("tidu minimize samples/rosenbrock.json --wrt x --wrt y --set x=-1 --set y=1 --quiet"))
-@file_argument
-@option("wrt", required=True)
-@option("output")
-@option("method")
-@option("bounds")
+@click.command(
+    cls=Command, epilog=options.example("tidu minimize samples/rosenbrock.json --wrt x --wrt y --set x=-1 --set y=1 --quiet")
+)
+@options.file_argument
+@options.option("wrt", required=True)
+@options.option("output")
+@options.option("method")
+@options.option("bounds")
 @set_option("An input's value; of a --wrt input where it starts; repeats.")
 @inputs_option
-@option("max_iterations", type=Whole(1))
-@option("tolerance")
-@option("trace", callback=_new_trace)
-@option("strong_zeros")
+@options.option("max_iterations", type=options.Whole(1))
+@options.option("tolerance")
+@options.option("trace", callback=_new_trace)
+@options.option("strong_zeros")
 @engine_options
 @click.option("--json", "as_json", is_flag=True, help="Print a report, the values in it, as JSON.")
 @result_options("json", "npz", "msgpack", default="json")
@@ -178,11 +169,11 @@ def minimize(
         raise click.UsageError(
             "--json prints a report, with the values; -o OUT and --format are for a file of the values beside it"
         )
-    require_stdin_once(file, *files)
-    chosen = chosen_format(out, format_, "json")
+    options.require_stdin_once(file, *files)
+    chosen = options.chosen_format(out, format_, "json")
     if not as_json:
-        require_printable(out, chosen)
-    document = load(file, settings, files).document
+        options.require_printable(out, chosen)
+    document = options.load(file, settings, files).document
     values = given_values(document, settings, files)
     _require_place(out)
     _require_place(given["trace"] or out)
@@ -192,14 +183,14 @@ def minimize(
         except KeyboardInterrupt as interrupt:
             if not interrupt.args or out is None or is_stdout(out):
                 raise KeyboardInterrupt from None
-            emit_bytes(_written(interrupt.args[0]["values"], chosen), out)
+            options.emit_bytes(_written(interrupt.args[0]["values"], chosen), out)
             raise KeyboardInterrupt(
                 f"{out} has the best point, {_summary(interrupt.args[0])}; --inputs {out} goes on there"
             ) from None
     if as_json:
-        emit_json(_plain(report))
+        options.emit_json(_plain(report))
     if out or not as_json:
-        emit_bytes(_written(report["values"], chosen), out)
+        options.emit_bytes(_written(report["values"], chosen), out)
     if not report["success"]:
         raise EvaluationError(f"not converged {_summary(report)}: {report['message']}")
     if not as_json:

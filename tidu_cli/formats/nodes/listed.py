@@ -14,12 +14,12 @@ from operator import eq, itemgetter, lt
 from typing import Any
 
 from tidu_cli.formats.nodes.numbering import Pairs
-from tidu_cli.formats.shape.document import DocumentData, TypeReader
+from tidu_cli.formats.shape import DocumentData, TypeReader
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, Column, Document, Externals, Graph, Output, column
 from tidu_cli.graph.keys import key_to_json
 from tidu_cli.graph.large import by_columns
-from tidu_cli.rules.attrs.fields import DOUBT, made, read_quickly
+from tidu_cli.rules.fields import DOUBT, made, read_quickly
 from tidu_cli.watching import Watched
 
 
@@ -156,7 +156,7 @@ def accepted(plain: dict[str, Any], read_type: TypeReader) -> DocumentData | Non
 
 def judged(plain: dict[str, Any], read_type: TypeReader) -> DocumentData:
     """The shape of a document by the models. Raises DocumentError."""
-    from tidu_cli.formats.shape.complaints import judged_as
+    from tidu_cli.formats.complaints import judged_as
 
     in_full = _with_nodes(plain, lambda nodes: list(nodes) if isinstance(nodes, Listed) else _outline(nodes))
     return judged_as(DocumentData, in_full, read_type)

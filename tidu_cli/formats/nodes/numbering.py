@@ -17,7 +17,7 @@ from typing import Any
 from tidu_cli.custom.packages import refuse_clash
 from tidu_cli.errors import DocumentError, Remedy, TiduError, UnknownNameError
 from tidu_cli.formats.files import shown
-from tidu_cli.formats.shape.document import TypeReader
+from tidu_cli.formats.shape import TypeReader
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import CaseTable, Column, Detached, column

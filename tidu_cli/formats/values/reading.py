@@ -23,7 +23,7 @@ from tidu_cli.graph.text import number, to_be_shortened
 from tidu_cli.graph.types import DATETIMES, RecordType, TensorType, Type
 from tidu_cli.installed import recognized
 from tidu_cli.limits import limits
-from tidu_cli.rules.attrs.attrs import literal_from_file
+from tidu_cli.rules.attrs import literal_from_file
 from tidu_cli.runtime.memory import by_inputs
 
 # NumPy takes longer to import than most commands run, so here it is imported within the functions that need it.

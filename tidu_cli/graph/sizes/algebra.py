@@ -19,8 +19,7 @@ from typing import Any
 
 from tidu_cli.errors import Remedy, TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.open import NUMBERS, Dues, OpenSize, WayOut
 from tidu_cli.graph.sizes.polynomials import (
     MAX_COMPUTED,
     MAX_COMPUTED_PARTS,
@@ -29,6 +28,7 @@ from tidu_cli.graph.sizes.polynomials import (
     Monomial,
     Terms,
     added,
+    bounds,
     floor,
     halved,
     in_remainders,
@@ -39,7 +39,6 @@ from tidu_cli.graph.sizes.polynomials import (
     scaled,
     text_of,
 )
-from tidu_cli.graph.sizes.traced import NUMBERS, Dues, WayOut
 
 NAME = "[A-Za-z_][A-Za-z0-9_]*"
 EXTREMES = ("max", "min")

@@ -10,11 +10,9 @@ from typing import Any
 
 from tidu_cli.errors import TiduError, TransformError, TypeRuleError, TypeTextError
 from tidu_cli.graph.sizes.algebra import EXTREMES, NAME, Name, Size, of_part, size_named
-from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.deciding import way_out, way_to_be_at_least
-from tidu_cli.graph.sizes.polynomials import MAX_TEXT
-from tidu_cli.graph.sizes.traced import say_ways_out
-from tidu_cli.graph.sizes.values import bounds_in_words
+from tidu_cli.graph.sizes.names import bounds_in_words, require_admitted, way_out, way_to_be_at_least
+from tidu_cli.graph.sizes.open import say_ways_out
+from tidu_cli.graph.sizes.polynomials import MAX_TEXT, bounds
 
 MAX_NAMES = 64
 """As many names of sizes as a document may have."""
@@ -212,8 +210,6 @@ def name_from_file(name: str, given: object) -> Name:
 
 def size_for(name: Name, given: Any) -> Any:
     """The size, or its text, that was given for a name. Raises TypeTextError, and TransformError for what bounds do not admit."""
-    from tidu_cli.graph.sizes.values import require_admitted
-
     try:
         size = parse_extent(given) if isinstance(given, str) else given
     except TypeTextError as error:

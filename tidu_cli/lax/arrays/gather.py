@@ -22,11 +22,11 @@ from tidu_cli.lax.arrays.windows import (
     staying,
     transposed,
 )
-from tidu_cli.rules.attrs.attrs import Shape
-from tidu_cli.rules.attrs.fields import After, Bounded
+from tidu_cli.rules.analysis import Spread, Spreading
+from tidu_cli.rules.attrs import Shape
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose
-from tidu_cli.rules.sparsity import Spread, Spreading
+from tidu_cli.rules.fields import After, Bounded
 from tidu_cli.rules.terms import Term, op
 
 gather, scatter_add = op("gather"), op("scatter-add")

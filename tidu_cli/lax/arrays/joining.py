@@ -13,22 +13,13 @@ from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.dtypes import literal_array, numpy_dtype
 from tidu_cli.lax.arrays.slicing import operand_type, require_one_per_axis, zeros
-from tidu_cli.rules.attrs.attrs import Axes, Axis, DTypeName, Edge, Extent, Shape
-from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.rules import families
+from tidu_cli.rules.analysis import free
+from tidu_cli.rules.attrs import Axes, Axis, DTypeName, Edge, Extent, Shape
 from tidu_cli.rules.batching import later, preceded, repeated, spread, stacked
 from tidu_cli.rules.catalogue import Caption, listed, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import (
-    linear,
-    linear_jvp,
-    linear_transpose,
-    no_tangent,
-    primitive,
-    require_axes,
-    require_axis,
-    require_dtype,
-)
-from tidu_cli.rules.flops import free
+from tidu_cli.rules.fields import Bounded
 from tidu_cli.rules.terms import Term, op
 
 concatenate, copy, expand_dims, pad, reduce_sum, rev, select_n, slice_, squeeze = map(
@@ -168,7 +159,7 @@ def _of_padding(node: Transposition, ct: Term, type_: TensorType) -> Term:
 
 def _concatenate_types(attrs: ConcatenateAttrs, operands: Types) -> Types:
     first, axis = operands[0], attrs.dimension
-    require_axis("dimension", axis, first)
+    families.require_axis("dimension", axis, first)
     for k, t in enumerate(operands):
         if t.dtype != first.dtype or t.rank != first.rank:
             raise TypeRuleError(f"type mismatch: input 0 is {first}, input {k} is {t}")
@@ -197,7 +188,7 @@ def _part(ct: Term, axis: int, start: int, limit: int) -> Term:
 
 def _squeeze_types(attrs: SqueezeAttrs, operands: Types) -> Types:
     (operand,) = operands
-    require_axes("dimensions", attrs.dimensions, operand)
+    families.require_axes("dimensions", attrs.dimensions, operand)
     for axis in attrs.dimensions:
         if operand.shape[axis] != 1:
             raise TypeRuleError(f"axis {axis} of the operand {operand} has {operand.shape[axis]} elements; only axes of 1 can go")
@@ -219,13 +210,13 @@ def _reshaped_kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Ke
 
 
 def _rev_types(attrs: RevAttrs, operands: Types) -> Types:
-    require_axes("dimensions", attrs.dimensions, operands[0])
+    families.require_axes("dimensions", attrs.dimensions, operands[0])
     return operands
 
 
 def _size_types(attrs: SizeAttrs, operands: Types) -> Types:
     result = TensorType(attrs.dtype)
-    require_dtype(FLOATS | {"i64"}, (result,), what="result")
+    families.require_dtype(FLOATS | {"i64"}, (result,), what="result")
     return (result,)
 
 
@@ -241,8 +232,8 @@ def _size_kernel(np: Any, attrs: SizeAttrs, operands: Types, results: Types) -> 
 
 def _iota_types(attrs: IotaAttrs, operands: Types) -> Types:
     result = TensorType(attrs.dtype, attrs.shape)
-    require_dtype(NUMERIC, (result,), what="result")
-    require_axis("dimension", attrs.dimension, result, what="result")
+    families.require_dtype(NUMERIC, (result,), what="result")
+    families.require_axis("dimension", attrs.dimension, result, what="result")
     return (result,)
 
 
@@ -253,13 +244,13 @@ def _iota_kernel(np: Any, attrs: IotaAttrs, operands: Types, results: Types) -> 
 
 
 PRIMITIVES = (
-    linear(
+    families.linear(
         "pad",
         _pad_types,
         _pad_kernel,
         sparsity="moved",
         arity=2,
-        transpose=linear_transpose(_unpadded, _of_padding),
+        transpose=families.linear_transpose(_unpadded, _of_padding),
         batch=_pad_batch,
         fresh=True,
         attrs=PadAttrs,
@@ -271,13 +262,13 @@ PRIMITIVES = (
         summary="padding, which may be negative; input 1 is the padding value",
         caption=_pad_caption,
     ),
-    linear(
+    families.linear(
         "concatenate",
         _concatenate_types,
         lambda np, attrs, operands, results: lambda *xs: np.concatenate(xs, axis=attrs.dimension),
         sparsity="moved",
         arity=None,
-        jvp=lambda node: linear_jvp("concatenate")(node) if len(node.operands) > 1 else node.tangents,
+        jvp=lambda node: families.linear_jvp("concatenate")(node) if len(node.operands) > 1 else node.tangents,
         transpose=_concatenate_transpose,
         shifts={"dimension": later},
         attrs=ConcatenateAttrs,
@@ -286,7 +277,7 @@ PRIMITIVES = (
         summary="concatenation along an axis",
         caption=("{all} joined", "joined along axis {dimension}"),
     ),
-    linear(
+    families.linear(
         "squeeze",
         _squeeze_types,
         _reshaped_kernel,
@@ -299,7 +290,7 @@ PRIMITIVES = (
         summary="removal of axes of size 1",
         caption=("{0} without {dimensions}", "without {dimensions}, of size 1"),
     ),
-    linear(
+    families.linear(
         "expand_dims",
         _expand_dims_types,
         _reshaped_kernel,
@@ -312,7 +303,7 @@ PRIMITIVES = (
         summary="insertion of axes of size 1",
         caption=("{0} with new {dimensions}", "with new {dimensions}, of size 1"),
     ),
-    linear(
+    families.linear(
         "rev",
         _rev_types,
         lambda np, attrs, operands, results: lambda x: np.flip(x, attrs.dimensions),
@@ -326,12 +317,12 @@ PRIMITIVES = (
         summary="reversal of axes",
         caption=("{0} reversed", "reversed along {dimensions}"),
     ),
-    primitive(
+    families.primitive(
         "iota",
         0,
         _iota_types,
         _iota_kernel,
-        jvp=no_tangent,
+        jvp=families.no_tangent,
         attrs=IotaAttrs,
         dtypes=NUMERIC,
         examples=(Example((), {"dtype": "T", "shape": [2, 3], "dimension": 1}),),
@@ -340,12 +331,12 @@ PRIMITIVES = (
         summary="counting along an axis",
         caption=("0, 1, 2, …", "the counting along axis {dimension}"),
     ),
-    primitive(
+    families.primitive(
         "size",
         0,
         _size_types,
         _size_kernel,
-        jvp=no_tangent,
+        jvp=families.no_tangent,
         attrs=SizeAttrs,
         dtypes=FLOATS | {"i64"},
         examples=(Example((), {"expression": 3, "dtype": "T"}),),
@@ -354,7 +345,7 @@ PRIMITIVES = (
         summary="the size of an axis, or what is computed from sizes, as a number",
         caption=("{expression}", "the size {expression}"),
     ),
-    linear(
+    families.linear(
         "copy",
         lambda attrs, operands: operands,
         lambda np, attrs, operands, results: lambda x: x,

@@ -23,26 +23,10 @@ from tidu_cli.lax.arrays.windows import (
     staying,
     transposed,
 )
+from tidu_cli.rules import contract
+from tidu_cli.rules.analysis import Spread, Spreading, adding, free, multiplying, updating
 from tidu_cli.rules.batching import stacked
-from tidu_cli.rules.contract import (
-    JVP,
-    TOGETHER,
-    Attrs,
-    Batching,
-    BatchRule,
-    Example,
-    JVPRule,
-    Kernel,
-    KernelRule,
-    Primitive,
-    TransposeRule,
-    Transposition,
-    TypeRule,
-    Types,
-)
 from tidu_cli.rules.families import Adjoint, by_counts, conj, linear_jvp, linear_transpose, primitive, require_dtype, summed
-from tidu_cli.rules.flops import adding, free, multiplying, updating
-from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mul, select_n = map(
@@ -50,7 +34,7 @@ broadcast_in_dim, convert, eq, gather, reshape, scatter, scatter_add, scatter_mu
 )
 
 
-class ScatterAttrs(Attrs):
+class ScatterAttrs(contract.Attrs):
     """`dimension_numbers`: StableHLO's, index_vector_dim being the last axis of the indices.
 
     `mode`: what becomes of a window that does not fit. `clip` moves its start so that it fits, and so does `promise_in_bounds`,
@@ -71,8 +55,8 @@ _INDICES = (1, 2)
 """Which operands are indices."""
 
 
-def _types(dtypes: frozenset[str]) -> TypeRule:
-    def types(attrs: Any, operands: Types) -> Types:
+def _types(dtypes: frozenset[str]) -> contract.TypeRule:
+    def types(attrs: Any, operands: contract.Types) -> contract.Types:
         require_dtype(dtypes, operands[:1])
         scatter_windows(attrs.dimension_numbers, *operands)
         return operands[:1]
@@ -99,10 +83,10 @@ def _combine(function: str) -> Combine:
     return combine
 
 
-def _kernel(combine: Combine, *, reusing: bool = False) -> KernelRule:
+def _kernel(combine: Combine, *, reusing: bool = False) -> contract.KernelRule:
     """The kernel rule of a scatter. If `reusing`, results are made in the memory of the operand, where its layout allows it."""
 
-    def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
+    def kernel(np: Any, attrs: Any, operands: contract.Types, results: contract.Types) -> contract.Kernel:
         if not operands[0].size or not operands[2].size:
             return (lambda x, indices, updates: x) if reusing else (lambda x, indices, updates: np.array(x))
         windows = scatter_windows(attrs.dimension_numbers, *operands)
@@ -127,7 +111,7 @@ def _kernel(combine: Combine, *, reusing: bool = False) -> KernelRule:
     return kernel
 
 
-def _tangents(node: JVP) -> tuple[Term, Term]:
+def _tangents(node: contract.JVP) -> tuple[Term, Term]:
     """The tangents of operand and updates, zeros where they are inactive."""
     (x, _, updates), (t, _, tu) = node.operands, node.tangents
     some = t or tu
@@ -144,19 +128,19 @@ def _read_back(x: Term, indices: Term, attrs: Any, updates: TensorType, fill_val
     return gather(x, indices, dimension_numbers=numbers, slice_sizes=windows.sizes, mode=mode, fill_value=fill_value)
 
 
-def _not_replaced(node: Transposition, ct: Term, type_: TensorType) -> Term:
+def _not_replaced(node: contract.Transposition, ct: Term, type_: TensorType) -> Term:
     """The cotangent of a scatter's operand: zero where updates are put."""
     return scatter(ct, node.operands[1], zeros(operand_type(node, 2), ct), **dict(node.attrs))
 
 
-def _of_updates(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
+def _of_updates(node: contract.Transposition, ct: Term, type_: TensorType) -> Term | None:
     """The cotangents of all updates, from where they are put."""
     indices = node.operands[1]
     assert indices is not None
     return _read_back(ct, indices, node.attrs, type_, fill_value=0) if ct.type.size != 0 else None
 
 
-def _of_last(node: Transposition, cotangent: Term, type_: TensorType) -> Term | None:
+def _of_last(node: contract.Transposition, cotangent: Term, type_: TensorType) -> Term | None:
     """The updates' cotangents, zero for those that others overwrote: scattering the windows' numbers tells which did."""
     ct, indices, attrs, operand = _of_updates(node, cotangent, type_), node.operands[1], node.attrs, cotangent.type
     if ct is None or indices is None or attrs.unique_indices:
@@ -173,12 +157,12 @@ def _of_last(node: Transposition, cotangent: Term, type_: TensorType) -> Term | 
     return select_n(eq(_read_back(left, indices, attrs, ct.type), numbers), 0, ct)
 
 
-def _taken_away(node: Transposition, ct: Term, type_: TensorType) -> Term | None:
+def _taken_away(node: contract.Transposition, ct: Term, type_: TensorType) -> Term | None:
     read = _of_updates(node, ct, type_)
     return None if read is None else -read
 
 
-def _mul_jvp(node: JVP) -> Sequence[Term | None]:
+def _mul_jvp(node: contract.JVP) -> Sequence[Term | None]:
     (x, indices, updates), (t, _, tu), attrs = node.operands, node.tangents, node.attrs
     terms = [None if t is None else scatter_mul(t, indices, updates, **dict(attrs))]
     if tu is not None:
@@ -189,14 +173,14 @@ def _mul_jvp(node: JVP) -> Sequence[Term | None]:
     return [summed(terms)]
 
 
-def _mul_transpose(node: Transposition) -> Sequence[Term | None]:
+def _mul_transpose(node: contract.Transposition) -> Sequence[Term | None]:
     _, indices, updates = node.operands
     if updates is None:
         raise MissingRuleError("missing transpose rule for scatter-mul in its updates: what they do not touch stays")
     return [scatter_mul(node.cotangent, indices, conj(updates), **dict(node.attrs)), None, None]
 
 
-def _extremum_jvp(node: JVP) -> Sequence[Term | None]:
+def _extremum_jvp(node: contract.JVP) -> Sequence[Term | None]:
     # Shared equally among the operand's element and the updates that tie for the place.
     (x, indices, updates), (y,), attrs = node.operands, node.results, node.attrs
     if x.type.size == 0:
@@ -229,10 +213,10 @@ def _ties(np: Any, attrs: Any, operands: Sequence[Any], results: Sequence[Any]) 
     return _kernel(count)(np, attrs, tuple(types), (types[0],))(x, indices, updates) != 0
 
 
-def _batch(name: str) -> BatchRule:
+def _batch(name: str) -> contract.BatchRule:
     apply = op(name)
 
-    def batch(node: Batching) -> Sequence[Term]:
+    def batch(node: contract.Batching) -> Sequence[Term]:
         # The result is a batch whichever operand is, so that operand and updates must both be.
         of_indices, indices = node.batched[1], node.operands[1]
         numbers = batched_numbers(node.attrs.dimension_numbers, operand=True, indices=of_indices)
@@ -251,14 +235,14 @@ _BLOCKS = {
 }
 
 
-def _examples(operand: str, **attrs: bool) -> tuple[Example, ...]:
+def _examples(operand: str, **attrs: bool) -> tuple[contract.Example, ...]:
     return (
-        Example(
+        contract.Example(
             (f"{operand}[4,3]", "i32[3,1]", f"{operand}[3,3]"),
             {"dimension_numbers": _DIMENSIONS, "mode": "fill", **attrs},
             ((-2.0, 2.0), (0, 6), (-2.0, 2.0)),
         ),
-        Example(
+        contract.Example(
             (f"{operand}[2,5]", "i32[2,1]", f"{operand}[3,2]"),
             {"dimension_numbers": _BLOCKS, "mode": "clip", **attrs},
             ((-2.0, 2.0), (0, 4), (-2.0, 2.0)),
@@ -267,8 +251,15 @@ def _examples(operand: str, **attrs: bool) -> tuple[Example, ...]:
 
 
 def _primitive(
-    name: str, dtypes: frozenset[str], combine: Combine, jvp: JVPRule, transpose: TransposeRule | None, *, summary: str, **rest: Any
-) -> Primitive:
+    name: str,
+    dtypes: frozenset[str],
+    combine: Combine,
+    jvp: contract.JVPRule,
+    transpose: contract.TransposeRule | None,
+    *,
+    summary: str,
+    **rest: Any,
+) -> contract.Primitive:
     """A scatter; unless it is told, of as many operations as sums would be."""
     told: dict[str, Any] = {"attrs": ScatterAttrs, "examples": _examples("T"), "flops": updating(adding)}
     return primitive(
@@ -295,14 +286,14 @@ def _unplaced(node: Spreading) -> Sequence[Spread]:
     return [(r, o, None) for o, r in staying(node.attrs.dimension_numbers, node.operand.shape, node.result.shape)]
 
 
-def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Adjoint) -> Primitive:
+def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Adjoint) -> contract.Primitive:
     return _primitive(
         name,
         NUMERIC | DURATIONS,
         _combine(function),
         lambda node: [node.tangents[0]] if node.tangents[2] is None else linear_jvp(name, _INDICES)(node),
         linear_transpose(lambda node, ct, type_: ct, None, to_updates),
-        linear=TOGETHER,
+        linear=contract.TOGETHER,
         sparsity="summed",
         unplaced=_unplaced,
         formula=f"x[indices] {sign}= u",
@@ -311,7 +302,7 @@ def _accumulating(name: str, function: str, done: str, sign: str, to_updates: Ad
     )
 
 
-def _extreme(name: str, extremum: str, extrema: str) -> Primitive:
+def _extreme(name: str, extremum: str, extrema: str) -> contract.Primitive:
     return _primitive(
         f"scatter-{name}",
         ORDERED,
@@ -336,7 +327,7 @@ PRIMITIVES = (
         flops=free,
         attrs=UniqueScatterAttrs,
         examples=(*_examples("T"), *_examples("f64", unique_indices=True)[1:]),
-        linear=TOGETHER,
+        linear=contract.TOGETHER,
         sparsity="moved",
         unplaced=_unplaced,
         formula="x[indices] = u",

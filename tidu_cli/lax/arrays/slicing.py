@@ -13,13 +13,13 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import INTEGERS, TensorType
-from tidu_cli.rules.attrs.attrs import Axis, Shape
-from tidu_cli.rules.attrs.fields import Bounded, Sized
+from tidu_cli.rules.analysis import Spread, Spreading
+from tidu_cli.rules.attrs import Axis, Shape
 from tidu_cli.rules.batching import later, preceded, sized, stacked
 from tidu_cli.rules.catalogue import Caption, arrays, shape_words
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, require_axis
-from tidu_cli.rules.sparsity import Spread, Spreading
+from tidu_cli.rules.fields import Bounded, Sized
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, concatenate, dynamic_slice, dynamic_update_slice, gather, pad, scatter, slice_ = map(

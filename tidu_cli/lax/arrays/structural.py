@@ -6,29 +6,17 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tidu_cli.errors import TypeRuleError
+from tidu_cli.graph import types
 from tidu_cli.graph.graph import Case
-from tidu_cli.graph.types import (
-    ANY,
-    COMPLEXES,
-    DATETIMES,
-    DURATIONS,
-    FLOATS,
-    INTEGERS,
-    TIMES,
-    TensorType,
-    storage_dtype,
-    tensor_tangent_type,
-    unit_of,
-)
 from tidu_cli.lax.arrays.dtypes import dtype_name as dtype_name
 from tidu_cli.lax.arrays.dtypes import literal_array as literal_array
 from tidu_cli.lax.arrays.dtypes import numpy_dtype as numpy_dtype
-from tidu_cli.rules.attrs.attrs import Axes, DTypeName, LiteralData, Shape
+from tidu_cli.rules.analysis import free
+from tidu_cli.rules.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
 from tidu_cli.rules.catalogue import Caption, arrays, axes_words, listed, shape_words
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, no_tangent, primitive, unary
-from tidu_cli.rules.flops import free
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
@@ -74,41 +62,43 @@ def _constant_kernel(np: Any, attrs: ConstantAttrs, operands: Types, results: Ty
 
 def _convert_types(attrs: ConvertAttrs, operands: Types) -> Types:
     (operand,) = operands
-    if operand.dtype in DURATIONS and attrs.new_dtype in DATETIMES:
+    if operand.dtype in types.DURATIONS and attrs.new_dtype in types.DATETIMES:
         raise TypeRuleError(f"a {operand.dtype} is not a point in time; use retract to move a datetime by it")
     return (operand.with_dtype(attrs.new_dtype),)
 
 
 def _convert_kernel(np: Any, attrs: ConvertAttrs, operands: Types, results: Types) -> Kernel:
     old, new = operands[0].dtype, attrs.new_dtype
-    if old in TIMES and new in TIMES and old != new:
+    if old in types.TIMES and new in types.TIMES and old != new:
         from tidu_cli.rules.units import conversion  # here and below, as times are rare
 
         return conversion(np, old, new)
-    if (old in DATETIMES and new in FLOATS | COMPLEXES) or (new in DATETIMES and old in FLOATS | COMPLEXES | {"u64"}):
+    if (old in types.DATETIMES and new in types.FLOATS | types.COMPLEXES) or (
+        new in types.DATETIMES and old in types.FLOATS | types.COMPLEXES | {"u64"}
+    ):
         return _between_datetimes_and_numbers(np, old, new)
-    old, new = storage_dtype(old), storage_dtype(new)
+    old, new = types.storage_dtype(old), types.storage_dtype(new)
     dtype = numpy_dtype(np, new)
-    if old in COMPLEXES and new not in COMPLEXES and new != "bool":
+    if old in types.COMPLEXES and new not in types.COMPLEXES and new != "bool":
         part = _float_cast(np, dtype, new)
         return lambda z: part(z.real)
-    return _float_cast(np, dtype, new) if old in FLOATS else lambda x: x.astype(dtype)
+    return _float_cast(np, dtype, new) if old in types.FLOATS else lambda x: x.astype(dtype)
 
 
 def _between_datetimes_and_numbers(np: Any, old: str, new: str) -> Kernel:
     """The kernel that makes numbers of datetimes, or datetimes of numbers that they may be unable to count: NaT is NaN."""
     from tidu_cli.rules.units import counts, numbers
 
-    if old in DATETIMES:
+    if old in types.DATETIMES:
         dtype = numpy_dtype(np, new)
         return lambda x: numbers(np, x).astype(dtype)
     if old == "u64":
         return lambda x: np.where(x < 2**63, x, np.uint64(2**63)).view(np.int64)
-    return lambda x: counts(np, x.real if old in COMPLEXES else x)
+    return lambda x: counts(np, x.real if old in types.COMPLEXES else x)
 
 
 def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
-    if new not in INTEGERS:
+    if new not in types.INTEGERS:
         return lambda x: x.astype(dtype)
     info = np.iinfo(dtype)
 
@@ -124,22 +114,22 @@ def _float_cast(np: Any, dtype: Any, new: str) -> Kernel:
 
 def _convert_jvp(node: JVP) -> Sequence[Term | None]:
     (x,), (y,), t = node.operands, node.results, node.tangent
-    if y.type.dtype in DATETIMES and x.type.dtype in DATETIMES:
+    if y.type.dtype in types.DATETIMES and x.type.dtype in types.DATETIMES:
         from tidu_cli.rules.units import is_step
 
         if is_step(x.type.dtype, y.type.dtype):
             return [None]
-    dtype = tensor_tangent_type(y.type).dtype
+    dtype = types.tensor_tangent_type(y.type).dtype
     return [t if t.type.dtype == dtype else convert(t, new_dtype=dtype)]
 
 
-def _convert_transpose(node: Transposition, ct: Term, type_: TensorType) -> Term:
-    if type_.dtype == ct.type.dtype or type_.dtype not in DURATIONS or ct.type.dtype not in DURATIONS:
+def _convert_transpose(node: Transposition, ct: Term, type_: types.TensorType) -> Term:
+    if type_.dtype == ct.type.dtype or type_.dtype not in types.DURATIONS or ct.type.dtype not in types.DURATIONS:
         return convert(ct, new_dtype=type_.dtype)
     # The adjoint of multiplication by a factor is multiplication by the same, where the conversion back would divide.
     from tidu_cli.rules.units import ratio
 
-    factor, count = ratio(unit_of(type_.dtype), unit_of(ct.type.dtype)), convert(ct, new_dtype="f64")
+    factor, count = ratio(types.unit_of(type_.dtype), types.unit_of(ct.type.dtype)), convert(ct, new_dtype="f64")
     scaled = count * float(factor) if factor > 1 else count / float(factor.denominator)
     return convert(scaled, new_dtype=type_.dtype)
 
@@ -171,7 +161,7 @@ def _broadcast_kernel(np: Any, attrs: BroadcastAttrs, operands: Types, results: 
     if operands[0].dtype == "bf16" or not results[0].size or np.__name__ != "numpy":
         return of_any
     # Elsewhere there are no views. The same view of an array that is contiguous, for a tenth of the price.
-    dtype, strides = numpy_dtype(np, storage_dtype(operands[0].dtype)), [0] * len(attrs.shape)
+    dtype, strides = numpy_dtype(np, types.storage_dtype(operands[0].dtype)), [0] * len(attrs.shape)
     step = dtype.itemsize
     for size, axis in reversed(list(zip(operands[0].shape, attrs.broadcast_dimensions, strict=True))):
         strides[axis] = step if size == attrs.shape[axis] else 0
@@ -184,7 +174,7 @@ def _broadcast_kernel(np: Any, attrs: BroadcastAttrs, operands: Types, results: 
     return broadcast
 
 
-def _broadcast_transpose(node: Transposition, ct: Term, type_: TensorType) -> Term:
+def _broadcast_transpose(node: Transposition, ct: Term, type_: types.TensorType) -> Term:
     attrs = node.attrs
     kept = {axis for axis, n in zip(attrs.broadcast_dimensions, type_.shape, strict=True) if n == attrs.shape[axis]}
     summed = tuple(axis for axis in range(len(attrs.shape)) if axis not in kept)
@@ -221,7 +211,7 @@ def _held_back(terms: Sequence[Term | None]) -> Sequence[Term | None]:
 def _conversion_caption(case: Case, operands: Sequence[str]) -> Caption:
     (given,), new = arrays(case), cast(ConvertAttrs, case.attrs).new_dtype
     old = given.dtype if given else ""
-    if old not in TIMES and new not in TIMES:
+    if old not in types.TIMES and new not in types.TIMES:
         return Caption(f"{operands[0]} as {new}", f"converted to {new}")
     from tidu_cli.rules.units import conversion_words
 
@@ -253,7 +243,7 @@ PRIMITIVES = (
         _constant_kernel,
         jvp=no_tangent,
         attrs=ConstantAttrs,
-        dtypes=ANY,
+        dtypes=types.ANY,
         examples=(Example((), {"value": {"type": "f64[2]", "data": [1.0, 2.0]}}),),
         flops=free,
         formula="value",
@@ -269,7 +259,7 @@ PRIMITIVES = (
         batch=itself("convert_element_type"),
         sparsity="elements",
         attrs=ConvertAttrs,
-        dtypes=ANY,
+        dtypes=types.ANY,
         integers="exact",
         examples=(
             *(Example(("T[2]",), {"new_dtype": dtype}) for dtype in ("f64", "f32", "c128", "i32", "bool")),
@@ -325,7 +315,7 @@ PRIMITIVES = (
     ),
     unary(
         "stop_gradient",
-        ANY,
+        types.ANY,
         "x",
         "identity whose derivative is taken as 0",
         kernel=lambda np, attrs, operands, results: lambda x: x,
@@ -341,7 +331,7 @@ PRIMITIVES = (
         jvp=lambda node: _held_back(node.tangents),
         transpose=lambda node: _held_back([ct if a else None for ct, a in zip(node.cotangents, node.active, strict=True)]),
         batch=itself("optimization_barrier"),
-        dtypes=ANY,
+        dtypes=types.ANY,
         n_results=lambda attrs, n_operands: n_operands,
         records=True,
         passes=True,

@@ -13,10 +13,10 @@ from typing import Any, Literal
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.types import INTEGERS, TensorType
-from tidu_cli.rules.attrs.attrs import Axes
-from tidu_cli.rules.attrs.fields import field_names
+from tidu_cli.rules.attrs import Axes
 from tidu_cli.rules.batching import later, with_batch_axis
 from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.fields import field_names
 from tidu_cli.rules.terms import Term, op
 
 Mode = Literal["clip", "fill", "promise_in_bounds"]

@@ -16,27 +16,11 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, NUMERIC
 from tidu_cli.lax.arrays.dtypes import ORDERED, in_order, numpy_dtype
 from tidu_cli.lax.records.sums_and_products import ADD, DIV, MUL, NEG, SUB
-from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.rules import families
+from tidu_cli.rules.analysis import dividing, multiplying, per_element, per_power
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import (
-    bilinear,
-    binary,
-    by_counts,
-    by_partials,
-    computed,
-    conj,
-    elementwise,
-    elementwise_examples,
-    numpy_function,
-    of_one_type,
-    primitive,
-    real_of,
-    require_dtype,
-    summed,
-    unary,
-)
-from tidu_cli.rules.flops import dividing, multiplying, per_element, per_power
+from tidu_cli.rules.fields import Bounded
 from tidu_cli.rules.terms import Term, op
 
 _abs, convert, eq, integer_pow, log, power, real, select_n, sign, strong_div, strong_mul = map(
@@ -51,7 +35,7 @@ class IntegerPowAttrs(Attrs):
 
 
 def _integer_pow_types(attrs: IntegerPowAttrs, operands: Types) -> Types:
-    require_dtype(NUMERIC, operands)
+    families.require_dtype(NUMERIC, operands)
     if attrs.y < 0 and operands[0].dtype in INTEGERS:
         raise TypeRuleError(f"input 0 has type {operands[0]}, and integers have no power {attrs.y}")
     return operands
@@ -88,7 +72,7 @@ def _integer_pow_jvp(node: JVP) -> Sequence[Term | None]:
 
 def _pow_types(attrs: Any, operands: Types) -> Types:
     base, exponent = operands
-    require_dtype(INEXACT, (base,))
+    families.require_dtype(INEXACT, (base,))
     if exponent != base and (exponent.dtype not in INTEGERS or exponent.shape != base.shape):
         raise TypeRuleError(f"the exponent is {exponent}; it must be {base}, or integers of the same shape")
     return (base,)
@@ -124,7 +108,7 @@ def _pow_jvp(node: JVP) -> Sequence[Term | None]:
         if ty.type != x.type:  # the exponent is of integers
             ty = convert(ty, new_dtype=x.type.dtype)
         terms.append(log(select_n(eq(x, 0), x, 1)) * z * ty)
-    return [summed(terms)]
+    return [families.summed(terms)]
 
 
 def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
@@ -133,12 +117,12 @@ def _share(t: Term, x: Term, y: Term, z: Term) -> Term:
 
 
 def _extremum(name: str, function: str) -> Primitive:
-    return elementwise(
+    return families.elementwise(
         name,
         2,
         ORDERED,
-        by_counts(by_partials(_share, lambda t, x, y, z: _share(t, y, x, z))),
-        kernel=in_order(numpy_function(function)),
+        families.by_counts(families.by_partials(_share, lambda t, x, y, z: _share(t, y, x, z))),
+        kernel=in_order(families.numpy_function(function)),
         integers="exact",
         formula=f"{name}(x, y)",
         summary=f"{function}; NaN wins",
@@ -152,7 +136,7 @@ def _abs_tangent(t: Term, x: Term, y: Term) -> Term:
     if not x.type.complex:
         return sign(x) * t
     # d|z| = Re(conj(z) dz) / |z|; at 0 it is taken as 0.
-    return real(conj(x) * t) / select_n(eq(y, 0), y, 1)
+    return real(families.conj(x) * t) / select_n(eq(y, 0), y, 1)
 
 
 def _sign_jvp(node: JVP) -> Sequence[Term | None]:
@@ -161,7 +145,7 @@ def _sign_jvp(node: JVP) -> Sequence[Term | None]:
         return [None]
     # s = z / |z|, so ds = (dz - s Re(conj(s) dz)) / |z|.
     magnitude = _abs(z)
-    radial = convert(real(conj(s) * t), new_dtype=z.type.dtype)
+    radial = convert(real(families.conj(s) * t), new_dtype=z.type.dtype)
     divisor = convert(select_n(eq(magnitude, 0), magnitude, 1), new_dtype=z.type.dtype)
     return [(t - s * radial) / divisor]
 
@@ -180,14 +164,14 @@ def _kept(np: Any, x: Any, result: Any) -> Any:
 
 def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     # In x it is 0 where y is 0: the factor of ct is then 0, and strong.
-    return strong_mul(conj(other), ct if active == 1 else select_n(eq(other, 0), ct, 0))
+    return strong_mul(families.conj(other), ct if active == 1 else select_n(eq(other, 0), ct, 0))
 
 
 def _div_transpose(node: Transposition) -> Sequence[Term | None]:
     _, divisor = node.operands
     if divisor is None:
         raise MissingRuleError("missing transpose rule for strong_div with an active divisor: it is not linear in it")
-    return [strong_div(node.cotangent, conj(divisor)), None]
+    return [strong_div(node.cotangent, families.conj(divisor)), None]
 
 
 PRIMITIVES = (
@@ -196,7 +180,7 @@ PRIMITIVES = (
     MUL,
     DIV,
     NEG,
-    primitive(
+    families.primitive(
         "integer_pow",
         1,
         _integer_pow_types,
@@ -211,7 +195,7 @@ PRIMITIVES = (
         formula="x^y",
         summary="power with a fixed integer exponent",
     ),
-    primitive(
+    families.primitive(
         "pow",
         2,
         _pow_types,
@@ -230,47 +214,47 @@ PRIMITIVES = (
     ),
     _extremum("max", "maximum"),
     _extremum("min", "minimum"),
-    unary(
+    families.unary(
         "abs",
         NUMERIC,
         "|x|",
         "magnitude",
         tangent=_abs_tangent,
         kernel="absolute",
-        result=real_of,
+        result=families.real_of,
         kinks=lambda k: [k.Kink(k.at(0), "operand is 0", "0", jax="1; of complex numbers 0")],
     ),
-    elementwise(
+    families.elementwise(
         "sign",
         1,
         NUMERIC,
         _sign_jvp,
-        kernel=numpy_function("sign", FLOATS, lambda np, x: np.copysign(np.sign(x), x)),  # as StableHLO: of -0 it is -0
+        kernel=families.numpy_function("sign", FLOATS, lambda np, x: np.copysign(np.sign(x), x)),  # as StableHLO: of -0 it is -0
         formula="x / |x|",
         summary="sign; 0 at 0",
         kinks=lambda k: [k.Kink(k.at(0), "operand is 0", "0", onnx="")],
     ),
-    bilinear(
+    families.bilinear(
         "strong_mul",
-        of_one_type(INEXACT),
-        computed(lambda np, x, y: _kept(np, y, np.multiply(x, y))),
+        families.of_one_type(INEXACT),
+        families.computed(lambda np, x, y: _kept(np, y, np.multiply(x, y))),
         _mul_adjoint,
         batch=itself("strong_mul"),
         dtypes=INEXACT,
         one_type=True,
         fresh=True,
         sparsity="elements",
-        examples=elementwise_examples(2),
+        examples=families.elementwise_examples(2),
         flops=per_element(multiplying),
         formula="x y; 0 where y is 0",
         summary="product; 0 where y is 0, also if x is infinite or NaN",
     ),
-    binary(
+    families.binary(
         "strong_div",
         INEXACT,
         "x / y; 0 where x is 0",
         "quotient; 0 where x is 0, also if y is 0 or NaN",
-        kernel=computed(lambda np, x, y: _kept(np, x, np.divide(x, y))),
+        kernel=families.computed(lambda np, x, y: _kept(np, x, np.divide(x, y))),
         tangents=(lambda t, x, y, z: strong_div(t, y), lambda t, x, y, z: -strong_mul(t, strong_div(z, y))),
         transpose=_div_transpose,
         within=((-2.0, 2.0), (0.5, 2.0)),

@@ -12,23 +12,12 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import ANY, INTEGERS, ITEMSIZE, REALS, SIGNED
 from tidu_cli.lax.arrays.dtypes import ORDERED, in_order, numpy_dtype
-from tidu_cli.rules.attrs.attrs import DTypeName
+from tidu_cli.rules import families
+from tidu_cli.rules.analysis import free, per_case, per_element
+from tidu_cli.rules.attrs import DTypeName
 from tidu_cli.rules.batching import itself, itself_with_scalars
 from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
-from tidu_cli.rules.families import (
-    binary,
-    computed,
-    linear,
-    no_tangent,
-    numpy_function,
-    primitive,
-    require_dtype,
-    require_one_type,
-    summed,
-    unary,
-)
-from tidu_cli.rules.flops import free, per_case, per_element
 from tidu_cli.rules.terms import Term, op
 
 and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
@@ -37,12 +26,12 @@ and_, broadcast_in_dim, eq, ge, gt, le, lt, or_, select_n = map(
 
 
 def _comparison(name: str, function: str, symbol: str, dtypes: frozenset[str]) -> Primitive:
-    kernel = in_order(numpy_function(function))
+    kernel = in_order(families.numpy_function(function))
     # Of eq and ne equal operands are nothing special: they ask for them.
     told = "that of the branch taken"
     kinks = None if name in ("eq", "ne") else lambda k: [k.Kink(k.tie, "operands tie", told)]
     result: Callable[[Any], Any] = lambda t: t.with_dtype("bool")  # noqa: E731
-    return binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=kernel, result=result, kinks=kinks)
+    return families.binary(name, dtypes, f"x {symbol} y", f"whether x {symbol} y", kernel=kernel, result=result, kinks=kinks)
 
 
 def _select_types(attrs: Any, operands: Types) -> Types:
@@ -53,7 +42,7 @@ def _select_types(attrs: Any, operands: Types) -> Types:
         raise TypeRuleError(f"the selector (input 0) is {which}; it must be bool or i32")
     if which.dtype == "bool" and len(cases) > 2:
         raise TypeRuleError(f"a bool selector takes at most 2 cases, got {len(cases)}; use an i32 selector")
-    require_one_type(tuple(cases))
+    families.require_one_type(tuple(cases))
     if which.shape not in ((), cases[0].shape):
         raise TypeRuleError(f"the selector (input 0) is {which}; its shape must be [] or that of the cases, {cases[0]}")
     return (cases[0],)
@@ -102,7 +91,7 @@ def _select_caption(case: Case, operands: Sequence[str]) -> Caption:
 
 
 def _clamp_types(attrs: Any, operands: Types) -> Types:
-    require_dtype(ORDERED, operands)
+    families.require_dtype(ORDERED, operands)
     _, x, _ = operands
     for k, bound in ((0, operands[0]), (2, operands[2])):
         if bound.dtype != x.dtype or bound.shape not in ((), x.shape):
@@ -124,7 +113,7 @@ def _clamp_jvp(node: JVP) -> Sequence[Term | None]:
         lambda: and_(gt(x, low), lt(x, high)),
         lambda: and_(eq(y, high), or_(lt(high, x), le(high, low))),
     )
-    return [summed([t and select_n(mask(), 0, spread(t)) for mask, t in zip(masks, node.tangents, strict=True)])]
+    return [families.summed([t and select_n(mask(), 0, spread(t)) for mask, t in zip(masks, node.tangents, strict=True)])]
 
 
 def _on_bound(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
@@ -198,7 +187,7 @@ def _bitcast_kernel(np: Any, attrs: BitcastAttrs, operands: Types, results: Type
 
 
 def _logic(name: str, function: str, symbol: str) -> Primitive:
-    return binary(name, _LOGICAL, f"x {symbol} y", f"{name}, of integers bit by bit", kernel=function)
+    return families.binary(name, _LOGICAL, f"x {symbol} y", f"{name}, of integers bit by bit", kernel=function)
 
 
 PRIMITIVES = (
@@ -208,7 +197,7 @@ PRIMITIVES = (
     _comparison("le", "less_equal", "≤", ORDERED),
     _comparison("gt", "greater", ">", ORDERED),
     _comparison("ge", "greater_equal", "≥", ORDERED),
-    linear(
+    families.linear(
         "select_n",
         _select_types,
         _select_kernel,
@@ -228,7 +217,7 @@ PRIMITIVES = (
         summary="choice among cases, elementwise; the first input selects (false is case 0)",
         caption=_select_caption,
     ),
-    primitive(
+    families.primitive(
         "clamp",
         3,
         _clamp_types,
@@ -247,36 +236,38 @@ PRIMITIVES = (
         caption=("{1} kept within {0} and {2}", "kept within {0} and {2}"),
         kinks=lambda k: [k.Kink(_on_bound, "on a bound", "0", "0; jnp.clip half", "1", "1")],
     ),
-    unary("not", _LOGICAL, "¬x", "not, of integers bit by bit", kernel="invert"),
+    families.unary("not", _LOGICAL, "¬x", "not, of integers bit by bit", kernel="invert"),
     _logic("and", "bitwise_and", "∧"),
     _logic("or", "bitwise_or", "∨"),
     _logic("xor", "bitwise_xor", "⊻"),
-    binary("shift_left", INTEGERS, "x · 2^y", "shift to the left; zeros come in", kernel="left_shift", within=((0, 8),)),
-    binary(
+    families.binary("shift_left", INTEGERS, "x · 2^y", "shift to the left; zeros come in", kernel="left_shift", within=((0, 8),)),
+    families.binary(
         "shift_right_logical",
         INTEGERS,
         "⌊x / 2^y⌋, x as unsigned",
         "shift to the right; zeros come in",
-        kernel=computed(lambda np, x, y: np.right_shift(_as_unsigned(x), _as_unsigned(y)).view(x.dtype)),
+        kernel=families.computed(lambda np, x, y: np.right_shift(_as_unsigned(x), _as_unsigned(y)).view(x.dtype)),
         within=((0, 8),),
     ),
-    binary(
+    families.binary(
         "shift_right_arithmetic",
         INTEGERS,
         "⌊x / 2^y⌋, x as signed",
         "shift to the right; copies of the sign bit come in",
-        kernel=numpy_function("right_shift", INTEGERS - SIGNED, _shift_right_arithmetic),
+        kernel=families.numpy_function("right_shift", INTEGERS - SIGNED, _shift_right_arithmetic),
         within=((0, 8),),
     ),
-    unary("population_count", INTEGERS, "|x|₁", "number of bits set", kernel=computed(_population_count)),
-    unary("clz", INTEGERS, "bits above the highest bit set", "count of leading zeros", kernel=computed(_leading_zeros)),
-    primitive(
+    families.unary("population_count", INTEGERS, "|x|₁", "number of bits set", kernel=families.computed(_population_count)),
+    families.unary(
+        "clz", INTEGERS, "bits above the highest bit set", "count of leading zeros", kernel=families.computed(_leading_zeros)
+    ),
+    families.primitive(
         "bitcast_convert_type",
         1,
         _bitcast_types,
         _bitcast_kernel,
         opaque="reads the bits of numbers",
-        jvp=no_tangent,
+        jvp=families.no_tangent,
         batch=itself("bitcast_convert_type"),
         attrs=BitcastAttrs,
         dtypes=REALS,

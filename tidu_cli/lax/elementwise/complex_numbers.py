@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, complex_dtype
+from tidu_cli.rules.analysis import free
 from tidu_cli.rules.contract import JVP, TOGETHER
 from tidu_cli.rules.families import computed, elementwise, linear_transpose, real_of, unary
-from tidu_cli.rules.flops import free
 from tidu_cli.rules.terms import Term, op
 
 _F32_F64 = frozenset({"f32", "f64"})

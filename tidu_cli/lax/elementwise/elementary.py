@@ -14,9 +14,9 @@ from typing import Any
 
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, NUMERIC
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
+from tidu_cli.rules.analysis import multiplying, per_element
 from tidu_cli.rules.contract import JVP, Kernel, KinksRule, Types
 from tidu_cli.rules.families import elementwise, numpy_function, summed, through_f32, unary
-from tidu_cli.rules.flops import multiplying, per_element
 from tidu_cli.rules.terms import Term, op
 
 exp, integer_pow = op("exp"), op("integer_pow")

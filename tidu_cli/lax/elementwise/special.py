@@ -16,7 +16,7 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
-from tidu_cli.lax.recipes.index import Recipe
+from tidu_cli.lax.recipes.special_function import Recipe
 from tidu_cli.rules.contract import JVP, Kernel, KernelRule, Primitive, Types
 from tidu_cli.rules.families import Intervals, by_partials, elementwise, weighted
 from tidu_cli.rules.terms import Term, op

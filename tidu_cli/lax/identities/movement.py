@@ -1,12 +1,21 @@
-"""Identities of what only moves elements: movements that are none, that undo one another, or are one."""
+"""Identities of what only moves elements, and of parts of arrays.
+
+Movements that change nothing, that undo one another, or are one; slices, what is joined, and padding.
+"""
 
 from __future__ import annotations
 
-from tidu_cli.graph.types import INTEGERS, REALS, TensorType
-from tidu_cli.lax.identities.arithmetic import FINITE, NO_SIGNED_ZEROS, Of, only, unchanged
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from tidu_cli.graph.types import INEXACT, INTEGERS, REALS, TensorType
+from tidu_cli.lax.identities.elementwise import FINITE, NO_SIGNED_ZEROS, Of, only, unchanged, whole_number
 from tidu_cli.rules.terms import Identity, Operand, Rewriting, Site, Term, op
 
-broadcast_in_dim, reshape, transpose = map(op, ("broadcast_in_dim", "reshape", "transpose"))
+broadcast_in_dim, concatenate, pad, reshape, slice_ = map(op, ("broadcast_in_dim", "concatenate", "pad", "reshape", "slice"))
+transpose = op("transpose")
+
 _RESHAPING = ("reshape", "expand_dims", "squeeze")
 
 
@@ -137,4 +146,168 @@ IDENTITIES = (
     Identity("reduce_prod", "of reals, along axes of one element: reshape", _of_dtypes(REALS, _reduced_nowhere)),
     Identity("dot_general", "1 X = X, for the unit matrix 1", _by_unit_matrix, NO_SIGNED_ZEROS | FINITE),
     Identity("field", "the field of a record that is put together", Of(("record",), _field_of_record)),
+)
+
+
+def _slice_of_slice(site: Site, y: Operand) -> Term | None:
+    attrs, x, rank = site.attrs, y.operands[0], site.type.rank
+    inner, outer = y.attrs.strides or (1,) * rank, attrs.strides or (1,) * rank
+    starts = [a + s * b for a, s, b in zip(y.attrs.start_indices, inner, attrs.start_indices, strict=True)]
+    strides = [s * t for s, t in zip(inner, outer, strict=True)]
+    limits = [a + (n - 1) * t + 1 if n else a for a, n, t in zip(starts, site.type.shape, strides, strict=True)]
+    starts = [min(a, m) for a, m in zip(starts, x.type.shape, strict=True)]
+    limits = [max(a, min(b, m)) for a, b, m in zip(starts, limits, x.type.shape, strict=True)]
+    return slice_(
+        x.term,
+        start_indices=tuple(starts),
+        limit_indices=tuple(limits),
+        strides=tuple(strides) if max(strides, default=1) > 1 else None,
+    )
+
+
+def _joined_at_once(site: Site) -> Term | None:
+    """What was joined along the same axis, and is read by nobody else, is joined with the rest."""
+    axis, terms = site.attrs.dimension, []
+    for x in site.operands:
+        inner = x.op == "concatenate" and x.alone and x.attrs.dimension == axis
+        terms += [y.term for y in x.operands] if inner else [x.term]
+    return concatenate(*terms, dimension=axis) if len(terms) > len(site.operands) else None
+
+
+def _padded_by_nothing(site: Site) -> Term | None:
+    shape = site.operands[0].type.shape
+    config = zip(site.attrs.padding_config, shape, strict=True)
+    return only(site) if all(low == high == 0 and (not gap or n <= 1) for (low, high, gap), n in config) else None
+
+
+def _joined_with_nothing(site: Site) -> Term | None:
+    axis = site.attrs.dimension
+    some = [x.term for x in site.operands if x.type.shape[axis]]
+    if len(some) == len(site.operands) > 1:
+        return None
+    return concatenate(*some, dimension=axis) if len(some) > 1 else (some or [only(site)])[0]
+
+
+def _limits(attrs: Any, part: TensorType, whole: TensorType, axis: int) -> tuple[int, int] | None:
+    """Where a slice begins and ends along an axis, if it takes all along the others and leaves no gaps."""
+    if any(stride > 1 for stride in attrs.strides or ()):
+        return None
+    if any(m != n for k, (m, n) in enumerate(zip(part.shape, whole.shape, strict=True)) if k != axis):
+        return None
+    return attrs.start_indices[axis], attrs.limit_indices[axis]
+
+
+def _stretch(x: Operand, axis: int) -> tuple[int, int, int] | None:
+    """Of a part of an array along an axis, and whole along all others: the array, and where the part begins and ends."""
+    if x.op == "split" and x.attrs.axis == axis:
+        ends = [0, *accumulate(x.attrs.sizes)]
+        return x.operands[0].number, ends[x.slot], ends[x.slot + 1]
+    limits = _limits(x.attrs, x.type, x.operands[0].type, axis) if x.op == "slice" else None
+    return None if limits is None else (x.operands[0].number, *limits)
+
+
+def _joined_parts(site: Site) -> Term | None:
+    """Parts of one array, in order and without gaps, are a larger part of it."""
+    axis = site.attrs.dimension
+    parts = [_stretch(x, axis) for x in site.operands]
+    if len(parts) < 2 or None in parts:
+        return None
+    if any((one[0], one[2]) != other[:2] for one, other in pairwise(parts)):  # type: ignore[index]
+        return None
+    x, first, end = site.operands[0].operands[0], parts[0][1], parts[-1][2]  # type: ignore[index]
+    return x.term if (first, end) == (0, x.type.shape[axis]) else _part(x, axis, first, end)
+
+
+def _part(x: Operand, axis: int, first: int, end: int) -> Term:
+    starts, limits = [0] * x.type.rank, list(x.type.shape)
+    starts[axis], limits[axis] = first, end
+    return slice_(x.term, start_indices=tuple(starts), limit_indices=tuple(limits))
+
+
+def _part_of_joined(site: Site, y: Operand) -> Term | None:
+    """A part of what was joined that is of one operand alone is a part of that."""
+    axis = y.attrs.dimension
+    limits = _limits(site.attrs, site.type, y.type, axis)
+    if limits is None:
+        return None
+    first, end = limits
+    starts = list(accumulate((x.type.shape[axis] for x in y.operands), initial=0))
+    for x, start in zip(y.operands, starts, strict=False):
+        size = x.type.shape[axis]
+        if start <= first < end <= start + size:
+            return x.term if end - first == size else _part(x, axis, first - start, end - start)
+    return None
+
+
+def _split_of_joined(site: Site, y: Operand) -> Sequence[Term] | None:
+    attrs, sizes = site.attrs, [x.type.shape[y.attrs.dimension] for x in y.operands]
+    return [x.term for x in y.operands] if y.attrs.dimension == attrs.axis and sizes == list(attrs.sizes) else None
+
+
+def _unpadded(site: Site, y: Operand) -> Term | None:
+    """A slice that takes out just what was padded."""
+    if y.operands[0].type != site.type:
+        return None
+    strides = site.attrs.strides or (1,) * site.type.rank
+    for n, (low, _, gap), start, stride in zip(
+        site.type.shape, y.attrs.padding_config, site.attrs.start_indices, strides, strict=True
+    ):
+        if n and (low < 0 or start != low or (n > 1 and stride != gap + 1)):
+            return None
+    edges = all(low >= 0 and high >= 0 for low, high, _ in y.attrs.padding_config)
+    return y.operands[0].term if edges and site.type.size != 0 else None
+
+
+def _sum_of_padded(site: Site) -> Term | None:
+    """Neighbours that were padded with zeros and added up are joined, and then padded."""
+    x, y = site.operands
+    if x.op != "pad" or y.op != "pad" or not all(p.operands[1].equals(0.0) for p in (x, y)) or x.dtype not in INEXACT:
+        return None
+    if any(gap for p in (x, y) for _, _, gap in p.attrs.padding_config):
+        return None
+    differing = [k for k, (a, b) in enumerate(zip(x.attrs.padding_config, y.attrs.padding_config, strict=True)) if a != b]
+    if len(differing) != 1:
+        return None
+    (axis,) = differing
+    one, other = sorted((x, y), key=lambda p: p.attrs.padding_config[axis][0])
+    low, high = one.attrs.padding_config[axis][0], other.attrs.padding_config[axis][1]
+    met = one.attrs.padding_config[axis][0] + one.operands[0].type.shape[axis] == other.attrs.padding_config[axis][0]
+    config = [*one.attrs.padding_config]
+    if not met or low < 0 or high < 0 or any(edge < 0 for edges in config for edge in edges[:2]):
+        return None
+    config[axis] = (low, high, 0)
+    joined = concatenate(one.operands[0].term, other.operands[0].term, dimension=axis)
+    return pad(joined, one.operands[1].term, padding_config=tuple(config))
+
+
+def _slice_at_known_place(site: Site) -> Term | None:
+    x, *indices = site.operands
+    places = [whole_number(i) for i in indices]
+    if None in places:
+        return None
+    sizes = site.attrs.slice_sizes
+    starts = tuple(min(max(i, 0), n - size) for i, n, size in zip(places, x.type.shape, sizes, strict=True))  # type: ignore[type-var]
+    limits = tuple(start + size for start, size in zip(starts, sizes, strict=True))
+    return slice_(x.term, start_indices=starts, limit_indices=limits) if sizes != x.type.shape else None
+
+
+def _written_over(site: Site) -> Term | None:
+    x, update, *_ = site.operands
+    return update.term if update.type == x.type else None
+
+
+PARTS = (
+    Identity("pad", "pad by nothing: x", _padded_by_nothing),
+    Identity("concatenate", "with arrays of no elements: without", _joined_with_nothing),
+    Identity("concatenate", "neighbouring parts of x: a part of x", _joined_parts),
+    Identity("concatenate", "of what was joined along the axis: all at once", _joined_at_once),
+    Identity("slice", "slice of slice: one", Of(("slice",), _slice_of_slice)),
+    Identity("slice", "of what was joined: of one operand", Of(("concatenate",), _part_of_joined)),
+    Identity("slice", "what was padded: x", Of(("pad",), _unpadded)),
+    Identity("split", "in one: x", lambda site: only(site) if len(site.types) == 1 else None, in_place=True),
+    Identity("split", "of what was joined: the operands", Of(("concatenate",), _split_of_joined)),
+    Identity("add", "x and y padded with zeros, side by side: x and y joined", _sum_of_padded, NO_SIGNED_ZEROS),
+    Identity("dynamic_slice", "of the operand's shape: x", unchanged),
+    Identity("dynamic_slice", "at a constant place: slice", _slice_at_known_place),
+    Identity("dynamic_update_slice", "with an update of the operand's shape: the update", _written_over),
 )

@@ -10,14 +10,13 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import COMPLEXES, FLOATS, INTEGERS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.rules.attrs.attrs import Axes, DTypeName
-from tidu_cli.rules.attrs.fields import After
+from tidu_cli.rules.analysis import Spread, Spreading, products
+from tidu_cli.rules.attrs import Axes, DTypeName
 from tidu_cli.rules.batching import later, with_batch_axis
 from tidu_cli.rules.catalogue import Caption, arrays, listed
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj, require_dtype
-from tidu_cli.rules.flops import products
-from tidu_cli.rules.sparsity import Spread, Spreading
+from tidu_cli.rules.fields import After
 from tidu_cli.rules.terms import Term, op
 
 Pair = tuple[Axes, Axes]

@@ -16,9 +16,11 @@ from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.linear_algebra.factorizations import lu_kernel
-from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, of_each
 from tidu_cli.lax.linear_algebra.matrices import (
+    adjoint_of,
     diagonal,
+    of_batches,
+    of_each,
     of_each_matrix,
     of_matrices,
     product,
@@ -27,10 +29,10 @@ from tidu_cli.lax.linear_algebra.matrices import (
     turned,
     with_diagonal,
 )
+from tidu_cli.rules.analysis import lu_factors, on_matrices
 from tidu_cli.rules.catalogue import Caption
 from tidu_cli.rules.contract import JVP, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import conj, require_one_type, summed
-from tidu_cli.rules.flops import lu_factors, on_matrices
 from tidu_cli.rules.terms import Term, op
 
 cofactors, det, mul, reduce_prod, reduce_sum = map(op, ("cofactors", "det", "mul", "reduce_prod", "reduce_sum"))

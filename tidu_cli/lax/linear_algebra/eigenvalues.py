@@ -12,29 +12,11 @@ from typing import Any
 
 from tidu_cli.errors import MissingRuleError
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each, phases, turned_by, turning
-from tidu_cli.lax.linear_algebra.matrices import (
-    abs_,
-    adjoint,
-    broadcast_in_dim,
-    by_columns,
-    by_rows,
-    convert,
-    diagonal,
-    gt,
-    hermitian,
-    iterated,
-    product,
-    real,
-    reduce_sum,
-    require_square,
-    solved,
-    with_diagonal,
-)
+from tidu_cli.lax.linear_algebra import matrices
 from tidu_cli.lax.linear_algebra.singular import apart, infinite, quotient, repeating, resolution, rounding
+from tidu_cli.rules.analysis import on_matrices
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import conj
-from tidu_cli.rules.flops import on_matrices
 from tidu_cli.rules.terms import Term, op
 
 # Hermitian matrices.
@@ -48,16 +30,16 @@ class EighAttrs(Attrs):
 
 
 def _eigh_types(attrs: EighAttrs, operands: Types) -> Types:
-    (x,) = require_square(operands)
+    (x,) = matrices.require_square(operands)
     return x, TensorType(real_dtype(x.dtype), x.shape[:-1])
 
 
 def _eigh_kernel(np: Any, attrs: EighAttrs, operands: Types, results: Types) -> Kernel:
     def factors(x: Any) -> Any:
         w, v = np.linalg.eigh(x, "L" if attrs.lower else "U")
-        return turned_by(np, v, phases(np, v)) if operands[0].complex and v.size else v, w
+        return matrices.turned_by(np, v, matrices.phases(np, v)) if operands[0].complex and v.size else v, w
 
-    kernel, read = of_batches(np, factors, operands, results), np.tril if attrs.lower else np.triu
+    kernel, read = matrices.of_batches(np, factors, operands, results), np.tril if attrs.lower else np.triu
     return lambda x: kernel(read(x))  # what is not read may be NaN
 
 
@@ -66,12 +48,12 @@ def _eigh_jvp(node: JVP) -> Sequence[Term | None]:
     # (2008), section 3.1: with P = Vᴴ A' V, w' is the diagonal of P, and V' = V X with X_ij = P_ij / (w_j - w_i), and imaginary
     # X_ii, by the phases. M. Seeger et al., "Auto-differentiating linear algebra" (2017), have the same.
     v, w = node.results
-    p = product(adjoint(v), product(hermitian(node.tangent, lower=node.attrs.lower), v))
+    p = matrices.product(matrices.adjoint(v), matrices.product(matrices.hermitian(node.tangent, lower=node.attrs.lower), v))
     regular = apart(w, rounding(w, v.type.shape[-1]), p)
-    dv = product(v, quotient(with_diagonal(p, 0), by_columns(w, p) - by_rows(w, p), regular))
+    dv = matrices.product(v, quotient(matrices.with_diagonal(p, 0), matrices.by_columns(w, p) - matrices.by_rows(w, p), regular))
     if v.type.complex:
-        dv = dv + v * by_columns(turning(v, dv), v)
-    return [dv, real(diagonal(p))]
+        dv = dv + v * matrices.by_columns(matrices.turning(v, dv), v)
+    return [dv, matrices.real(matrices.diagonal(p))]
 
 
 # General matrices.
@@ -88,7 +70,7 @@ _COMPLEX = {"f32": "c64", "f64": "c128"}
 
 
 def _eig_types(attrs: EigAttrs, operands: Types) -> Types:
-    (x,) = require_square(operands)
+    (x,) = matrices.require_square(operands)
     vectors = TensorType(_COMPLEX.get(x.dtype, x.dtype), x.shape)
     n_vectors = attrs.compute_left_eigenvectors + attrs.compute_right_eigenvectors
     return (vectors.with_shape(x.shape[:-1]), *[vectors] * n_vectors)
@@ -97,24 +79,24 @@ def _eig_types(attrs: EigAttrs, operands: Types) -> Types:
 def _eig_kernel(np: Any, attrs: EigAttrs, operands: Types, results: Types) -> Kernel:
     if not attrs.compute_left_eigenvectors:
         if attrs.compute_right_eigenvectors:
-            return of_batches(np, np.linalg.eig, operands, results)
-        return of_batches(np, lambda x: (np.linalg.eigvals(x),), operands, results)
+            return matrices.of_batches(np, np.linalg.eig, operands, results)
+        return matrices.of_batches(np, lambda x: (np.linalg.eigvals(x),), operands, results)
     from scipy.linalg import eig  # type: ignore[import-untyped]  # slow to import, and rarely needed
 
     def factors(x: Any) -> Any:
         return eig(x, left=True, right=attrs.compute_right_eigenvectors) if x.size else results_of_none
 
     results_of_none = [np.zeros(t.shape[t.rank - k :]) for t, k in zip(results, (1, 2, 2), strict=False)]
-    return of_each(np, factors, operands, results)
+    return matrices.of_each(np, factors, operands, results)
 
 
 def _eig_jvp(node: JVP) -> Sequence[Term | None]:
     t, x, (w, *_) = node.tangent, node.operands[0], node.results
     left, right = node.attrs.compute_left_eigenvectors, node.attrs.compute_right_eigenvectors
-    t = t if t.type.dtype == w.type.dtype else convert(t, new_dtype=w.type.dtype)
+    t = t if t.type.dtype == w.type.dtype else matrices.convert(t, new_dtype=w.type.dtype)
     tangents = []
     if left:
-        _, dv = _eig_tangents(conj(w), node.results[1], adjoint(t), x)
+        _, dv = _eig_tangents(conj(w), node.results[1], matrices.adjoint(t), x)
         tangents.append(dv)
     if right:
         dw, dv = _eig_tangents(w, node.results[-1], t, x)
@@ -123,8 +105,8 @@ def _eig_jvp(node: JVP) -> Sequence[Term | None]:
     # order without the vectors, and if ever it did not, derivatives are infinite.
     ws, v = x.trace.emit_all("eig", x, compute_left_eigenvectors=False, compute_right_eigenvectors=True)
     p, growth = _projected(v, t)
-    same = op("le")(abs_(w - ws), rounding(w, v.type.shape[-1], x) * growth)
-    return [infinite(diagonal(p), same), *tangents]
+    same = op("le")(matrices.abs_(w - ws), rounding(w, v.type.shape[-1], x) * growth)
+    return [infinite(matrices.diagonal(p), same), *tangents]
 
 
 def _projected(v: Term, t: Term) -> tuple[Term, Term]:
@@ -134,13 +116,15 @@ def _projected(v: Term, t: Term) -> tuple[Term, Term]:
     much as itself (the square of the norm times rounding is 1: so near is a matrix with too few eigenvectors, by J. H. Wilkinson,
     "Note on matrices with a very ill-conditioned eigenproblem", 1972), or where rounding in the inverse comes to 1.
     """
-    n, inverse = v.type.shape[-1], solved(v, with_diagonal(v.trace.full(0, v.type), 1))
-    size = abs_(inverse)
+    n, inverse = v.type.shape[-1], matrices.solved(v, matrices.with_diagonal(v.trace.full(0, v.type), 1))
+    size = matrices.abs_(inverse)
     norms = op("reduce_max")(size, axes=(v.type.rank - 1,))  # the greatest elements: squares of others might overflow
-    error = reduce_sum(product(size, abs_(v)) * by_columns(norms, size), axes=(v.type.rank - 1,))
-    regular = gt(resolution(norms, n), op("max")(norms * norms, error))
-    rows = broadcast_in_dim(regular, shape=v.type.shape, broadcast_dimensions=tuple(range(v.type.rank - 1)))
-    return infinite(product(inverse, product(t, v)), rows), norms
+    error = matrices.reduce_sum(
+        matrices.product(size, matrices.abs_(v)) * matrices.by_columns(norms, size), axes=(v.type.rank - 1,)
+    )
+    regular = matrices.gt(resolution(norms, n), op("max")(norms * norms, error))
+    rows = matrices.broadcast_in_dim(regular, shape=v.type.shape, broadcast_dimensions=tuple(range(v.type.rank - 1)))
+    return infinite(matrices.product(inverse, matrices.product(t, v)), rows), norms
 
 
 def _eig_tangents(w: Term, v: Term, t: Term, x: Term) -> tuple[Term, Term]:
@@ -148,9 +132,9 @@ def _eig_tangents(w: Term, v: Term, t: Term, x: Term) -> tuple[Term, Term]:
     # vectors have norm 1, and a greatest component that is real, which says what X_ii is.
     p, growth = _projected(v, t)
     regular = apart(w, rounding(w, v.type.shape[-1], x) * growth, p)
-    u = product(v, quotient(with_diagonal(p, 0), by_columns(w, p) - by_rows(w, p), regular))
-    grown = reduce_sum(real(conj(v) * u), axes=(v.type.rank - 2,))
-    return diagonal(p), u + v * (by_columns(turning(v, u), v) - by_columns(grown, v))
+    u = matrices.product(v, quotient(matrices.with_diagonal(p, 0), matrices.by_columns(w, p) - matrices.by_rows(w, p), regular))
+    grown = matrices.reduce_sum(matrices.real(conj(v) * u), axes=(v.type.rank - 2,))
+    return matrices.diagonal(p), u + v * (matrices.by_columns(matrices.turning(v, u), v) - matrices.by_columns(grown, v))
 
 
 # Schur forms.
@@ -163,7 +147,7 @@ class SchurAttrs(Attrs):
 
 
 def _schur_types(attrs: SchurAttrs, operands: Types) -> Types:
-    (x,) = require_square(operands)
+    (x,) = matrices.require_square(operands)
     return (x, x) if attrs.compute_schur_vectors else (x,)
 
 
@@ -171,7 +155,7 @@ def _schur_kernel(np: Any, attrs: SchurAttrs, operands: Types, results: Types) -
     from scipy.linalg import schur  # slow to import, and rarely needed
 
     output = "complex" if operands[0].complex else "real"
-    return of_each(np, lambda x: schur(x, output)[: len(results)] if x.size else [x, x][: len(results)], operands, results)
+    return matrices.of_each(np, lambda x: schur(x, output)[: len(results)] if x.size else [x, x][: len(results)], operands, results)
 
 
 _NO_DERIVATIVE = "blocks of T appear and vanish, and vectors jump where eigenvalues meet; eig, expm, logm and sqrtm have one"
@@ -189,7 +173,7 @@ def _vectors_too(with_vectors: float, values: float) -> Any:
 _EQUAL = repeating("eigenvalues", "eigenvectors have no derivative, nor have eigenvalues a second one", lambda *a: a[3][1])
 
 PRIMITIVES = (
-    iterated(
+    matrices.iterated(
         "eigh",
         _eigh_types,
         _eigh_kernel,
@@ -207,7 +191,7 @@ PRIMITIVES = (
         "phases such that the greatest component is real; where values repeat, derivatives of vectors are NaN or infinite",
         caption=("eigh({0})", "the eigenvectors and eigenvalues"),
     ),
-    iterated(
+    matrices.iterated(
         "eig",
         _eig_types,
         _eig_kernel,
@@ -227,7 +211,7 @@ PRIMITIVES = (
         "there are fewer vectors than rows",
         caption=("eig({0})", "the eigenvalues and eigenvectors"),
     ),
-    iterated(
+    matrices.iterated(
         "schur",
         _schur_types,
         _schur_kernel,

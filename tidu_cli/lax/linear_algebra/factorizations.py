@@ -30,13 +30,12 @@ from tidu_cli.lax.linear_algebra.matrices import (
     turned,
     with_diagonal,
 )
-from tidu_cli.rules.attrs.attrs import Extent
+from tidu_cli.rules.analysis import Places, Spread, Spreading, cholesky_factor, free, lu_factors, triangular_systems
+from tidu_cli.rules.attrs import Extent
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.catalogue import Caption, arrays
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import conj, no_tangent, primitive, require_dtype, summed
-from tidu_cli.rules.flops import cholesky_factor, free, lu_factors, triangular_systems
-from tidu_cli.rules.sparsity import Places, Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 reshape, transpose, triangular_solve = map(op, ("reshape", "transpose", "triangular_solve"))

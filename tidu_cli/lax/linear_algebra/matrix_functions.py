@@ -16,28 +16,11 @@ from typing import Any
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.frozen import replace
 from tidu_cli.lax.arrays.structural import numpy_dtype
-from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, of_each
-from tidu_cli.lax.linear_algebra.matrices import (
-    above,
-    adjoint,
-    batch_axes,
-    beside,
-    broadcast_in_dim,
-    gt,
-    iterated,
-    of_each_matrix,
-    part,
-    product,
-    require_matrices,
-    require_square,
-    solved,
-    square,
-    turned,
-)
+from tidu_cli.lax.linear_algebra import matrices
 from tidu_cli.lax.linear_algebra.singular import ROUNDINGS, infinite, rounding, singular_values, vanishing
+from tidu_cli.rules.analysis import adding, multiplying, on_matrices
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Primitive, Transposition, Types
 from tidu_cli.rules.families import require_one_type, summed
-from tidu_cli.rules.flops import adding, multiplying, on_matrices
 from tidu_cli.rules.terms import Term, op
 
 solve_sylvester = op("solve_sylvester")
@@ -49,17 +32,17 @@ solve_sylvester = op("solve_sylvester")
 def _expm_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
     from scipy.linalg import expm  # type: ignore[import-untyped]  # slow to import, and rarely needed
 
-    return of_batches(np, lambda x: (expm(x) if x.size else x,), operands, results)
+    return matrices.of_batches(np, lambda x: (expm(x) if x.size else x,), operands, results)
 
 
 def _expm_frechet_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
     from scipy.linalg import expm_frechet
 
-    return of_each(np, lambda a, e: (expm_frechet(a, e, compute_expm=False) if a.size else a,), operands, results)
+    return matrices.of_each(np, lambda a, e: (expm_frechet(a, e, compute_expm=False) if a.size else a,), operands, results)
 
 
 def _logm_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
-    return of_each(np, lambda x: (_principal(np, "logm", x),), operands, results)
+    return matrices.of_each(np, lambda x: (_principal(np, "logm", x),), operands, results)
 
 
 def _logm_frechet_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
@@ -73,7 +56,7 @@ def _logm_frechet_kernel(np: Any, attrs: Attrs, operands: Types, results: Types)
         scale = 2.0 ** np.round(np.log2(np.abs(a).max() / size)) if a.any() else 1.0
         return (_principal(np, "logm", np.block([[a, e * scale], [np.zeros_like(a), a]]))[:n, n:] / scale,)
 
-    return of_each(np, derivative, operands, results)
+    return matrices.of_each(np, derivative, operands, results)
 
 
 def _principal(np: Any, name: str, x: Any) -> Any:
@@ -107,7 +90,7 @@ _ROOT_ERROR = 1e-12
 
 
 def _frechet_types(attrs: Attrs, operands: Types) -> Types:
-    require_square(operands)
+    matrices.require_square(operands)
     require_one_type(operands)
     return operands[:1]
 
@@ -124,9 +107,9 @@ def _with_derivative(
     frechet = op(f"{name}_frechet")
     first, second = operations
     return (
-        iterated(
+        matrices.iterated(
             name,
-            square,
+            matrices.square,
             kernels[0],
             jvp=lambda node: [frechet(node.operands[0], node.tangent)],
             one_type=True,
@@ -135,14 +118,14 @@ def _with_derivative(
             caption=(f"{name}({{0}})", what),
             **told,
         ),
-        iterated(
+        matrices.iterated(
             f"{name}_frechet",
             _frechet_types,
             kernels[1],
             arity=2,
             jvp=partial(_derivative_jvp, frechet),
             transpose=partial(_derivative_transpose, frechet),
-            sparsity=of_each_matrix,
+            sparsity=matrices.of_each_matrix,
             one_type=True,
             examples=(examples[1],),
             linear=((1, 2),),
@@ -159,7 +142,7 @@ def _derivative_jvp(frechet: Callable[..., Term], node: JVP) -> Sequence[Term | 
     n = a.type.shape[-1]
     moved = None
     if ta is not None:
-        moved = part(frechet(_block(a, e), _block(ta, None)), rows=(0, n), columns=(n, 2 * n))
+        moved = matrices.part(frechet(_block(a, e), _block(ta, None)), rows=(0, n), columns=(n, 2 * n))
     return [summed([moved, None if te is None else frechet(a, te)])]
 
 
@@ -167,13 +150,13 @@ def _derivative_transpose(frechet: Callable[..., Term], node: Transposition) -> 
     a = node.operands[0]
     if a is None:
         raise MissingRuleError(f"missing transpose rule for {frechet.__name__} with an active matrix: it is linear in input 1")
-    return [None, frechet(adjoint(a), node.cotangent)]
+    return [None, frechet(matrices.adjoint(a), node.cotangent)]
 
 
 def _block(a: Term, e: Term | None) -> Term:
     """[[a, e], [0, a]]."""
     zero = a.trace.full(0, a.type)
-    return above(beside(a, zero if e is None else e), beside(zero, a))
+    return matrices.above(matrices.beside(a, zero if e is None else e), matrices.beside(zero, a))
 
 
 # Square roots, and Sylvester's equation.
@@ -183,15 +166,15 @@ def _sqrtm_jvp(node: JVP) -> Sequence[Term | None]:
     # From X X = A: X X' + X' X = A'. Of an A that is singular but for rounding X is not so, having the root of the rounding in it.
     (x,), a, t = node.results, node.operands[0], node.tangent
     s = a.trace.emit("svd", a, compute_uv=False)
-    regular = op("reduce_and")(gt(s, rounding(s, a.type.shape[-1])), axes=(s.type.rank - 1,))
-    every = broadcast_in_dim(regular, shape=t.type.shape, broadcast_dimensions=batch_axes(t))
+    regular = op("reduce_and")(matrices.gt(s, rounding(s, a.type.shape[-1])), axes=(s.type.rank - 1,))
+    every = matrices.broadcast_in_dim(regular, shape=t.type.shape, broadcast_dimensions=matrices.batch_axes(t))
     return [solve_sylvester(x, x, infinite(t, every))]
 
 
 def _sylvester_types(attrs: Attrs, operands: Types) -> Types:
     a, b, c = operands
-    require_square(operands)
-    require_square((b,))
+    matrices.require_square(operands)
+    matrices.require_square((b,))
     if not a.dtype == b.dtype == c.dtype:
         raise TypeRuleError(f"type mismatch: inputs are {a}, {b} and {c}; use convert_element_type first")
     due = c.with_shape((*a.shape[:-1], b.shape[-1]))
@@ -220,12 +203,12 @@ def _sylvester_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) ->
             raise np.linalg.LinAlgError("a and -b have eigenvalues in common")  # others close to these have been taken
         return (u @ (scale * y) @ np.conj(v.T),)
 
-    return of_each(np, solution, operands, results)
+    return matrices.of_each(np, solution, operands, results)
 
 
 def _sylvester_jvp(node: JVP) -> Sequence[Term | None]:
     (a, b, _), (x,), (ta, tb, tc) = node.operands, node.results, node.tangents
-    moved = [tc, None if ta is None else -product(ta, x), None if tb is None else -product(x, tb)]
+    moved = [tc, None if ta is None else -matrices.product(ta, x), None if tb is None else -matrices.product(x, tb)]
     return [solve_sylvester(a, b, summed(moved))]
 
 
@@ -233,7 +216,7 @@ def _sylvester_transpose(node: Transposition) -> Sequence[Term | None]:
     a, b, _ = node.operands
     if a is None or b is None:
         raise MissingRuleError("missing transpose rule for solve_sylvester with an active matrix a or b: it is linear in c alone")
-    return [None, None, solve_sylvester(adjoint(a), adjoint(b), node.cotangent)]
+    return [None, None, solve_sylvester(matrices.adjoint(a), matrices.adjoint(b), node.cotangent)]
 
 
 def _sylvester_operations(attrs: Attrs, operands: Types, results: Types) -> int:
@@ -247,7 +230,7 @@ def _sylvester_operations(attrs: Attrs, operands: Types, results: Types) -> int:
 
 
 def _polar_types(attrs: Attrs, operands: Types) -> Types:
-    x = require_matrices(operands)
+    x = matrices.require_matrices(operands)
     *batch, m, n = x.shape
     if m < n:
         raise TypeRuleError(f"takes matrices with at least as many rows as columns, got {x}; take that of the conjugate transpose")
@@ -257,21 +240,21 @@ def _polar_types(attrs: Attrs, operands: Types) -> Types:
 def _polar_kernel(np: Any, attrs: Attrs, operands: Types, results: Types) -> Kernel:
     def factors(x: Any) -> Any:
         u, s, vh = np.linalg.svd(x, full_matrices=False)
-        return u @ vh, adjoint_of(np, vh) @ (s[..., :, None] * vh)
+        return u @ vh, matrices.adjoint_of(np, vh) @ (s[..., :, None] * vh)
 
-    return of_batches(np, factors, operands, results)
+    return matrices.of_batches(np, factors, operands, results)
 
 
 def _polar_jvp(node: JVP) -> Sequence[Term | None]:
     # From Uᴴ A' = W P + P', where W = Uᴴ U' is skew-Hermitian and P' Hermitian: W P + P W = Uᴴ A' - A'ᴴ U (N. J. Higham, "Functions
     # of Matrices" (2008), section 8.2). Singular values may repeat; that of 0 makes the equation one without a solution.
     t, (u, p) = node.tangent, node.results
-    moved = product(adjoint(u), t)
-    w = solve_sylvester(p, p, moved - adjoint(moved))
-    within = product(u, w)
+    moved = matrices.product(matrices.adjoint(u), t)
+    w = solve_sylvester(p, p, moved - matrices.adjoint(moved))
+    within = matrices.product(u, w)
     if t.type.shape[-2] > t.type.shape[-1]:
-        within = within + turned(solved(turned(p), turned(t - product(u, moved))))
-    return [within, moved - product(w, p)]
+        within = within + matrices.turned(matrices.solved(matrices.turned(p), matrices.turned(t - matrices.product(u, moved))))
+    return [within, moved - matrices.product(w, p)]
 
 
 def _positive(*operands: str) -> Example:
@@ -297,10 +280,10 @@ PRIMITIVES = (
         formula="y, where expm(y) = x",
         summary="the principal matrix logarithm; NaN where x is singular, or real and its logarithm is not",
     ),
-    iterated(
+    matrices.iterated(
         "sqrtm",
-        square,
-        lambda np, attrs, operands, results: of_each(np, lambda x: (_principal(np, "sqrtm", x),), operands, results),
+        matrices.square,
+        lambda np, attrs, operands, results: matrices.of_each(np, lambda x: (_principal(np, "sqrtm", x),), operands, results),
         jvp=_sqrtm_jvp,
         one_type=True,
         examples=(_positive("T[3,3]"), _positive("T[2,2,2]")),
@@ -310,14 +293,14 @@ PRIMITIVES = (
         summary="the principal square root of matrices; NaN where x has none, or is real and its root is not",
         caption=("sqrtm({0})", "the matrix square root"),
     ),
-    iterated(
+    matrices.iterated(
         "solve_sylvester",
         _sylvester_types,
         _sylvester_kernel,
         arity=3,
         jvp=_sylvester_jvp,
         transpose=_sylvester_transpose,
-        sparsity=of_each_matrix,
+        sparsity=matrices.of_each_matrix,
         examples=(
             Example(("T[2,2]", "T[3,3]", "T[2,3]"), diagonals=(4.0, 4.0, 0.0)),
             Example(("T[2,3,3]", "T[2,1,1]", "T[2,3,1]"), diagonals=(4.0, 4.0, 0.0)),
@@ -328,7 +311,7 @@ PRIMITIVES = (
         summary="solution of Sylvester's equation; NaN where a and -b have eigenvalues in common",
         caption=("sylvester({all})", "the solution of Sylvester's equation"),
     ),
-    iterated(
+    matrices.iterated(
         "polar",
         _polar_types,
         _polar_kernel,

@@ -11,25 +11,11 @@ from typing import Any
 from tidu_cli.graph.sizes.open import smaller
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.windows import taken
-from tidu_cli.lax.linear_algebra.lapack import of_batches, of_each
-from tidu_cli.lax.linear_algebra.matrices import (
-    adjoint,
-    beside,
-    extended,
-    of_matrices,
-    part,
-    product,
-    require_matrices,
-    solved,
-    triangle,
-    triangular_solve,
-    turned,
-    with_diagonal,
-)
+from tidu_cli.lax.linear_algebra import matrices
 from tidu_cli.lax.linear_algebra.singular import either, vanishing
+from tidu_cli.rules.analysis import on_matrices
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import conj
-from tidu_cli.rules.flops import on_matrices
 from tidu_cli.rules.terms import Term
 
 
@@ -45,7 +31,7 @@ class QRAttrs(Attrs):
 
 
 def _types(attrs: QRAttrs, operands: Types) -> Types:
-    x = require_matrices(operands)
+    x = matrices.require_matrices(operands)
     *batch, m, n = x.shape
     k = m if attrs.full_matrices else smaller(m, n)
     factors = x.with_shape((*batch, m, k)), x.with_shape((*batch, k, n))
@@ -55,27 +41,32 @@ def _types(attrs: QRAttrs, operands: Types) -> Types:
 def _kernel(np: Any, attrs: QRAttrs, operands: Types, results: Types) -> Kernel:
     if not attrs.pivoting:
         mode = "complete" if attrs.full_matrices else "reduced"
-        return of_batches(np, lambda x: np.linalg.qr(x, mode), operands, results)
+        return matrices.of_batches(np, lambda x: np.linalg.qr(x, mode), operands, results)
     from scipy.linalg import qr  # type: ignore[import-untyped]  # slow to import, and rarely needed
 
     mode = "full" if attrs.full_matrices else "economic"
-    return of_each(np, lambda x: qr(x, mode=mode, pivoting=True, check_finite=False), operands, results)
+    return matrices.of_each(np, lambda x: qr(x, mode=mode, pivoting=True, check_finite=False), operands, results)
 
 
 def _jvp(node: JVP) -> Sequence[Term | None]:
     t, (q, r, *permutation) = node.tangent, node.results
     if permutation:
-        t = turned(taken(turned(t), permutation[0], t.type.rank - 2))
+        t = matrices.turned(taken(matrices.turned(t), permutation[0], t.type.rank - 2))
     m, n = t.type.shape[-2:]
     if m >= n:
-        dq, dr = _thin(part(q, columns=(0, n)), part(r, rows=(0, n)), t)
+        dq, dr = _thin(matrices.part(q, columns=(0, n)), matrices.part(r, rows=(0, n)), t)
         rows, columns = r.type.shape[-2:]
         if rows > columns:
-            dq, dr = beside(dq, completed(q, dq)), extended(dr, rows - columns, 0)
+            dq, dr = matrices.beside(dq, completed(q, dq)), matrices.extended(dr, rows - columns, 0)
     else:
         # The first columns are those of a square matrix, which make Q; of the others Qᴴ A is what R has.
-        dq, first = _thin(q, part(r, columns=(0, m)), part(t, columns=(0, m)))
-        dr = beside(first, product(adjoint(q), part(t, columns=(m, n)) - product(dq, part(r, columns=(m, n)))))
+        dq, first = _thin(q, matrices.part(r, columns=(0, m)), matrices.part(t, columns=(0, m)))
+        dr = matrices.beside(
+            first,
+            matrices.product(
+                matrices.adjoint(q), matrices.part(t, columns=(m, n)) - matrices.product(dq, matrices.part(r, columns=(m, n)))
+            ),
+        )
     return [dq, dr, *[None] * len(permutation)]
 
 
@@ -83,17 +74,17 @@ def _thin(q: Term, r: Term, t: Term) -> tuple[Term, Term]:
     # S. F. Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in optimum experimental
     # design" (2010), section 4.2: of M = Qᴴ A' R⁻¹ what is below the diagonal makes Q' = Q (M_low - M_lowᴴ) + (1 - Q Qᴴ) A' R⁻¹.
     # That the diagonal of R stays real leaves the imaginary part of the diagonal of M to Q.
-    moved = triangular_solve(r, t)
-    m = product(adjoint(q), moved)
-    low = triangle(m, lower=True, diagonal=False)
-    turning = low - adjoint(low)
+    moved = matrices.triangular_solve(r, t)
+    m = matrices.product(matrices.adjoint(q), moved)
+    low = matrices.triangle(m, lower=True, diagonal=False)
+    turning = low - matrices.adjoint(low)
     if q.type.complex:
         turning = turning + _imaginary_diagonal(m)
-    return product(q, turning - m) + moved, product(m - turning, r)
+    return matrices.product(q, turning - m) + moved, matrices.product(m - turning, r)
 
 
 def _imaginary_diagonal(m: Term) -> Term:
-    on = m - with_diagonal(m, 0)
+    on = m - matrices.with_diagonal(m, 0)
     return (on - conj(on)) * 0.5
 
 
@@ -105,12 +96,15 @@ def completed(q: Term, dq: Term) -> Term:
     of Q₁ times the inverse of its upper rows less 1, Q₂ = E₂ + (Q₁ - E₁) Zᴴ. So it is differentiated.
     """
     m, n = dq.type.shape[-2:]
-    first = part(q, columns=(0, n))
-    moved = first - with_diagonal(first - first, 1)
-    upper = adjoint(part(moved, rows=(0, n)))
-    z = solved(upper, adjoint(part(moved, rows=(n, m))))
-    dz = solved(upper, adjoint(part(dq, rows=(n, m))) - product(adjoint(part(dq, rows=(0, n))), z))
-    return product(dq, z) + product(moved, dz)
+    first = matrices.part(q, columns=(0, n))
+    moved = first - matrices.with_diagonal(first - first, 1)
+    upper = matrices.adjoint(matrices.part(moved, rows=(0, n)))
+    z = matrices.solved(upper, matrices.adjoint(matrices.part(moved, rows=(n, m))))
+    dz = matrices.solved(
+        upper,
+        matrices.adjoint(matrices.part(dq, rows=(n, m))) - matrices.product(matrices.adjoint(matrices.part(dq, rows=(0, n))), z),
+    )
+    return matrices.product(dq, z) + matrices.product(moved, dz)
 
 
 def _operations(attrs: QRAttrs, m: int, n: int) -> float:
@@ -131,7 +125,7 @@ def _diagonal_of_r(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
 
 
 PRIMITIVES = (
-    of_matrices(
+    matrices.of_matrices(
         "qr",
         _types,
         _kernel,

@@ -12,30 +12,13 @@ from typing import Annotated, Any
 
 from tidu_cli.graph.sizes.open import larger, smaller
 from tidu_cli.graph.types import TensorType, real_dtype
-from tidu_cli.lax.linear_algebra.lapack import adjoint_of, of_batches, phases, turned_by, turning
-from tidu_cli.lax.linear_algebra.matrices import (
-    adjoint,
-    batch_axes,
-    beside,
-    broadcast_in_dim,
-    by_columns,
-    by_rows,
-    diagonal,
-    gt,
-    iterated,
-    part,
-    product,
-    real,
-    require_matrices,
-    sign,
-    with_diagonal,
-)
+from tidu_cli.lax.linear_algebra import matrices
 from tidu_cli.lax.linear_algebra.orthogonal import completed
 from tidu_cli.lax.linear_algebra.singular import apart, either, quotient, repeating, rounding, singular_values, vanishing
-from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.rules.analysis import on_matrices
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import conj
-from tidu_cli.rules.flops import on_matrices
+from tidu_cli.rules.fields import Bounded
 from tidu_cli.rules.terms import Term
 
 
@@ -50,7 +33,7 @@ class SVDAttrs(Attrs):
 
 
 def _types(attrs: SVDAttrs, operands: Types) -> Types:
-    x = require_matrices(operands)
+    x = matrices.require_matrices(operands)
     *batch, m, n = x.shape
     k = smaller(m, n)
     values = TensorType(real_dtype(x.dtype), (*batch, k))
@@ -68,15 +51,15 @@ def _kernel(np: Any, attrs: SVDAttrs, operands: Types, results: Types) -> Kernel
             return (np.linalg.svd(x, compute_uv=False),)
         u, s, vh = np.linalg.svd(x, full_matrices=False)
         if operands[0].complex and s.size:
-            phase = phases(np, u)
-            u, vh = turned_by(np, u, phase), vh * np.swapaxes(np.conj(phase), -1, -2)
+            phase = matrices.phases(np, u)
+            u, vh = matrices.turned_by(np, u, phase), vh * np.swapaxes(np.conj(phase), -1, -2)
         if attrs.full_matrices and m > n:
             u = np.concatenate([u, _others(np, u)], -1)
         if attrs.full_matrices and n > m:
-            vh = np.concatenate([vh, adjoint_of(np, _others(np, adjoint_of(np, vh)))], -2)
+            vh = np.concatenate([vh, matrices.adjoint_of(np, _others(np, matrices.adjoint_of(np, vh)))], -2)
         return s, u, vh
 
-    return of_batches(np, factors, operands, results)
+    return matrices.of_batches(np, factors, operands, results)
 
 
 def _others(np: Any, u: Any) -> Any:
@@ -94,46 +77,52 @@ def _jvp(node: JVP) -> Sequence[Term | None]:
     k = smaller(m, n)
     if not node.attrs.compute_uv:
         _, u, vh = x.trace.emit_all("svd", x, full_matrices=False, compute_uv=True)
-        return [real(diagonal(product(adjoint(u), product(t, adjoint(vh)))))]
+        return [matrices.real(matrices.diagonal(matrices.product(matrices.adjoint(u), matrices.product(t, matrices.adjoint(vh)))))]
     s, whole_u, whole_vh = node.results
-    u, v = part(whole_u, columns=(0, k)), adjoint(part(whole_vh, rows=(0, k)))
-    p = product(adjoint(u), product(t, v))
-    ds = real(diagonal(p))
-    along, down = by_columns(s, p), by_rows(s, p)
+    u, v = matrices.part(whole_u, columns=(0, k)), matrices.adjoint(matrices.part(whole_vh, rows=(0, k)))
+    p = matrices.product(matrices.adjoint(u), matrices.product(t, v))
+    ds = matrices.real(matrices.diagonal(p))
+    along, down = matrices.by_columns(s, p), matrices.by_rows(s, p)
     bound = rounding(s, larger(m, n))
-    regular, gaps, nonzero = apart(s, bound, p), (along + down) * (along - down), gt(s, bound)
-    dx = quotient(with_diagonal(p * along + adjoint(p) * down, 0), gaps, regular)
-    dy = quotient(with_diagonal(p * down + adjoint(p) * along, 0), gaps, regular)
+    regular, gaps, nonzero = apart(s, bound, p), (along + down) * (along - down), matrices.gt(s, bound)
+    dx = quotient(matrices.with_diagonal(p * along + matrices.adjoint(p) * down, 0), gaps, regular)
+    dy = quotient(matrices.with_diagonal(p * down + matrices.adjoint(p) * along, 0), gaps, regular)
     if p.type.complex:
-        on = p - with_diagonal(p, 0)
+        on = p - matrices.with_diagonal(p, 0)
         dx = dx + _by_columns((on - conj(on)) * 0.5, s, nonzero)
-    du = _outside(u, product(u, dx), product(t, v), s, nonzero) if m > n else product(u, dx)
-    dv = _outside(v, product(v, dy), product(adjoint(t), u), s, nonzero) if n > m else product(v, dy)
+    du = _outside(u, matrices.product(u, dx), matrices.product(t, v), s, nonzero) if m > n else matrices.product(u, dx)
+    dv = (
+        _outside(v, matrices.product(v, dy), matrices.product(matrices.adjoint(t), u), s, nonzero)
+        if n > m
+        else matrices.product(v, dy)
+    )
     if p.type.complex:
-        rate = turning(u, du)
-        du, dv = du + u * by_columns(rate, u), dv + v * by_columns(rate, v)
+        rate = matrices.turning(u, du)
+        du, dv = du + u * matrices.by_columns(rate, u), dv + v * matrices.by_columns(rate, v)
     if node.attrs.full_matrices and m > n:
-        du = beside(du, _others_tangent(u, du))
+        du = matrices.beside(du, _others_tangent(u, du))
     if node.attrs.full_matrices and n > m:
-        dv = beside(dv, _others_tangent(v, dv))
-    return [ds, du, adjoint(dv)]
+        dv = matrices.beside(dv, _others_tangent(v, dv))
+    return [ds, du, matrices.adjoint(dv)]
 
 
 def _outside(u: Term, within: Term, image: Term, s: Term, nonzero: Term) -> Term:
     """The tangent of the columns u, from that part of it within their span, and the image of the vectors on the other side."""
-    return within + _by_columns(image - product(u, product(adjoint(u), image)), s, nonzero)
+    return within + _by_columns(image - matrices.product(u, matrices.product(matrices.adjoint(u), image)), s, nonzero)
 
 
 def _by_columns(x: Term, s: Term, nonzero: Term) -> Term:
     """The columns of x over the singular values, of which these are not 0."""
-    columns = broadcast_in_dim(nonzero, shape=x.type.shape, broadcast_dimensions=(*batch_axes(x), x.type.rank - 1))
-    return quotient(x, by_columns(s, x), columns)
+    columns = matrices.broadcast_in_dim(
+        nonzero, shape=x.type.shape, broadcast_dimensions=(*matrices.batch_axes(x), x.type.rank - 1)
+    )
+    return quotient(x, matrices.by_columns(s, x), columns)
 
 
 def _others_tangent(u: Term, du: Term) -> Term:
     """That of `_others`. The first columns of the Q from which these are taken are those of u, each times 1 or -1."""
     _, r = u.trace.emit_all("qr", u, full_matrices=False)
-    signs = by_columns(sign(real(diagonal(r))), u)
+    signs = matrices.by_columns(matrices.sign(matrices.real(matrices.diagonal(r))), u)
     return completed(u * signs, du * signs)
 
 
@@ -152,7 +141,7 @@ class PinvAttrs(Attrs):
 
 
 def _pinv_types(attrs: PinvAttrs, operands: Types) -> Types:
-    x = require_matrices(operands)
+    x = matrices.require_matrices(operands)
     *batch, m, n = x.shape
     return (x.with_shape((*batch, n, m)),)
 
@@ -162,9 +151,15 @@ def _pinv_jvp(node: JVP) -> Sequence[Term | None]:
     # separate" (1973), equation 4.12, for changes that keep the rank:
     # P' = -P A' P + P Pᴴ A'ᴴ (1 - A P) + (1 - P A) A'ᴴ Pᴴ P.
     t, a, (p,) = node.tangent, node.operands[0], node.results
-    left = product(product(p, adjoint(p)), adjoint(t))
-    right = product(adjoint(t), product(adjoint(p), p))
-    return [left - product(product(left, a), p) + right - product(p, product(a, right)) - product(p, product(t, p))]
+    left = matrices.product(matrices.product(p, matrices.adjoint(p)), matrices.adjoint(t))
+    right = matrices.product(matrices.adjoint(t), matrices.product(matrices.adjoint(p), p))
+    return [
+        left
+        - matrices.product(matrices.product(left, a), p)
+        + right
+        - matrices.product(p, matrices.product(a, right))
+        - matrices.product(p, matrices.product(t, p))
+    ]
 
 
 def _values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
@@ -172,7 +167,7 @@ def _values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
 
 
 PRIMITIVES = (
-    iterated(
+    matrices.iterated(
         "svd",
         _types,
         _kernel,
@@ -195,10 +190,12 @@ PRIMITIVES = (
         "component of each column of U is real; where values repeat, derivatives of vectors are NaN or infinite",
         caption=("svd({0})", "the singular value decomposition"),
     ),
-    iterated(
+    matrices.iterated(
         "pinv",
         _pinv_types,
-        lambda np, attrs, operands, results: of_batches(np, lambda x: (np.linalg.pinv(x, rtol=attrs.rtol),), operands, results),
+        lambda np, attrs, operands, results: matrices.of_batches(
+            np, lambda x: (np.linalg.pinv(x, rtol=attrs.rtol),), operands, results
+        ),
         jvp=_pinv_jvp,
         attrs=PinvAttrs,
         examples=(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.lax.recipes import arrays as xp
-from tidu_cli.lax.recipes import bessel
 from tidu_cli.lax.recipes.arrays import Array, table
+from tidu_cli.lax.recipes.hypergeometric import scaled_bessel_i
 
 _TINY = 2.0**-60
 
@@ -199,12 +199,12 @@ def _near_0(order: int, x: Array) -> Array:
 
 def _bessel_i0e(attrs: Any, x: Array) -> Array:
     size = xp.abs(x)
-    return xp.where(size < 1, _near_0(0, xp.clip(x, -1.0, 1.0)), bessel.scaled_i(0.0, xp.maximum(size, 1.0)))
+    return xp.where(size < 1, _near_0(0, xp.clip(x, -1.0, 1.0)), scaled_bessel_i(0.0, xp.maximum(size, 1.0)))
 
 
 def _bessel_i1e(attrs: Any, x: Array) -> Array:
     size, near = xp.abs(x), xp.clip(x, -1.0, 1.0)
-    large = bessel.scaled_i(1.0, xp.maximum(size, 1.0))
+    large = scaled_bessel_i(1.0, xp.maximum(size, 1.0))
     return xp.where(size < 1, near * _near_0(1, near), xp.where(x < 0, -large, large))
 
 

@@ -14,7 +14,7 @@ from tidu_cli.lax.records.joining import joining_batch, joining_kernel
 from tidu_cli.lax.records.sums_and_products import ADDABLE, add_kernel, add_types
 from tidu_cli.rules.contract import JVP, TOGETHER, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import elementwise, summed
-from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
+from tidu_cli.rules.recording.conversion import converted, converted_cotangent
 from tidu_cli.rules.terms import Term
 
 

@@ -11,9 +11,9 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import Type
 from tidu_cli.rules.batching import itself, stacked
 from tidu_cli.rules.contract import Batching, BatchRule, Kernel, Types, ValueTypes
+from tidu_cli.rules.recording.conversion import converted
 from tidu_cli.rules.recording.trace import Trace, as_output, recorded
-from tidu_cli.rules.tangents.conversion import converted
-from tidu_cli.rules.tangents.types import scaled_operand
+from tidu_cli.rules.tangents import scaled_operand
 from tidu_cli.rules.terms import Term, op
 
 Conversion = Callable[[Term, Type], Term]

@@ -33,13 +33,13 @@ from tidu_cli.graph.types import (
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.records.joining import conversion_kernel, converted_batch
 from tidu_cli.lax.records.records import zeros
-from tidu_cli.rules.attrs.fields import Parsed, Records
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, ValueTypes
 from tidu_cli.rules.families import minus, primitive, summed
-from tidu_cli.rules.tangents.conversion import by_properties, converted
-from tidu_cli.rules.tangents.types import chosen
+from tidu_cli.rules.fields import Parsed, Records
+from tidu_cli.rules.recording.conversion import by_properties, converted
+from tidu_cli.rules.tangents import chosen
 from tidu_cli.rules.terms import Term, field, fieldwise, op
 from tidu_cli.rules.units import between, scaling, span
 

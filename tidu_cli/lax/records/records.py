@@ -14,12 +14,12 @@ from tidu_cli.graph.graph import Case
 from tidu_cli.graph.text import RECORD_TYPE, parse_value_type
 from tidu_cli.graph.types import ANY, RecordType, Type, moves, of_batch, tangent_type
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
-from tidu_cli.rules.attrs.fields import After, Parsed, Records, Sized
+from tidu_cli.rules.analysis import free
 from tidu_cli.rules.batching import stacked
 from tidu_cli.rules.catalogue import Caption, short
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Batching, Example, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import linear_transpose, primitive
-from tidu_cli.rules.flops import free
+from tidu_cli.rules.fields import After, Parsed, Records, Sized
 from tidu_cli.rules.terms import Term, field, record
 
 

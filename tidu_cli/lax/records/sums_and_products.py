@@ -1,7 +1,7 @@
 """Sums and products: of arrays of numbers, and of vectors that are none: durations, and records of tangents.
 
 A number scales them: one for each element of durations, a single one for all of a record. Tangents of one thing add up whichever
-types they have, for what is added are natural ones (`tidu_cli.rules.tangents.types.joined`): here operands become those.
+types they have, for what is added are natural ones (`tidu_cli.rules.tangents.joined`): here operands become those.
 """
 
 from __future__ import annotations
@@ -12,72 +12,48 @@ from operator import add
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError, TypeRuleError
-from tidu_cli.graph.types import (
-    DATETIMES,
-    DURATIONS,
-    FLOATS,
-    INTEGERS,
-    NUMERIC,
-    TIMES,
-    RecordType,
-    TensorType,
-    Type,
-    leaves,
-    tangent_type,
-    tensor_tangent_type,
-)
+from tidu_cli.graph import types
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.records.joining import joining_batch, joining_kernel, strong_product, strong_quotient
+from tidu_cli.rules import families
+from tidu_cli.rules.analysis import dividing, multiplying, per_element
 from tidu_cli.rules.batching import itself, spread, stacked
 from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, Transposition, ValueTypes
-from tidu_cli.rules.families import (
-    bilinear,
-    binary,
-    conj,
-    elementwise,
-    elementwise_examples,
-    minus,
-    numpy_function,
-    of_one_type,
-    summed,
-    unary,
-)
-from tidu_cli.rules.flops import dividing, multiplying, per_element
-from tidu_cli.rules.tangents.conversion import converted, converted_cotangent
-from tidu_cli.rules.tangents.types import scaled_operand
+from tidu_cli.rules.recording.conversion import converted, converted_cotangent
+from tidu_cli.rules.tangents import scaled_operand
 from tidu_cli.rules.terms import Term, field, fieldwise, op
 
 convert, real, reduce_sum = op("convert_element_type"), op("real"), op("reduce_sum")
 
-ADDABLE = NUMERIC | DURATIONS
+ADDABLE = types.NUMERIC | types.DURATIONS
 """The dtypes that have sums."""
 
 
 def add_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     """The type of a sum, of operands that have been given one type if they have one in which they add up."""
-    record = next((t for t in operands if isinstance(t, RecordType)), None)
+    record = next((t for t in operands if isinstance(t, types.RecordType)), None)
     if record is None:
-        return of_one_type(ADDABLE)(attrs, operands)  # type: ignore[arg-type]
+        return families.of_one_type(ADDABLE)(attrs, operands)  # type: ignore[arg-type]
     for k, t in enumerate(operands):
         if t != operands[0]:
             raise TypeRuleError(f"type mismatch: input 0 is {operands[0]}, input {k} is {t}; only records of one type add up")
-    for path, leaf in leaves(record):
+    for path, leaf in types.leaves(record):
         if leaf.dtype not in ADDABLE:
             raise TypeRuleError(f"inputs are of type {record}, whose field '{'.'.join(path)}' is {leaf}, which has no sum")
     return (record,)
 
 
 def _sub_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    if any(isinstance(t, RecordType) for t in operands):
+    if any(isinstance(t, types.RecordType) for t in operands):
         return add_types(attrs, operands)
-    (type_,) = of_one_type(NUMERIC | TIMES)(attrs, operands)  # type: ignore[arg-type]
-    return (tensor_tangent_type(type_) if type_.dtype in DATETIMES else type_,)
+    (type_,) = families.of_one_type(types.NUMERIC | types.TIMES)(attrs, operands)  # type: ignore[arg-type]
+    return (types.tensor_tangent_type(type_) if type_.dtype in types.DATETIMES else type_,)
 
 
 def _sub_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     first = operands[0]
-    if isinstance(first, TensorType) and first == operands[1]:
-        return numpy_function("subtract", DATETIMES, _duration_between)(np, attrs, operands, results)  # type: ignore[arg-type]
+    if isinstance(first, types.TensorType) and first == operands[1]:
+        return families.numpy_function("subtract", types.DATETIMES, _duration_between)(np, attrs, operands, results)  # type: ignore[arg-type]
     if any(t != results[0] for t in operands):
         return joining_kernel(np, _sub_kernel(np, attrs, results * 2, results), operands, results[0])
     negated = _fieldwise(np.negative)
@@ -97,8 +73,8 @@ def _duration_between(np: Any, x: Any, y: Any) -> Any:
 
 
 def _sub_jvp(node: JVP) -> Sequence[Term | None]:
-    natural = tangent_type(node.results[0].value_type)
-    return [minus(*[t and converted(t, natural) for t in node.tangents])]
+    natural = types.tangent_type(node.results[0].value_type)
+    return [families.minus(*[t and converted(t, natural) for t in node.tangents])]
 
 
 def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
@@ -114,8 +90,8 @@ def _neg_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
 
 
 def _neg_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
-    if isinstance(operands[0], TensorType):
-        return numpy_function("negative")(np, attrs, operands, results)  # type: ignore[arg-type]
+    if isinstance(operands[0], types.TensorType):
+        return families.numpy_function("negative")(np, attrs, operands, results)  # type: ignore[arg-type]
     return _fieldwise(np.negative)
 
 
@@ -132,8 +108,8 @@ def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -
     """The kernel of add."""
     if any(t != results[0] for t in operands):
         return joining_kernel(np, add_kernel(np, attrs, results * 2, results), operands, results[0])
-    if isinstance(operands[0], TensorType):
-        return numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
+    if isinstance(operands[0], types.TensorType):
+        return families.numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
 
     def added(x: Any, y: Any) -> Any:
         if x is None or y is None:  # a field that is structurally zero
@@ -145,8 +121,8 @@ def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -
 
 def _add_jvp(node: JVP) -> Sequence[Term | None]:
     """The sum of the tangents, in the natural type of the result."""
-    natural = tangent_type(node.results[0].value_type)
-    return [summed([t and converted(t, natural) for t in node.tangents])]
+    natural = types.tangent_type(node.results[0].value_type)
+    return [families.summed([t and converted(t, natural) for t in node.tangents])]
 
 
 def _add_transpose(node: Transposition) -> Sequence[Term | None]:
@@ -162,31 +138,31 @@ def _mul_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
     if scaled is not None:
         return (operands[scaled],)
     for k, t in enumerate(operands):
-        if isinstance(t, RecordType):
+        if isinstance(t, types.RecordType):
             raise TypeRuleError(f"input {k} is a record, {t}; a single number scales one, of tangents: all its fields are floats")
-    return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
+    return families.of_one_type(types.NUMERIC)(attrs, operands)  # type: ignore[arg-type]
 
 
 def _mul_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     if scaled_operand(operands) is None:
-        return numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
+        return families.numpy_function("multiply")(np, attrs, operands, results)  # type: ignore[arg-type]
     scale = _scaling(np, results[0], np.multiply)
     return scale if operands[0] == results[0] else lambda x, y: scale(y, x)
 
 
 def _div_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    if scaled_operand(operands) == 0 and (isinstance(operands[1], TensorType) and operands[1].dtype in FLOATS):
+    if scaled_operand(operands) == 0 and (isinstance(operands[1], types.TensorType) and operands[1].dtype in types.FLOATS):
         return (operands[0],)
     for k, t in enumerate(operands):
-        if isinstance(t, RecordType):
+        if isinstance(t, types.RecordType):
             raise TypeRuleError(f"input {k} is a record, {t}; a single float divides one, of tangents: all its fields are floats")
-    return of_one_type(NUMERIC)(attrs, operands)  # type: ignore[arg-type]
+    return families.of_one_type(types.NUMERIC)(attrs, operands)  # type: ignore[arg-type]
 
 
 def _div_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     if scaled_operand(operands) is not None:
         return _scaling(np, results[0], np.divide)
-    return numpy_function("divide", INTEGERS, _truncating_quotient)(np, attrs, operands, results)  # type: ignore[arg-type]
+    return families.numpy_function("divide", types.INTEGERS, _truncating_quotient)(np, attrs, operands, results)  # type: ignore[arg-type]
 
 
 def _truncating_quotient(np: Any, x: Any, y: Any) -> Any:
@@ -203,7 +179,7 @@ def _div_transpose(node: Transposition) -> Sequence[Term | None]:
     _, divisor = node.operands
     if divisor is None:
         raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
-    return [node.cotangent / conj(divisor), None]
+    return [node.cotangent / families.conj(divisor), None]
 
 
 def _scaling_batch(name: str) -> BatchRule:
@@ -211,12 +187,12 @@ def _scaling_batch(name: str) -> BatchRule:
 
     def batch(node: Batching) -> Sequence[Term]:
         k = scaled_operand(node.types)
-        if k is None or not isinstance(node.types[k], RecordType):
+        if k is None or not isinstance(node.types[k], types.RecordType):
             return itself(name)(node)
         vector, number = stacked(node, k), stacked(node, 1 - k)
 
         def scaled(x: Term) -> Term:  # field by field, as each item has its number
-            if isinstance(x.value_type, RecordType):
+            if isinstance(x.value_type, types.RecordType):
                 return fieldwise(x.value_type, lambda name, _: scaled(field(x, name)))
             return scale(x, spread(convert(number, new_dtype=_number_dtype(x.type)), x.type.shape))
 
@@ -228,16 +204,16 @@ def _scaling_batch(name: str) -> BatchRule:
 def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     scaled = scaled_operand(node.types)
     if scaled is None:
-        return conj(other) * ct
+        return families.conj(other) * ct
     return other * ct if active == scaled else _inner(other, ct, node.types[active].dtype)
 
 
 # Vectors that are no arrays of numbers.
 
 
-def _scaling(np: Any, type_: Type, function: Kernel) -> Kernel:
+def _scaling(np: Any, type_: types.Type, function: Kernel) -> Kernel:
     """The kernel of a product, or a quotient, of a vector and a number."""
-    if isinstance(type_, RecordType):
+    if isinstance(type_, types.RecordType):
         parts = [_scaling(np, field_type, function) for _, field_type in type_.fields]
         return lambda x, c: tuple(None if v is None else part(v, c) for v, part in zip(x, parts, strict=True))
     dtype = numpy_dtype(np, type_.dtype)
@@ -247,27 +223,27 @@ def _scaling(np: Any, type_: Type, function: Kernel) -> Kernel:
 def _inner(x: Term, ct: Term, dtype: str) -> Term:
     """The product of two vectors, as the number that scaled one of them: of durations one for each element."""
     type_ = x.value_type
-    if isinstance(type_, TensorType):
+    if isinstance(type_, types.TensorType):
         return convert(x, new_dtype=dtype) * convert(ct, new_dtype=dtype)
-    terms = [_sum_of_products(reduce(field, path, x), reduce(field, path, ct), dtype) for path, _ in leaves(type_)]
+    terms = [_sum_of_products(reduce(field, path, x), reduce(field, path, ct), dtype) for path, _ in types.leaves(type_)]
     return reduce(add, terms)
 
 
 def _sum_of_products(x: Term, ct: Term, dtype: str) -> Term:
     if x.type.complex:
-        product = real(conj(x) * ct)
+        product = real(families.conj(x) * ct)
     else:
         counted = _number_dtype(x.type)
         product = convert(x, new_dtype=counted) * convert(ct, new_dtype=counted)
     return convert(reduce_sum(product, axes=tuple(range(product.type.rank))) if product.type.rank else product, new_dtype=dtype)
 
 
-def _number_dtype(type_: TensorType) -> str:
+def _number_dtype(type_: types.TensorType) -> str:
     """The dtype of the numbers that scale arrays of a type."""
-    return "f64" if type_.dtype in DURATIONS else type_.dtype
+    return "f64" if type_.dtype in types.DURATIONS else type_.dtype
 
 
-ADD = elementwise(
+ADD = families.elementwise(
     "add",
     2,
     ADDABLE,
@@ -289,10 +265,10 @@ ADD = elementwise(
     summary="sum; of records of one type, field by field; of tangents of one thing, in the natural type, whichever they have",
 )
 
-SUB = elementwise(
+SUB = families.elementwise(
     "sub",
     2,
-    NUMERIC | TIMES,
+    types.NUMERIC | types.TIMES,
     _sub_jvp,
     transpose=_sub_transpose,
     types=_sub_types,  # type: ignore[arg-type]
@@ -307,7 +283,7 @@ SUB = elementwise(
     summary="difference; of datetimes, the duration between them; of tangents of one thing, as `add`",
 )
 
-NEG = unary(
+NEG = families.unary(
     "neg",
     ADDABLE,
     "-x",
@@ -319,9 +295,9 @@ NEG = unary(
     more=(Example(("{x: f64[2], t: duration[s][]}",)),),
 )
 
-DIV = binary(
+DIV = families.binary(
     "div",
-    NUMERIC,
+    types.NUMERIC,
     "x / y",
     "quotient; of integers, rounded towards zero; of durations by floats, and of a record of tangents by one float",
     types=_div_types,
@@ -342,19 +318,19 @@ DIV = binary(
     flops=per_element(dividing),
 )
 
-MUL = bilinear(
+MUL = families.bilinear(
     "mul",
     _mul_types,  # type: ignore[arg-type]
     _mul_kernel,
     _mul_adjoint,
     batch=_scaling_batch("mul"),
-    dtypes=NUMERIC,
+    dtypes=types.NUMERIC,
     one_type=True,
     fresh=True,
     records=True,
     sparsity="elements",
     examples=(
-        *elementwise_examples(2),
+        *families.elementwise_examples(2),
         Example(("f64[2]", "duration[h][2]")),
         Example(("duration[ms][]", "f64[]")),
         Example(("f32[2]", "duration[h][2]")),

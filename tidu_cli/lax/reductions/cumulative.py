@@ -15,12 +15,11 @@ from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import DURATIONS, INEXACT, NUMERIC, REALS, TIMES, real_dtype
 from tidu_cli.lax.arrays.dtypes import in_order, ordered_dtype
 from tidu_cli.lax.reductions.reduction import shifted
-from tidu_cli.rules.attrs.attrs import Axis
+from tidu_cli.rules.analysis import Places, Spread, Spreading, accumulating, adding, multiplying
+from tidu_cli.rules.attrs import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, primitive, require_axis, require_dtype
-from tidu_cli.rules.flops import accumulating, adding, multiplying
-from tidu_cli.rules.sparsity import Places, Spread, Spreading
 from tidu_cli.rules.terms import Number, Term, op
 
 convert, cumsum, eq, exp, real, select_n = map(op, ("convert_element_type", "cumsum", "eq", "exp", "real", "select_n"))

@@ -10,12 +10,12 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INTEGERS, NUMERIC, TensorType, storage_dtype
 from tidu_cli.lax.arrays.dtypes import ORDERED, in_order, numpy_dtype
-from tidu_cli.rules.attrs.attrs import AxesAttrs, Axis, DTypeName
-from tidu_cli.rules.attrs.fields import Sized
+from tidu_cli.rules.analysis import multiplying, reducing
+from tidu_cli.rules.attrs import AxesAttrs, Axis, DTypeName
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Example, Kernel, KernelRule, Primitive, TypeRule, Types
 from tidu_cli.rules.families import by_counts, no_tangent, primitive, require_axes, require_dtype
-from tidu_cli.rules.flops import multiplying, reducing
+from tidu_cli.rules.fields import Sized
 from tidu_cli.rules.terms import Number, Term, op
 
 broadcast_in_dim, convert, cumprod, eq, pad, reduce_sum, reshape, transpose = map(

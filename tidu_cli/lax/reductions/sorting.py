@@ -11,12 +11,12 @@ from tidu_cli.graph.sizes.open import surely
 from tidu_cli.graph.types import ANY, COMPLEXES, FLOATS, storage_dtype
 from tidu_cli.lax.arrays.dtypes import ORDERED, in_order
 from tidu_cli.lax.arrays.windows import taken
-from tidu_cli.rules.attrs.attrs import Axis
-from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.rules.analysis import sorting
+from tidu_cli.rules.attrs import Axis
 from tidu_cli.rules.batching import itself, later
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
 from tidu_cli.rules.families import primitive, require_axis, require_dtype
-from tidu_cli.rules.flops import sorting
+from tidu_cli.rules.fields import Bounded
 from tidu_cli.rules.terms import Term
 
 

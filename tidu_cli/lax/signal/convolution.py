@@ -17,13 +17,12 @@ from tidu_cli.graph.types import NUMERIC, TensorType
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.linear_algebra.contraction import attrs_of_tangent, require_factors
 from tidu_cli.lax.signal.sliding import Count, Counts, Padding, Sliding, convolving, slidings, spread, spread_places
-from tidu_cli.rules.attrs.attrs import Axes, DTypeName
-from tidu_cli.rules.attrs.fields import Sized
+from tidu_cli.rules.analysis import Spread, Spreading, adding, multiplying
+from tidu_cli.rules.attrs import Axes, DTypeName
 from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import bilinear, conj
-from tidu_cli.rules.flops import adding, multiplying
-from tidu_cli.rules.sparsity import Spread, Spreading
+from tidu_cli.rules.fields import Sized
 from tidu_cli.rules.terms import Term, op
 
 convert, conv, reshape, rev, transpose = map(op, ("convert_element_type", "conv_general_dilated", "reshape", "rev", "transpose"))

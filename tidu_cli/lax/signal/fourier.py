@@ -16,11 +16,11 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import COMPLEXES, TensorType, complex_dtype, real_dtype
-from tidu_cli.rules.attrs.attrs import sizes
-from tidu_cli.rules.attrs.fields import Sized
+from tidu_cli.rules.attrs import sizes
 from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear
+from tidu_cli.rules.fields import Sized
 from tidu_cli.rules.terms import Number, Term, op
 
 broadcast_in_dim, convert, fft, pad = map(op, ("broadcast_in_dim", "convert_element_type", "fft", "pad"))

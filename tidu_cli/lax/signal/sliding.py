@@ -23,8 +23,8 @@ from typing import Annotated, Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.rules.attrs.attrs import Edge, sizes
-from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.rules.attrs import Edge, sizes
+from tidu_cli.rules.fields import Bounded
 
 Count = Annotated[int, Bounded(ge=1, lt=2**62)]
 Window = tuple[Annotated[int, sizes(1, 2**62)], ...]

@@ -11,11 +11,10 @@ from tidu_cli.graph.types import INTEGERS, NUMERIC, REALS, TensorType
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.arrays.slicing import require_one_per_axis, zeros
 from tidu_cli.lax.signal.sliding import Counts, Padding, Sliding, Window, laid_out, most_places, slid, slidings, spread
+from tidu_cli.rules.analysis import Spread, Spreading, adding
 from tidu_cli.rules.batching import AttrShift, itself, preceded
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, KernelRule, Primitive, Transposition, Types
 from tidu_cli.rules.families import primitive, require_dtype
-from tidu_cli.rules.flops import adding
-from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 pad, reduce_window_sum, select_and_gather_add = map(op, ("pad", "reduce_window_sum", "select_and_gather_add"))

@@ -15,22 +15,11 @@ from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.arrays.slicing import operand_type
+from tidu_cli.lax.signal import window_reduction
 from tidu_cli.lax.signal.sliding import Counts, Padding, Parts, Sliding, Window, laid_out, most_places, slid, spread
-from tidu_cli.lax.signal.window_reduction import (
-    COMPARED,
-    EXAMPLES,
-    SHIFTS,
-    WindowAttrs,
-    flops,
-    highest,
-    lowest,
-    spreads,
-    ties,
-    windows_of,
-)
+from tidu_cli.rules.analysis import Spread, Spreading
 from tidu_cli.rules.contract import Attrs, Example, Kernel, Transposition, Types
 from tidu_cli.rules.families import linear, linear_transpose, require_dtype
-from tidu_cli.rules.sparsity import Spread, Spreading
 from tidu_cli.rules.terms import Term, op
 
 select_and_gather_add, select_and_scatter_add = op("select_and_gather_add"), op("select_and_scatter_add")
@@ -38,7 +27,7 @@ select_and_gather_add, select_and_scatter_add = op("select_and_gather_add"), op(
 Select = Literal["ge", "le"]
 
 
-class GatherSelectedAttrs(WindowAttrs):
+class GatherSelectedAttrs(window_reduction.WindowAttrs):
     """`select_prim`: ge to choose the greatest of each window, le the least.
 
     `window_dimensions`, `window_strides`, `padding`, `base_dilation`, `window_dilation`: those of the reduce_window_max, or
@@ -65,7 +54,7 @@ class ScatterSelectedAttrs(Attrs):
 
 def _compared(operands: Types) -> None:
     require_dtype(NUMERIC, operands[:1])
-    if operands[1].dtype not in COMPARED:
+    if operands[1].dtype not in window_reduction.COMPARED:
         raise TypeRuleError(f"input 1 has type {operands[1]}, whose values are in no order; take it of real numbers")
 
 
@@ -74,13 +63,13 @@ def _gather_types(attrs: GatherSelectedAttrs, operands: Types) -> Types:
     values, operand = operands
     if values.shape != operand.shape:
         raise TypeRuleError(f"the values (input 0) are {values}, the operand is {operand}; they must have one shape")
-    return (values.with_shape(tuple(along.count for along in windows_of(attrs, operand))),)
+    return (values.with_shape(tuple(along.count for along in window_reduction.windows_of(attrs, operand))),)
 
 
 def _scatter_types(attrs: ScatterSelectedAttrs, operands: Types) -> Types:
     _compared(operands)
     source, operand = operands
-    counts = tuple(along.count for along in windows_of(attrs, operand))
+    counts = tuple(along.count for along in window_reduction.windows_of(attrs, operand))
     if source.shape != counts:
         raise TypeRuleError(
             f"the source (input 0) is {source}; windows of the operand {operand} are {list(counts)}, one element each"
@@ -90,7 +79,7 @@ def _scatter_types(attrs: ScatterSelectedAttrs, operands: Types) -> Types:
 
 def _chosen(np: Any, axes: Sequence[Sliding], select: Select, operand: TensorType) -> Kernel:
     """The function from an operand to the place of the element that each window chooses, row-major, -1 where it has none."""
-    fill = (lowest if select == "ge" else highest)(np, operand.dtype)
+    fill = (window_reduction.lowest if select == "ge" else window_reduction.highest)(np, operand.dtype)
     beats = np.greater if select == "ge" else np.less
     padded, floating = not all(along.plain for along in axes), operand.dtype in FLOATS
     places = laid_out(np, np.arange(operand.size).reshape(operand.shape), axes, -1)
@@ -115,7 +104,7 @@ def _chosen(np: Any, axes: Sequence[Sliding], select: Select, operand: TensorTyp
 
 
 def _gather_kernel(np: Any, attrs: GatherSelectedAttrs, operands: Types, results: Types) -> Kernel:
-    axes, (result,) = windows_of(attrs, operands[1]), results
+    axes, (result,) = window_reduction.windows_of(attrs, operands[1]), results
     dtype = numpy_dtype(np, result.dtype)
     if not operands[1].size or not result.size:
         return lambda values, x: np.zeros(result.shape, dtype)
@@ -130,7 +119,7 @@ def _gather_kernel(np: Any, attrs: GatherSelectedAttrs, operands: Types, results
 
 
 def _scatter_kernel(np: Any, attrs: ScatterSelectedAttrs, operands: Types, results: Types) -> Kernel:
-    axes, (result,) = windows_of(attrs, operands[1]), results
+    axes, (result,) = window_reduction.windows_of(attrs, operands[1]), results
     dtype = numpy_dtype(np, result.dtype)
     if not operands[0].size or not result.size:
         return lambda source, x: np.zeros(result.shape, dtype)
@@ -154,7 +143,7 @@ def _scatter_kernel(np: Any, attrs: ScatterSelectedAttrs, operands: Types, resul
 
 def _work(attrs: Any, operands: Types, results: Types) -> int:
     values, operand = operands
-    axes = windows_of(attrs, operand)
+    axes = window_reduction.windows_of(attrs, operand)
     each, place = TensorType(operand.dtype).nbytes, 8
     # Beside elements and their places which of two are better, and in the end what is chosen.
     sliding = (each + place + 2) * most_places(axes[::-1]) + place * (prod(along.padded for along in axes) + operand.size)
@@ -176,12 +165,22 @@ def _of_source(node: Transposition, ct: Term, type_: TensorType) -> Term:
 
 def _back(node: Spreading) -> Sequence[Spread]:
     """Each element may be the extremum of each window that it is in."""
-    return [(k, k, [(i, w) for w, i in along.pairs]) for k, along in enumerate(windows_of(node.attrs, node.types[1]))]
+    return [
+        (k, k, [(i, w) for w, i in along.pairs]) for k, along in enumerate(window_reduction.windows_of(node.attrs, node.types[1]))
+    ]
 
 
-_kinks = ties(lambda attrs: bool(attrs.select_prim == "le"))
+_kinks = window_reduction.ties(lambda attrs: bool(attrs.select_prim == "le"))
 _selection = partial(
-    linear, arity=2, shifts=SHIFTS, indices=(1, 2), dtypes=NUMERIC, fresh=True, flops=flops, work=_work, kinks=_kinks
+    linear,
+    arity=2,
+    shifts=window_reduction.SHIFTS,
+    indices=(1, 2),
+    dtypes=NUMERIC,
+    fresh=True,
+    flops=window_reduction.flops,
+    work=_work,
+    kinks=_kinks,
 )
 _WITHIN = ((-2.0, 2.0), (-30.0, 30.0))
 
@@ -192,11 +191,13 @@ PRIMITIVES = (
         _gather_kernel,
         transpose=linear_transpose(_of_values),
         sparsity="moved",
-        unplaced=spreads,
+        unplaced=window_reduction.spreads,
         attrs=GatherSelectedAttrs,
         examples=tuple(
             Example((f"{dtype}{shape}", f"f64{shape}"), {**attrs, "select_prim": select}, _WITHIN)
-            for (shape, attrs), dtype, select in zip(EXAMPLES, ("T", "T", "T", "f64"), ("ge", "le") * 2, strict=True)
+            for (shape, attrs), dtype, select in zip(
+                window_reduction.EXAMPLES, ("T", "T", "T", "f64"), ("ge", "le") * 2, strict=True
+            )
         ),
         formula="x where y is greatest, or least, in each window",
         summary="elements of input 0 at the places where windows of input 1 have their extremum; of ties the first",

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Annotated, Any
 
 from tidu_cli.lax.elementwise.special import bessel_i_slope, bessel_k_slope
-from tidu_cli.lax.special.families import special_function
-from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.lax.recipes.special_function import special_function
 from tidu_cli.rules.contract import Attrs
+from tidu_cli.rules.fields import Bounded
 from tidu_cli.rules.terms import Term, op
 
 bessel_j, bessel_y, bessel_ie, bessel_ke, sign, spherical_j = map(

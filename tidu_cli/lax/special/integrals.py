@@ -10,11 +10,10 @@ from typing import Annotated, Any
 
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.elementwise.special import tail_slope
-from tidu_cli.lax.recipes.index import Recipe
-from tidu_cli.lax.special.families import in_double, special_function
-from tidu_cli.rules.attrs.fields import After, Bounded
+from tidu_cli.lax.recipes.special_function import Recipe, in_double, special_function
 from tidu_cli.rules.contract import Attrs
 from tidu_cli.rules.families import by_partials, elementwise, weighted
+from tidu_cli.rules.fields import After, Bounded
 from tidu_cli.rules.terms import Term, op
 
 cos, erf, exp, expn, log, sin, spherical_j, square = map(

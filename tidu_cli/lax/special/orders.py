@@ -14,10 +14,10 @@ from typing import Annotated, Any
 from tidu_cli.lax.elementwise.special import beta_density, gamma_density
 from tidu_cli.lax.recipes import order_integrals
 from tidu_cli.lax.recipes.order_integrals import bell
-from tidu_cli.lax.special.families import of_floats
-from tidu_cli.rules.attrs.fields import Bounded
+from tidu_cli.lax.recipes.special_function import of_floats
 from tidu_cli.rules.contract import JVP, Attrs
 from tidu_cli.rules.families import by_partials, weighted
+from tidu_cli.rules.fields import Bounded
 from tidu_cli.rules.terms import Term, op
 
 and_, digamma, gt, log, log1p, lt, polygamma, select_n, zeta = map(

@@ -24,8 +24,7 @@ from tidu_cli.limits import StepCounting
 from tidu_cli.rules.contract import Kernel
 from tidu_cli.rules.recording.templates import batch_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.runtime.plans.interpreter import MOST_KEPT, entering, kept, kept_bytes, owned
-from tidu_cli.runtime.plans.runnable import Runnable
+from tidu_cli.runtime.plans.interpreter import MOST_KEPT, Runnable, entering, kept, kept_bytes, owned
 from tidu_cli.watching import watch
 
 if TYPE_CHECKING:

@@ -1,12 +1,14 @@
-"""The plain interpreter: programs of slots and kernels, and their execution on NumPy, step by step.
+"""What runs: the interface that all engines give a graph, and the plain interpreter.
 
-A graph says what depends on what; a program says what to do next and where to put it. It holds only what the chosen
-outputs need, computes once what differs only in role, and lets go of each value after its last use.
+A graph says what depends on what; a program says what to do next and where to put it. The interpreter's programs are of slots and
+kernels, executed on NumPy, step by step. A program holds only what the chosen outputs need, computes once what differs only in
+role, and lets go of each value after its last use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -15,14 +17,53 @@ from typing import Any
 from tidu_cli.errors import EvaluationError, StepsError, placed
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Case, Column, Graph, Input, Output
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.limits import StepCounting
 from tidu_cli.rules.contract import Kernel, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.liveness import alive_within
-from tidu_cli.runtime.plans.runnable import Runnable
 from tidu_cli.watching import watch
+
+Run = Callable[[Mapping[Key, Any]], list[Any]]
+"""From the inputs of a chunk, with the batch as their first axis, to the values of the outputs, None for structural zeros."""
+
+
+class Runnable(ABC):
+    """A graph made ready to be run many times: `outputs` are what a run computes, and `inputs` what it needs for that.
+
+    `graph` may be without its nodes; `primitives` are those of it.
+    """
+
+    graph: Graph
+    primitives: PrimitiveSet
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def current(self) -> Runnable:
+        """What runs: itself, but for one that tries others."""
+        return self
+
+    def run(self, inputs: Mapping[Key, Any], *, once: bool = False) -> list[Any]:
+        """The values of `outputs`, in order, for values of the declared types (`evaluate` checks what users give).
+
+        Times are arrays of the numbers that hold them, records tuples of their fields' values, in order. In those of tangents None
+        stands for a field that is zero; results hold arrays of zeros there. The results belong to the caller: they share no memory
+        with the inputs, which are left as they are, or one another. With `once` nothing need be kept for a later run. Raises
+        EvaluationError when memory runs out.
+        """
+        return self.run_in_order([inputs[i.key] for i in self.inputs], once=once)
+
+    @abstractmethod
+    def run_in_order(self, values: Sequence[Any], *, once: bool = False) -> list[Any]:
+        """Likewise, of the values of `inputs` in order. A call may take no longer than it takes to look up a few keys."""
+
+    @abstractmethod
+    def nbytes(self) -> int:
+        """About how many bytes a run takes, with inputs and results."""
+
 
 UNARY, WIDE = -1, -2
 """What stands in the column `right` for a step of one operand, and for a step whose slots are listed in `wide`."""

@@ -14,19 +14,7 @@ import numpy as np
 
 from tidu_cli.errors import TiduError
 from tidu_cli.frozen import Frozen
-from tidu_cli.graph.dataflow import (
-    Bools,
-    Flow,
-    Indices,
-    Ints,
-    array_of,
-    before_each,
-    blocks,
-    column_of,
-    number_by_first_use,
-    peel,
-    readers,
-)
+from tidu_cli.graph import dataflow
 from tidu_cli.graph.graph import Column, Externals, column
 from tidu_cli.graph.link import GraphBuilder, LogicalGraph
 from tidu_cli.limits import require
@@ -48,7 +36,7 @@ from tidu_cli.watching import watch
 # for values of the new residual graph.
 
 
-Reference = Ints | int
+Reference = dataflow.Ints | int
 """Of many items, or the same one of all."""
 
 
@@ -60,8 +48,8 @@ class Group:
     """
 
     template: Template
-    items: Ints
-    source: Callable[[Ints, int], Reference]
+    items: dataflow.Ints
+    source: Callable[[dataflow.Ints, int], Reference]
     closed: list[int] = field(default_factory=list)
 
     @cached_property
@@ -73,8 +61,8 @@ class Group:
 class Places(Frozen, slots=False, eq=False):
     """For each item, where its nodes begin in a graph, and their arguments."""
 
-    node: Ints
-    arg: Ints
+    node: dataflow.Ints
+    arg: dataflow.Ints
 
 
 class _Constant(Frozen):
@@ -99,8 +87,8 @@ def linear_offset(template: Template, slot: int) -> int | None:
 class _Target(Frozen, slots=False, eq=False):
     """A graph that is written to: its columns, and where in them each item's emission begins."""
 
-    code: Ints
-    args: Ints
+    code: dataflow.Ints
+    args: dataflow.Ints
     places: Places
 
 
@@ -112,7 +100,7 @@ class Stamps:
         self.n_items = n_items
         self.groups = groups
 
-    def linear_sizes(self) -> tuple[Ints, Ints]:
+    def linear_sizes(self) -> tuple[dataflow.Ints, dataflow.Ints]:
         """The number of linear nodes that each item emits, and of their arguments. Raises LimitError if there are too many."""
         require("nodes", sum(len(group.items) * len(group.template.nodes) for group in self.groups), "the derivative")
         return self._sizes(linear=True)
@@ -123,13 +111,13 @@ class Stamps:
         Arguments -1-h remain, which `refer` makes externals of. `stage` is what listeners are told.
         """
         linear = self.derivative.linear
-        code, args = map(array_of, linear.columns())
+        code, args = map(dataflow.array_of, linear.columns())
         into_linear = _Target(code, args, places)
         into_residual, constants = self._begin_residual(self.derivative.residual)
         n_inputs, n_document = len(linear.inputs), self.derivative.logical.n_values
         for group in watch(stage, len(self.groups))(self.groups):
             closed = [constants[number] for number in group.closed]
-            for block in blocks(0, len(group.items)):
+            for block in dataflow.blocks(0, len(group.items)):
                 _stamp(group, group.items[block], closed, into_linear, into_residual, n_inputs, n_document)
         self.groups.clear()
 
@@ -138,7 +126,7 @@ class Stamps:
         logical, residual = self.derivative.logical, self.derivative.residual
         for builder in (self.derivative.linear, residual):
             builder.n_values = len(builder.inputs) + len(builder.code)
-            args = array_of(builder.columns()[1])
+            args = dataflow.array_of(builder.columns()[1])
             builder.external = _externals(args, logical, self.derivative.n_before, len(residual.code))
 
     def _begin_residual(self, residual: GraphBuilder) -> tuple[_Target, list[int]]:
@@ -148,9 +136,9 @@ class Stamps:
         for constant in constants:
             nodes[constant.item] += 1
             args[constant.item] += len(constant.reads)
-        places = Places(before_each(nodes), before_each(args))
+        places = Places(dataflow.before_each(nodes), dataflow.before_each(args))
         residual.code, residual.args = column([0]) * int(places.node[-1]), column([0]) * int(places.arg[-1])
-        target = _Target(array_of(residual.code), array_of(residual.args), places)
+        target = _Target(dataflow.array_of(residual.code), dataflow.array_of(residual.args), places)
         at: list[int] = []
         for constant in constants:  # they stand before the other nodes of their item, which move on
             node, arg, n_reads = int(places.node[constant.item]), int(places.arg[constant.item]), len(constant.reads)
@@ -174,7 +162,7 @@ class Stamps:
                 group.closed.append(number)
         return constants
 
-    def _sizes(self, *, linear: bool) -> tuple[Ints, Ints]:
+    def _sizes(self, *, linear: bool) -> tuple[dataflow.Ints, dataflow.Ints]:
         nodes, args = np.zeros(self.n_items, np.int32), np.zeros(self.n_items, np.int32)
         for group in self.groups:
             emitted = [node for node in group.template.nodes if node.linear == linear]
@@ -185,7 +173,7 @@ class Stamps:
 
 
 def _stamp(
-    group: Group, items: Ints, closed: list[int], linear: _Target, residual: _Target, n_inputs: int, n_document: int
+    group: Group, items: dataflow.Ints, closed: list[int], linear: _Target, residual: _Target, n_inputs: int, n_document: int
 ) -> None:
     """Write the nodes of a template for some items of its group."""
     sources = [group.source(items, slot) if slot in group.read else 0 for slot in range(group.template.n_sources)]
@@ -215,12 +203,12 @@ def _in_residual(reference: Reference, n_document: int) -> Reference:
     return np.where(own >= 0, own, reference).astype(np.int32)
 
 
-def _externals(args: Ints, logical: LogicalGraph, residual_number: int, n_residual: int) -> Externals:
+def _externals(args: dataflow.Ints, logical: LogicalGraph, residual_number: int, n_residual: int) -> Externals:
     """The externals of a new graph, whose arguments -1-h become -1-k, where h is entry k of them.
 
     h is a flat id of the document; or, going on from there, one of `n_residual` values of the new graph `residual_number`.
     """
-    handles = number_by_first_use(args, logical.n_values + n_residual)
+    handles = dataflow.number_by_first_use(args, logical.n_values + n_residual)
     base = np.asarray(logical.base)
     graph = (np.searchsorted(base, handles, side="right") - 1).astype(np.int32)
     value = handles - base[graph]
@@ -228,10 +216,10 @@ def _externals(args: Ints, logical: LogicalGraph, residual_number: int, n_residu
     graph[graph == len(logical.document.graphs)] = Externals.DETACHED
     graph[is_new] = residual_number
     value[is_new] = handles[is_new] - logical.n_values
-    return Externals(column_of(graph), column_of(value))
+    return Externals(dataflow.column_of(graph), dataflow.column_of(value))
 
 
-def follow(pointers: Ints, aliases: Indices) -> None:
+def follow(pointers: dataflow.Ints, aliases: dataflow.Indices) -> None:
     """Where pointers[v] is -2-u, which says that v is what u is, enter what u is.
 
     `aliases` are all such v. Each round doubles how far pointers reach, so that rounds are few for chains of any length.
@@ -266,7 +254,7 @@ def push_forward(
 
     stamps = Stamps(derivative, flow.n_values, groups)
     node_sizes, arg_sizes = stamps.linear_sizes()
-    places = Places(before_each(node_sizes), before_each(arg_sizes))
+    places = Places(dataflow.before_each(node_sizes), dataflow.before_each(arg_sizes))
     del node_sizes, arg_sizes
     linear.code, linear.args = column([0]) * int(places.node[-1]), column([0]) * int(places.arg[-1])
     for flat, handle in seeds.items():
@@ -275,16 +263,16 @@ def push_forward(
     stamps.write(places, "linearizing")
     del places
     stamps.refer()
-    return column_of(np.where(tangent >= 0, -1 - tangent, 0))
+    return dataflow.column_of(np.where(tangent >= 0, -1 - tangent, 0))
 
 
 def _groups(
     logical: LogicalGraph,
-    flow: Flow,
-    by_case: list[tuple[int, Ints]],
+    flow: dataflow.Flow,
+    by_case: list[tuple[int, dataflow.Ints]],
     seeds: Mapping[int, int],
     primitives: PrimitiveSet,
-    tangent: Ints,
+    tangent: dataflow.Ints,
 ) -> list[Group] | None:
     """The nodes that have an active operand, by case and mask; None where templates cannot be told, or do not suit."""
     cases = logical.document.cases
@@ -318,34 +306,34 @@ def _groups(
 class _Activity:
     """Which values have a tangent: at first all that depend on a seed."""
 
-    def __init__(self, flow: Flow, seeds: Collection[int]) -> None:
+    def __init__(self, flow: dataflow.Flow, seeds: Collection[int]) -> None:
         self.flow = flow
         self._n_active = np.diff(flow.start)
         self._n_active[list(seeds)] = 1
-        self._readers: tuple[Ints, Ints] | None = None
+        self._readers: tuple[dataflow.Ints, dataflow.Ints] | None = None
         self._spread(np.flatnonzero(self._n_active == 0))
 
-    def silence(self, values: Ints) -> None:
+    def silence(self, values: dataflow.Ints) -> None:
         """These values have none, although operands have; nor then have those that depend on no others."""
         self._n_active[values] = 0
         self._spread(values)
 
-    def _spread(self, values: Indices) -> None:
+    def _spread(self, values: dataflow.Indices) -> None:
         if len(values):
             if self._readers is None:
-                self._readers = readers(self.flow)
-            peel(self._n_active, *self._readers, values)
-        self.active: Bools = self._n_active > 0
+                self._readers = dataflow.readers(self.flow)
+            dataflow.peel(self._n_active, *self._readers, values)
+        self.active: dataflow.Bools = self._n_active > 0
 
 
-def _source(flow: Flow, tangent: Ints, arity: int, nodes: Ints, slot: int) -> Ints:
+def _source(flow: dataflow.Flow, tangent: dataflow.Ints, arity: int, nodes: dataflow.Ints, slot: int) -> dataflow.Ints:
     """The references of a source: an operand, the result, or the tangent of an operand."""
     if slot < arity:
         return ~operands(flow, nodes, slot)
     return ~nodes if slot == arity else tangent[operands(flow, nodes, slot - arity - 1)]
 
 
-def _find_tangents(flow: Flow, groups: list[Group], places: Places, n_inputs: int, tangent: Ints) -> None:
+def _find_tangents(flow: dataflow.Flow, groups: list[Group], places: Places, n_inputs: int, tangent: dataflow.Ints) -> None:
     """Enter the local id of each node's tangent; -1 where there is none."""
     aliases = [np.empty(0, np.int32)]
     for group in groups:

@@ -13,19 +13,7 @@ from functools import partial
 import numpy as np
 
 from tidu_cli.errors import TiduError
-from tidu_cli.graph.dataflow import (
-    Bools,
-    Flow,
-    Ints,
-    array_of,
-    before_each,
-    counts,
-    has_single_results,
-    in_order,
-    owners,
-    peel,
-    to_flat_ids,
-)
+from tidu_cli.graph import dataflow
 from tidu_cli.graph.graph import Case, Column, Graph, column
 from tidu_cli.graph.link import GraphBuilder, LogicalGraph
 from tidu_cli.graph.types import TensorType, Type
@@ -51,8 +39,8 @@ class Contributions:
     Those are given as (input of the new graph, target, type).
     """
 
-    def __init__(self, seeds: Sequence[tuple[int, int, Type]], n_of_item: Ints) -> None:
-        self.first = before_each(n_of_item)
+    def __init__(self, seeds: Sequence[tuple[int, int, Type]], n_of_item: dataflow.Ints) -> None:
+        self.first = dataflow.before_each(n_of_item)
         self.first += len(seeds)
         n = int(self.first[-1])
         self._target = np.empty(n, np.int32)
@@ -62,17 +50,17 @@ class Contributions:
         for k, (given, target, type_) in enumerate(seeds):
             self._given[k], self._target[k], self._type[k] = given, target, self._number(type_)
 
-    def enter(self, items: Ints, place: int, targets: Ints, type_: Type) -> None:
+    def enter(self, items: dataflow.Ints, place: int, targets: dataflow.Ints, type_: Type) -> None:
         """The contribution in this place of each item goes to a target of this type."""
         at = self.first[items] + place
         self._target[at] = targets
         self._type[at] = self._number(type_)
 
-    def give(self, items: Ints, place: int, given: Ints) -> None:
+    def give(self, items: dataflow.Ints, place: int, given: dataflow.Ints) -> None:
         """It is a local value of the new graph; or, where it is -2-v, the cotangent of value v."""
         self._given[self.first[items] + place] = given
 
-    def find_adds(self, n_values: int) -> Ints:
+    def find_adds(self, n_values: int) -> dataflow.Ints:
         """Once all are entered: the number of adds that are made before each item, and in the end the total."""
         target = self._target
         number = np.arange(len(target), dtype=np.int32)
@@ -81,24 +69,24 @@ class Contributions:
         is_add = first_to[target] != number
         del first_to, number
         self._adds = np.flatnonzero(is_add).astype(np.int32)
-        self._adds_before = before_each(is_add)
+        self._adds_before = dataflow.before_each(is_add)
 
         is_added_to = np.zeros(n_values, np.bool_)
         is_added_to[target[self._adds]] = True
         several = np.flatnonzero(is_added_to[target]).astype(np.int32)
         previous = np.empty(len(target), np.int32)
-        for places in in_order(target[several], n_values):
+        for places in dataflow.in_order(target[several], n_values):
             previous[several[places[1:]]] = several[places[:-1]]
         self._previous = previous[self._adds]  # of each add the contribution before it to the same target
         return self._adds_before[self.first]
 
-    def add_up(self, linear: GraphBuilder, places: Places, add_code: Callable[[Type], int], cotangent: Ints) -> None:
+    def add_up(self, linear: GraphBuilder, places: Places, add_code: Callable[[Type], int], cotangent: dataflow.Ints) -> None:
         """Once all are given: enter the cotangents of all values, and write the adds into a graph whose columns are long enough.
 
         `places` are those of all items. The adds between two items stand right before the later one.
         """
         adds, given = self._adds, self._given
-        after = owners(self.first)[adds] + 1
+        after = dataflow.owners(self.first)[adds] + 1
         after[adds < self.first[0]] = 0  # those of seeds stand before all items
         to_go = self._adds_before[self.first[after]] - self._adds_before[adds]
         node = places.node[after] - to_go
@@ -117,7 +105,7 @@ class Contributions:
         for type_, number in self._types.items():
             if present[number]:
                 codes[number] = add_code(type_)
-        code, args = map(array_of, linear.columns())
+        code, args = map(dataflow.array_of, linear.columns())
         code[node] = codes[self._type[adds]]
         args[arg] = given[self._previous]
         args[arg + 1] = right
@@ -137,7 +125,7 @@ class _Nodes(Group):
     n_values: int
 
     @property
-    def nodes(self) -> Ints:
+    def nodes(self) -> dataflow.Ints:
         """The values that the nodes make."""
         return self.n_values - 1 - self.items
 
@@ -157,10 +145,10 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     seeds = [(k, o.value, o.type) for k, o in enumerate(head.outputs) if o.value is not None]
     if any(value < 0 for _, value, _ in seeds):
         return None
-    code = np.concatenate([np.full(len(head.inputs), -1, np.int32), array_of(head.code)])
-    if not has_single_results(head.cases, code):
+    code = np.concatenate([np.full(len(head.inputs), -1, np.int32), dataflow.array_of(head.code)])
+    if not dataflow.has_single_results(head.cases, code):
         return None
-    flow = Flow.of(code, array_of(head.args), head.cases)
+    flow = dataflow.Flow.of(code, dataflow.array_of(head.args), head.cases)
     cotangent, linear = np.full(flow.n_values, -1, np.int32), derivative.linear
     known = _groups(derivative.logical, flow, [value for _, value, _ in seeds], primitives, cotangent)
     if known is None:
@@ -169,7 +157,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     contributions = _listed(flow, known, seeds)
     adds_before = contributions.find_adds(flow.n_values)
     stamps = Stamps(derivative, flow.n_values, [*known])
-    places = Places(*map(before_each, stamps.linear_sizes()))
+    places = Places(*map(dataflow.before_each, stamps.linear_sizes()))
     places.node[:] += adds_before
     places.arg[:] += 2 * adds_before
     del adds_before
@@ -184,7 +172,7 @@ def pull_back(derivative: Derivative, head: Graph, primitives: PrimitiveSet) -> 
     return column([-1 - v if v >= 0 else 0 for v in cotangent[: len(head.inputs)].tolist()])
 
 
-def _listed(flow: Flow, known: list[_Nodes], seeds: list[tuple[int, int, Type]]) -> Contributions:
+def _listed(flow: dataflow.Flow, known: list[_Nodes], seeds: list[tuple[int, int, Type]]) -> Contributions:
     """What contributes to what."""
     n_of_item = np.zeros(flow.n_values, np.int32)
     for k in known:
@@ -207,13 +195,15 @@ def _give(contributions: Contributions, known: list[_Nodes], places: Places, n_i
                 contributions.give(k.items, place, places.node[k.items] + (n_inputs + offset))
 
 
-def _groups(logical: LogicalGraph, flow: Flow, seeds: list[int], primitives: PrimitiveSet, cotangent: Ints) -> list[_Nodes] | None:
+def _groups(
+    logical: LogicalGraph, flow: dataflow.Flow, seeds: list[int], primitives: PrimitiveSet, cotangent: dataflow.Ints
+) -> list[_Nodes] | None:
     """The nodes whose result has a cotangent, by case; None where templates cannot be told, or do not suit."""
     cases = logical.document.cases
     nodes = _with_cotangent(flow, flow.args >= 0, seeds)
     if not len(nodes) or not are_few(flow.code, nodes):
         return None
-    candidates: list[tuple[Case, Template, Ints]] = []
+    candidates: list[tuple[Case, Template, dataflow.Ints]] = []
     contributes = np.zeros(len(flow.args), np.bool_)
     for code, alike in by_code(flow.code, nodes):
         case = cases[code]
@@ -245,20 +235,22 @@ def _groups(logical: LogicalGraph, flow: Flow, seeds: list[int], primitives: Pri
     return groups
 
 
-def _with_cotangent(flow: Flow, contributes: Bools, seeds: list[int]) -> Ints:
+def _with_cotangent(flow: dataflow.Flow, contributes: dataflow.Bools, seeds: list[int]) -> dataflow.Ints:
     """The nodes whose result has a cotangent, if those arguments get contributions that `contributes` says."""
     targets = flow.args[contributes]
-    held = counts(targets, flow.n_values)
+    held = dataflow.counts(targets, flow.n_values)
     np.add.at(held, np.array(seeds, np.int64), 1)
-    peel(held, before_each(contributes)[flow.start], targets)
+    dataflow.peel(held, dataflow.before_each(contributes)[flow.start], targets)
     return np.flatnonzero((held > 0) & (flow.code >= 0)).astype(np.int32)
 
 
-def _source(logical: LogicalGraph, flow: Flow, cotangent: Ints, arity: int, items: Ints, slot: int) -> Ints:
+def _source(
+    logical: LogicalGraph, flow: dataflow.Flow, cotangent: dataflow.Ints, arity: int, items: dataflow.Ints, slot: int
+) -> dataflow.Ints:
     """The references of a source: an operand, or the cotangent of the result."""
     values = flow.n_values - 1 - items
     if slot == arity:
         return cotangent[values]
     read = operands(flow, values, slot)
-    to_flat_ids(read, logical.base[-2], logical.outside[-1], len(logical.document.head.inputs))
+    dataflow.to_flat_ids(read, logical.base[-2], logical.outside[-1], len(logical.document.head.inputs))
     return ~read

@@ -19,7 +19,7 @@ from tidu_cli.graph.literals import Constant, Literal
 from tidu_cli.graph.select import fresh_name, require_inputs
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
-from tidu_cli.rules.attrs.attrs import Attrs
+from tidu_cli.rules.attrs import Attrs
 from tidu_cli.rules.contract import Inlining
 from tidu_cli.rules.recording.templates import Templates
 from tidu_cli.rules.recording.trace import Template, Trace

@@ -5,7 +5,7 @@ import pytest
 
 from tests.onnx.operators.one_node import NEWEST, One, by_reference, by_runtime, by_tidu, draw, require_agreement, require_equal
 from tidu_cli import api
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.errors import TiduError
 

@@ -19,7 +19,7 @@ from tests.onnx.operators.one_node import (
     require_equal,
     versions,
 )
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.errors import TiduError
 

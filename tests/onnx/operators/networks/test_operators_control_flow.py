@@ -10,7 +10,7 @@ import pytest
 
 from tests.onnx.operators.derivatives import require_right
 from tests.onnx.operators.node_tests import imported
-from tidu_cli.adapters.onnx.choices import Choices
+from tidu_cli.adapters.onnx.contents import Choices
 from tidu_cli.adapters.onnx.reading.importer import import_model
 from tidu_cli.adapters.onnx.reading.node import NeedsValueError
 from tidu_cli.api import evaluate

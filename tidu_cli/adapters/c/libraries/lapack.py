@@ -12,7 +12,7 @@ from typing import Any
 
 from tidu_cli.adapters.c.kernel import Kernel, Lines
 from tidu_cli.adapters.c.kernels import KERNELS, SCRATCH
-from tidu_cli.adapters.c.libraries.calls import REALS, Library, Scratch, address, are_there_surely, call, rows_of
+from tidu_cli.adapters.c.libraries.blas import REALS, Library, Scratch, address, are_there_surely, call, rows_of
 from tidu_cli.adapters.c.matrices import each
 from tidu_cli.adapters.c.views import CTYPES, View, indices, loops
 from tidu_cli.graph.graph import Case

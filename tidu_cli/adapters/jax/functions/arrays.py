@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.jax.functions.equation import Equation, elementwise, spread
-from tidu_cli.adapters.jax.functions.known import attrs_of, plain
-from tidu_cli.adapters.jax.functions.places import REFUSED
+from tidu_cli.adapters.jax.functions.jaxpr import REFUSED, attrs_of, plain
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.known import Known, Value, attrs_of, plain, struct_of, type_of
-from tidu_cli.adapters.jax.functions.places import EquationError, refusal
+from tidu_cli.adapters.jax.functions.jaxpr import EquationError, Known, Value, attrs_of, plain, refusal, struct_of, type_of
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.array import dtype_of as numpy_dtype
 from tidu_cli.errors import TiduError

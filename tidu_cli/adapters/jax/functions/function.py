@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.index import CALLS
-from tidu_cli.adapters.jax.functions.known import is_extended, struct_of, type_of
+from tidu_cli.adapters.jax.functions.jaxpr import is_extended, struct_of, type_of
 from tidu_cli.adapters.jax.functions.operations import Operations
-from tidu_cli.adapters.jax.functions.reader import Reader
+from tidu_cli.adapters.jax.functions.reader import CALLS, Reader
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.data import parts_of, with_data
 from tidu_cli.adapters.numpy.errors import BuildError, called, name_of_function

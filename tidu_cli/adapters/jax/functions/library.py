@@ -13,9 +13,8 @@ from types import FunctionType
 from typing import Any
 
 from tidu_cli.adapters.jax.functions.equation import Equation, spread
-from tidu_cli.adapters.jax.functions.known import Value
+from tidu_cli.adapters.jax.functions.jaxpr import Value, equations_within
 from tidu_cli.adapters.jax.functions.matrices import custom_root
-from tidu_cli.adapters.jax.functions.places import equations_within
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import sinc as numpy_sinc
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import as_op

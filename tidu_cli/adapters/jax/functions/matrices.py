@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Any
 
 from tidu_cli.adapters.jax.functions.equation import Equation
-from tidu_cli.adapters.jax.functions.known import Value
-from tidu_cli.adapters.jax.functions.places import equations_within
+from tidu_cli.adapters.jax.functions.jaxpr import Value, equations_within
 from tidu_cli.adapters.numpy.arrays.array import Array
 
 

@@ -13,8 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tidu_cli.adapters.jax.functions.known import is_extended, struct_of, type_of
-from tidu_cli.adapters.jax.functions.places import equations_within
+from tidu_cli.adapters.jax.functions.jaxpr import equations_within, is_extended, struct_of, type_of
 from tidu_cli.adapters.numpy.errors import BuildError, called
 from tidu_cli.custom.definitions import PASS, OpDefinition, SourceGraph, SourceNode
 from tidu_cli.custom.library import extended

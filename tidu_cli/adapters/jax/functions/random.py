@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.jax.functions.equation import Equation, spread
-from tidu_cli.adapters.jax.functions.known import Known, Value, is_extended
+from tidu_cli.adapters.jax.functions.jaxpr import Known, Value, is_extended
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.graph.sizes.open import surely
 

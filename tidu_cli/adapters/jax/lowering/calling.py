@@ -11,7 +11,7 @@ from jax import lax
 from jax import numpy as jnp
 
 from tidu_cli.adapters.jax.lowering.functions import document_function
-from tidu_cli.adapters.jax.lowering.records import made, zeros
+from tidu_cli.adapters.jax.lowering.structured import made, zeros
 from tidu_cli.errors import EvaluationError, UnknownNameError, counted, did_you_mean
 from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.graph import Graph, Input

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
+from jax import lax
+from jax import numpy as jnp
 
 from tidu_cli.lax.linear_algebra.determinants import gradient, of_factors
 
@@ -20,17 +23,12 @@ _NODES = _NODES + 0.5
 
 def _schur(x: Any) -> tuple[Any, Any]:
     """T, Z, where x = Z T Zᴴ, T upper triangular and complex."""
-    from jax import lax
-    from jax import numpy as jnp
-
     wide = jnp.result_type(x.dtype, jnp.complex64)
     return tuple(lax.linalg.schur(x.astype(wide)))  # type: ignore[return-value]
 
 
 def _each(function: Callable[..., Any], attrs: Attrs, *operands: Any) -> Any:
     """A function of matrices that returns one or two of them, of batches of matrices."""
-    import jax
-
     mapped = function
     for _ in range(operands[0].ndim - 2):
         mapped = jax.vmap(mapped)
@@ -39,9 +37,6 @@ def _each(function: Callable[..., Any], attrs: Attrs, *operands: Any) -> Any:
 
 def _root(t: Any) -> Any:
     """The square root of a triangular matrix, by superdiagonals (Å. Björck, S. Hammarling, 1983)."""
-    from jax import lax
-    from jax import numpy as jnp
-
     n = t.shape[-1]
     diagonal = jnp.sqrt(jnp.diag(t))
     rows, columns = jnp.arange(n)[:, None], jnp.arange(n)
@@ -57,8 +52,6 @@ def _root(t: Any) -> Any:
 
 def _as_of(x: Any, result: Any, known: Any) -> Any:
     """A complex result as one of x's dtype; NaN unless it is known, and real if x is."""
-    from jax import numpy as jnp
-
     if x.dtype.kind != "c":
         size = jnp.max(jnp.abs(result), initial=0)
         known = known & (jnp.max(jnp.abs(result.imag), initial=0) <= 1e3 * jnp.finfo(x.dtype).eps * size)  # type: ignore[no-untyped-call]
@@ -67,8 +60,6 @@ def _as_of(x: Any, result: Any, known: Any) -> Any:
 
 
 def _sqrtm(x: Any) -> Any:
-    from jax import numpy as jnp
-
     t, z = _schur(x)
     root = z @ _root(t) @ jnp.conj(z.T)
     error = jnp.max(jnp.abs(root @ root - x), initial=0)
@@ -77,9 +68,6 @@ def _sqrtm(x: Any) -> Any:
 
 def _logm(x: Any) -> Any:
     """Inverse scaling and squaring (N. J. Higham, "Functions of Matrices" (2008), section 11.5)."""
-    from jax import lax
-    from jax import numpy as jnp
-
     n = x.shape[-1]
     t, z = _schur(x)
     one = jnp.eye(n, dtype=t.dtype)
@@ -103,8 +91,6 @@ def _logm(x: Any) -> Any:
 
 def _logm_frechet(a: Any, e: Any) -> Any:
     """What the logarithm of [[a, e], [0, a]] has above its diagonal, with e made about as great as a."""
-    from jax import numpy as jnp
-
     n = a.shape[-1]
     if not n:
         return e
@@ -117,9 +103,6 @@ def _logm_frechet(a: Any, e: Any) -> Any:
 
 def _solve_sylvester(a: Any, b: Any, c: Any) -> Any:
     """R. H. Bartels, G. W. Stewart, "Solution of the matrix equation AX + XB = C" (1972)."""
-    from jax import lax
-    from jax import numpy as jnp
-
     m, n = c.shape
     if not c.size:
         return c
@@ -140,26 +123,19 @@ def _solve_sylvester(a: Any, b: Any, c: Any) -> Any:
 
 
 def _polar(attrs: Attrs, x: Any) -> tuple[Any, Any]:
-    from jax import numpy as jnp
-
     u, s, vh = jnp.linalg.svd(x, full_matrices=False)
     return u @ vh, jnp.conj(vh.mT) @ (s[..., :, None] * vh)
 
 
 def _det(attrs: Attrs, x: Any) -> Any:
-    from jax import lax
-    from jax import numpy as jnp
-
     return of_factors(jnp, *lax.linalg.lu(x)[:2])
 
 
 def _cofactors(attrs: Attrs, *operands: Any) -> Any:
-    from jax import numpy as jnp
-
     return gradient(jnp, *operands)
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+MATRICES: dict[str, Callable[..., Any]] = {
     "det": _det,
     "cofactors": _cofactors,
     "sqrtm": partial(_each, _sqrtm),

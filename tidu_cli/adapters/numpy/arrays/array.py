@@ -13,18 +13,9 @@ from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 
+from tidu_cli.adapters.numpy import errors
 from tidu_cli.adapters.numpy.arrays.refused import CHANGING
 from tidu_cli.adapters.numpy.arrays.shares import Share
-from tidu_cli.adapters.numpy.errors import (
-    AN_INTEGER,
-    BuildError,
-    UnknownFunctionError,
-    UntraceableError,
-    fixed,
-    refused,
-    refused_branch,
-    refused_conversion,
-)
 from tidu_cli.errors import did_you_mean
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import DATETIMES, DURATIONS, ITEMSIZE, TIMES, UNITS, RecordType, TensorType, unit_of
@@ -49,7 +40,7 @@ def known(dtype: Any) -> str:
     name = name_of(dtype)
     if name not in ITEMSIZE and name not in TIMES:
         able = f"times have a unit: {', '.join(UNITS)}" if np.dtype(dtype).kind in "mM" else f"dtypes: {', '.join(ITEMSIZE)}"
-        raise BuildError(f"NumPy's dtype {dtype} has no place in a graph ({able})")
+        raise errors.BuildError(f"NumPy's dtype {dtype} has no place in a graph ({able})")
     return name
 
 
@@ -178,7 +169,7 @@ class Array:
         """The number of elements."""
         return self.type.size
 
-    dtype = property(lambda self: dtype_of(self.type.dtype), fixed("dtype", "write x = x.astype(dtype)"))
+    dtype = property(lambda self: dtype_of(self.type.dtype), errors.fixed("dtype", "write x = x.astype(dtype)"))
     T = property(lambda self: self.transpose())
     mT = property(lambda self: self.swapaxes(-1, -2))  # noqa: N815
     nbytes = property(lambda self: self.type.nbytes)
@@ -245,16 +236,16 @@ class Array:
         if not self.shape:
             raise TypeError("len() of an array without axes")
         if isinstance(n := self.shape[0], OpenSize):
-            raise UntraceableError(f"len() is an int of Python's, and the size {n} is open; write x.shape[0]")
+            raise errors.UntraceableError(f"len() is an int of Python's, and the size {n} is open; write x.shape[0]")
         return n
 
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
             raise TypeError("iteration over an array without axes")
         if isinstance(n := self.shape[0], OpenSize):
-            raise UntraceableError(f"a loop over the rows of {self.type} has {n} turns; write tidu.scan(f, init, x)")
+            raise errors.UntraceableError(f"a loop over the rows of {self.type} has {n} turns; write tidu.scan(f, init, x)")
         if n > MAX_STEPS:
-            raise BuildError(f"iteration over {n:,} elements; the most are {MAX_STEPS:,}: write it with whole arrays")
+            raise errors.BuildError(f"iteration over {n:,} elements; the most are {MAX_STEPS:,}: write it with whole arrays")
         return map(self.__getitem__, range(n))
 
     __getitem__ = _method("item")
@@ -279,7 +270,7 @@ class Array:
 
     def view(self, *args: object, **options: object) -> NoReturn:
         """Refused: graphs know values and not their bytes."""
-        raise UntraceableError("view() of an array that is traced; write astype() to convert it")
+        raise errors.UntraceableError("view() of an array that is traced; write astype() to convert it")
 
     def reshape(self, *shape: Any, **options: Any) -> Array:
         """As NumPy's method: the shape as one argument or as several."""
@@ -307,9 +298,11 @@ class Array:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in CHANGING:
-            raise UnknownFunctionError(f".{name} changes an array in place, which a traced one cannot; {CHANGING[name]}")
+            raise errors.UnknownFunctionError(f".{name} changes an array in place, which a traced one cannot; {CHANGING[name]}")
         known = [k for k in dir(type(self)) if not k.startswith("_")]
-        raise UnknownFunctionError(f"a traced array has no .{name}{did_you_mean(name, known)} (docs/build.md lists what it has)")
+        raise errors.UnknownFunctionError(
+            f"a traced array has no .{name}{did_you_mean(name, known)} (docs/build.md lists what it has)"
+        )
 
     # Protocols.
 
@@ -328,24 +321,24 @@ class Array:
 
     # What needs a value.
 
-    __bool__ = refused_branch(
+    __bool__ = errors.refused_branch(
         "a branch on a value (if, while, and, or, not, min, max, in)",
         "write np.where(condition, a, b) or tidu.cond, tidu.while_loop for while, np.maximum, &, | or ~",
     )
-    __float__ = refused_conversion("float()", "write NumPy's function in place of it")
-    __int__ = refused_conversion("int()", "write x.astype(int), and tidu.fori_loop for range(int(x))")
-    __complex__ = refused_conversion("complex()", _STAY)
-    __index__ = refused_conversion(
-        AN_INTEGER, "make it a constant, write tidu.fori_loop for range(), or index with the array itself: x[i]"
+    __float__ = errors.refused_conversion("float()", "write NumPy's function in place of it")
+    __int__ = errors.refused_conversion("int()", "write x.astype(int), and tidu.fori_loop for range(int(x))")
+    __complex__ = errors.refused_conversion("complex()", _STAY)
+    __index__ = errors.refused_conversion(
+        errors.AN_INTEGER, "make it a constant, write tidu.fori_loop for range(), or index with the array itself: x[i]"
     )
-    __array__ = refused_conversion(
+    __array__ = errors.refused_conversion(
         "a NumPy array (of a function without support for tracing)", "write it with functions of docs/build.md"
     )
-    __contains__ = refused("in", "write (x == value).any()")
-    __round__ = refused("round()", "write np.round(x)")
+    __contains__ = errors.refused("in", "write (x == value).any()")
+    __round__ = errors.refused("round()", "write np.round(x)")
     __format__ = lambda self, spec: repr(self)  # noqa: E731
-    item = refused("item()", _STAY)
-    tolist = refused("tolist()", _STAY)
+    item = errors.refused("item()", _STAY)
+    tolist = errors.refused("tolist()", _STAY)
 
 
 OPERANDS_OF_OPERATORS = (Array, np.ndarray, np.generic, bool, int, float, complex, list, OpenSize)
@@ -380,12 +373,12 @@ class Record:
         if isinstance(name, int) and self._traced.type.is_tuple and -len(names) <= name < len(names):
             name = names[name]
         if not isinstance(name, str) or name not in names:
-            raise BuildError(self._without(name))
+            raise errors.BuildError(self._without(name))
         return getattr(self, name)
 
     def __iter__(self) -> Any:
         if not self._traced.type.is_tuple:
-            raise BuildError(f"a record, {self._traced.type}, is not gone through; take its fields by name")
+            raise errors.BuildError(f"a record, {self._traced.type}, is not gone through; take its fields by name")
         return (self[k] for k in range(len(self._traced.type.fields)))
 
     def _without(self, name: object) -> str:

@@ -16,15 +16,13 @@ from zlib import crc32
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, known
-from tidu_cli.adapters.numpy.calls import name_of_call
+from tidu_cli.adapters.numpy.arrays.refused import name_of_call
 from tidu_cli.adapters.numpy.errors import UntraceableError, written_by_users
 from tidu_cli.errors import TiduError
 from tidu_cli.graph.sizes.algebra import Size, names_of, undecided
-from tidu_cli.graph.sizes.bounds import bounds
-from tidu_cli.graph.sizes.deciding import way_in_types
-from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
-from tidu_cli.graph.sizes.traced import NUMBERS
-from tidu_cli.graph.sizes.values import substituted
+from tidu_cli.graph.sizes.names import substituted, way_in_types
+from tidu_cli.graph.sizes.open import NUMBERS, OpenSize, larger, smaller
+from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.rules.recording.trace import emit_size
 

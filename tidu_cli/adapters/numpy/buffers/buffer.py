@@ -14,43 +14,26 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.aliasing import SHARING
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.buffers import writing
+from tidu_cli.adapters.numpy.buffers import memory, writing
 from tidu_cli.adapters.numpy.buffers.elements import STATIC, Contents, mark_of, traced_in
-from tidu_cli.adapters.numpy.buffers.memory import (
-    Memory,
-    array_of,
-    buffers_wanted,
-    contents_of,
-    first_array,
-    holds_traced,
-    innermost_running,
-    is_traced,
-    numbers_of,
-    plain,
-    require_here,
-    resolved,
-    root_of,
-    whole_of,
-    write,
-)  # fmt: skip
 from tidu_cli.adapters.numpy.errors import UntraceableError
 
 
-class Buffer(Memory):
+class Buffer(memory.Memory):
     """An array of NumPy's that traced values may be written into."""
 
     # Elements.
 
     def __getitem__(self, index: Any) -> Any:
-        if holds_traced(index):
-            return _of(self)[resolved(index)]
-        index = plain(index)
+        if memory.holds_traced(index):
+            return _of(self)[memory.resolved(index)]
+        index = memory.plain(index)
         part: Any = np.ndarray.__getitem__(self, index)
-        if isinstance(part, Buffer) and root_of(part) is root_of(self):
+        if isinstance(part, Buffer) and memory.root_of(part) is memory.root_of(self):
             return part
-        contents = contents_of(self)
+        contents = memory.contents_of(self)
         if contents is None:
-            return wrapped(plain(part))
+            return wrapped(memory.plain(part))
         numbers = contents.seen(self)[index]
         if isinstance(numbers, np.ndarray):
             return numbered(part, numbers, contents.table)
@@ -59,17 +42,17 @@ class Buffer(Memory):
     def __setitem__(self, index: Any, value: Any) -> None:
         if self.dtype == object:
             writing.set_objects(self, index, value)
-        elif holds_traced(index):
-            whole = whole_of(self, first_array(resolved(index)))
-            whole[resolved(index)] = resolved(value)
-            write(self, ..., whole)
-        elif isinstance(value, Memory):
-            write(self, plain(index), value)
+        elif memory.holds_traced(index):
+            whole = memory.whole_of(self, memory.first_array(memory.resolved(index)))
+            whole[memory.resolved(index)] = memory.resolved(value)
+            memory.write(self, ..., whole)
+        elif isinstance(value, memory.Memory):
+            memory.write(self, memory.plain(index), value)
         else:
-            value = resolved(value)
-            if not isinstance(value, Array) and holds_traced(value):
-                value = first_array(value).recorder.numpy["stack"](value)
-            write(self, plain(index), value)
+            value = memory.resolved(value)
+            if not isinstance(value, Array) and memory.holds_traced(value):
+                value = memory.first_array(value).recorder.numpy["stack"](value)
+            memory.write(self, memory.plain(index), value)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -89,15 +72,15 @@ class Buffer(Memory):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         out = options.pop("out", ())
-        if holds_traced(inputs) or holds_traced(options) or (method == "at" and holds_traced(out)):
+        if memory.holds_traced(inputs) or memory.holds_traced(options) or (method == "at" and memory.holds_traced(out)):
             return writing.computed(ufunc, method, inputs, out, options)
         for x in (*out, *(inputs[:1] if method == "at" else ())):
-            if isinstance(x, Memory):
-                require_here(x)
-        given = {"out": tuple(map(plain, out))} if out else {}
-        result = getattr(ufunc, method)(*map(plain, inputs), **given, **plain(options))
+            if isinstance(x, memory.Memory):
+                memory.require_here(x)
+        given = {"out": tuple(map(memory.plain, out))} if out else {}
+        result = getattr(ufunc, method)(*map(memory.plain, inputs), **given, **memory.plain(options))
         for x in out:
-            writing.overwritten(x, plain(options.get("where", True)) if method == "__call__" else True)
+            writing.overwritten(x, memory.plain(options.get("where", True)) if method == "__call__" else True)
         return (out[0] if len(out) == 1 else out) if out else wrapped(result, *inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -105,20 +88,20 @@ class Buffer(Memory):
         name = function.__name__
         if name in writing.WRITERS:
             return writing.WRITERS[name](*args, **options)
-        if isinstance(options.get("out"), Memory):
+        if isinstance(options.get("out"), memory.Memory):
             out = options["out"]
             result = function(*args, **{k: v for k, v in options.items() if k != "out"})
             return writing.into(out, result, True, "unsafe" if name != "concatenate" else options.get("casting", "same_kind"))
-        if not holds_traced(args) and not holds_traced(options):
-            return wrapped(function(*plain(args), **plain(options)), *args, *options.values())
+        if not memory.holds_traced(args) and not memory.holds_traced(options):
+            return wrapped(function(*memory.plain(args), **memory.plain(options)), *args, *options.values())
         if name == "copy":
             return args[0].copy()
         if name in ("real", "imag"):
             return getattr(args[0], name)
-        given = resolved(args), resolved(options)
-        like = first_array(*given)
+        given = memory.resolved(args), memory.resolved(options)
+        like = memory.first_array(*given)
         if not any(isinstance(x, Array) for x in _flat(args)):
-            view = _view(name, lambda: function(*plain(args), **plain(options)))
+            view = _view(name, lambda: function(*memory.plain(args), **memory.plain(options)))
             if view is not None:
                 return view
         return like.recorder.numpy["function"](function, *given, like)
@@ -127,12 +110,14 @@ class Buffer(Memory):
         return array[()] if return_scalar else wrapped(array)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
-        traced = is_traced(self)
-        return array_of(self).__array_namespace__() if traced else np.ndarray.__array_namespace__(self, api_version=api_version)
+        traced = memory.is_traced(self)
+        return (
+            memory.array_of(self).__array_namespace__() if traced else np.ndarray.__array_namespace__(self, api_version=api_version)
+        )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if is_traced(self):
-            raise UntraceableError(f"{array_of(self)!r} cannot be pickled; return it")
+        if memory.is_traced(self):
+            raise UntraceableError(f"{memory.array_of(self)!r} cannot be pickled; return it")
         return np.array(np.ndarray.view(self, np.ndarray)).__reduce_ex__(protocol)
 
     def __deepcopy__(self, memo: object) -> Any:
@@ -154,10 +139,10 @@ class Buffer(Memory):
         return format(_now(self), spec)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("real", "imag") and (is_traced(self) or holds_traced(value)):
+        if name in ("real", "imag") and (memory.is_traced(self) or memory.holds_traced(value)):
             _set_part(self, name, value)
         elif name in ("real", "imag"):
-            getattr(np.ndarray, name).__set__(self, plain(value))
+            getattr(np.ndarray, name).__set__(self, memory.plain(value))
         elif name == "flat":
             self.flat[:] = value
         else:
@@ -169,22 +154,22 @@ def _set_part(x: Buffer, name: str, value: Any) -> None:
     if x.dtype.kind == "c":
         x[...] = value + 1j * x.imag if name == "real" else x.real + 1j * value
     elif name == "real":
-        x[...] = np.real(value) if np.iscomplexobj(value) and not holds_traced(value) else value
+        x[...] = np.real(value) if np.iscomplexobj(value) and not memory.holds_traced(value) else value
     else:
         raise TypeError("array does not have imaginary part to set")
 
 
 def _now(x: Buffer) -> Any:
     """What is known of it: NumPy's own array, or the traced one."""
-    return array_of(x) if numbers_of(x) is not None else np.ndarray.view(x, np.ndarray)
+    return memory.array_of(x) if memory.numbers_of(x) is not None else np.ndarray.view(x, np.ndarray)
 
 
 def _of(x: Buffer, *others: Any) -> Array:
     """A buffer as a traced array, also if all of it is known."""
-    if is_traced(x):
-        array: Array = resolved(x)
+    if memory.is_traced(x):
+        array: Array = memory.resolved(x)
         return array
-    recording = innermost_running()
+    recording = memory.innermost_running()
     if recording is None:
         raise UntraceableError("a traced value is used after its function was traced")
     constant: Array = recording.constant(np.ndarray.view(x, np.ndarray))
@@ -205,7 +190,7 @@ def _view(name: str, function: Callable[[], Any]) -> Any:
         return None
     result = function()
     parts = list(result) if isinstance(result, list | tuple) else [result]
-    shared = all(type(p) is np.ndarray and isinstance(root_of(p), Memory) for p in parts)
+    shared = all(type(p) is np.ndarray and isinstance(memory.root_of(p), memory.Memory) for p in parts)
     return wrapped(result) if shared and parts else None
 
 
@@ -219,16 +204,16 @@ def _method(name: str) -> Callable[..., Any]:
     numpys = getattr(np.ndarray, name)
 
     def apply(self: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(options.get("out"), Memory):
+        if isinstance(options.get("out"), memory.Memory):
             out = options.pop("out")
             return writing.into(out, apply(self, *args, **options), True, "same_kind", f" of .{name}()")
-        if not is_traced(self):
-            if not (holds_traced(args) or holds_traced(options)):
-                result = numpys(np.ndarray.view(self, np.ndarray), *plain(args), **plain(options))
+        if not memory.is_traced(self):
+            if not (memory.holds_traced(args) or memory.holds_traced(options)):
+                result = numpys(np.ndarray.view(self, np.ndarray), *memory.plain(args), **memory.plain(options))
                 return wrapped(result, self, *args)
-            return getattr(_of(self), name)(*resolved(args), **resolved(options))
+            return getattr(_of(self), name)(*memory.resolved(args), **memory.resolved(options))
         view = _view(name, lambda: numpys(np.ndarray.view(self, np.ndarray), *args, **options))
-        return getattr(resolved(self), name)(*resolved(args), **resolved(options)) if view is None else view
+        return getattr(memory.resolved(self), name)(*memory.resolved(args), **memory.resolved(options)) if view is None else view
 
     apply.__name__ = name
     return apply
@@ -241,13 +226,13 @@ def _conversion(name: str) -> Callable[[Any], Any]:
 def _attribute(name: str) -> Any:
     def get(self: Any) -> Any:
         view = np.ndarray.view(self, np.ndarray)
-        if not is_traced(self):
+        if not memory.is_traced(self):
             return wrapped(getattr(view, name), self)
-        contents = contents_of(self)
+        contents = memory.contents_of(self)
         if self.dtype.kind == "c" and name in ("real", "imag") and contents is not None:
-            return contents.part(getattr(resolved(self), name))
+            return contents.part(getattr(memory.resolved(self), name))
         shown = _view(name, lambda: getattr(view, name))
-        return getattr(resolved(self), name) if shown is None else shown
+        return getattr(memory.resolved(self), name) if shown is None else shown
 
     return property(get)
 
@@ -258,7 +243,7 @@ LAYOUT = frozenset({"setflags", "getfield", "to_device"})
 
 def _copied(self: Any, order: Any = "C") -> Any:
     """A buffer of its own with the same elements."""
-    numbers, contents = numbers_of(self), contents_of(self)
+    numbers, contents = memory.numbers_of(self), memory.contents_of(self)
     copy = np.ndarray.copy(np.ndarray.view(self, np.ndarray), order)
     return owned(copy) if numbers is None or contents is None else numbered(copy, numbers, contents.table)
 
@@ -284,12 +269,12 @@ Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
 def wrapped(result: Any, *given: Any) -> Any:
     """What a function of NumPy's made of what it was given as a buffer: a view of that, or an array of its own."""
     if type(result) is np.ndarray:
-        owner = root_of(result)
+        owner = memory.root_of(result)
         if type(owner) is Buffer:
             return result.view(Buffer)
-        if not buffers_wanted():
+        if not memory.buffers_wanted():
             return result
-        new = owner.base is None and all(owner is not root_of(x) for x in _flat(given) if isinstance(x, np.ndarray))
+        new = owner.base is None and all(owner is not memory.root_of(x) for x in _flat(given) if isinstance(x, np.ndarray))
         return owned(result) if new else result.view(Buffer)
     if isinstance(result, list | tuple):
         parts = [wrapped(x, *given) for x in result]
@@ -307,7 +292,7 @@ def numbered(x: Any, numbers: Any, table: Any) -> Buffer:
     """A buffer of its own that holds the elements of these numbers, and those of an array of NumPy's where they are known."""
     buffer = owned(x)
     if traced_in(numbers):
-        home = innermost_running()
+        home = memory.innermost_running()
         assert home is not None
         buffer.contents = Contents(buffer, home, table)
         buffer.contents.seen(buffer)[...] = numbers

@@ -12,48 +12,34 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
+from tidu_cli.adapters.numpy.buffers import memory
 from tidu_cli.adapters.numpy.buffers.elements import STATIC
-from tidu_cli.adapters.numpy.buffers.memory import (
-    Memory,
-    array_of,
-    contents_of,
-    described,
-    first_array,
-    holds_traced,
-    is_traced,
-    numbers_of,
-    plain,
-    require_here,
-    resolved,
-    whole_of,
-    write,
-)  # fmt: skip
 from tidu_cli.adapters.numpy.errors import UntraceableError
 
 _NONE = -1
 
 
-def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
+def deposit(x: memory.Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
     """What `act(x, values)` writes into x, which is asked of an array of integers. Raises what NumPy raises."""
-    if isinstance(values, Memory) and values.dtype == x.dtype and numbers_of(values) is not None:
-        theirs: Any = contents_of(values)
-        require_here(x, theirs.table.arrays[0])
-        ours = described(x, theirs.table.arrays[0])
+    if isinstance(values, memory.Memory) and values.dtype == x.dtype and memory.numbers_of(values) is not None:
+        theirs: Any = memory.contents_of(values)
+        memory.require_here(x, theirs.table.arrays[0])
+        ours = memory.described(x, theirs.table.arrays[0])
         act(np.ndarray.view(x, np.ndarray), np.ndarray.view(values, np.ndarray))
         act(ours.seen(x), theirs.seen(values))  # also where one is written into the other
         return
-    traced = holds_traced(values)
-    given = _array(values) if traced else plain(values)
-    contents = contents_of(x)
+    traced = memory.holds_traced(values)
+    given = _array(values) if traced else memory.plain(values)
+    contents = memory.contents_of(x)
     if traced or contents is not None:
         places = np.full(x.shape, _NONE)
         act(places, np.arange(np.size(given)).reshape(np.shape(given)))
         written = places != _NONE
     if traced:
         act(np.zeros(x.shape, x.dtype), np.zeros(given.shape, given.dtype))  # which NumPy may refuse for their dtypes
-        write(x, written, given, lambda numbers: numbers.ravel()[places[written]])
+        memory.write(x, written, given, lambda numbers: numbers.ravel()[places[written]])
         return
-    require_here(x)
+    memory.require_here(x)
     act(np.ndarray.view(x, np.ndarray), given)
     if contents is not None:
         contents.seen(x)[written] = STATIC
@@ -61,13 +47,13 @@ def deposit(x: Memory, values: Any, act: Callable[[Any, Any], object]) -> None:
 
 def _array(value: Any) -> Array:
     """A traced array, or what nested lists hold, as one."""
-    value = resolved(value)
-    return value if isinstance(value, Array) else first_array(value).recorder.numpy["stack"](value)
+    value = memory.resolved(value)
+    return value if isinstance(value, Array) else memory.first_array(value).recorder.numpy["stack"](value)
 
 
 def overwritten(x: Any, where: Any) -> None:
     """Have x known where it was written into."""
-    contents = contents_of(x) if isinstance(x, Memory) else None
+    contents = memory.contents_of(x) if isinstance(x, memory.Memory) else None
     if contents is not None:
         contents.seen(x)[np.broadcast_to(where, x.shape)] = STATIC
 
@@ -79,12 +65,12 @@ def into(x: Any, result: Any, where: Any, casting: str, what: str = "", *, wider
     shape = np.shape(result)
     if (np.broadcast_shapes(shape, x.shape) if wider else shape) != x.shape:
         raise ValueError(f"an output of shape {x.shape} does not fit {shape}")
-    if holds_traced(where):
-        old = array_of(x) if is_traced(x) else np.ndarray.view(x, np.ndarray)
-        condition = resolved(where)
-        write(x, ..., condition.recorder.numpy["where"](condition, resolved(result), old))
+    if memory.holds_traced(where):
+        old = memory.array_of(x) if memory.is_traced(x) else np.ndarray.view(x, np.ndarray)
+        condition = memory.resolved(where)
+        memory.write(x, ..., condition.recorder.numpy["where"](condition, memory.resolved(result), old))
     else:
-        mask = np.broadcast_to(plain(where), x.shape)
+        mask = np.broadcast_to(memory.plain(where), x.shape)
         deposit(x, result, lambda target, values: np.copyto(target, values, where=mask, casting="unsafe"))
     return x
 
@@ -96,13 +82,13 @@ def computed(ufunc: Any, method: str, inputs: Any, out: Any, options: Any) -> An
     """What a ufunc makes of traced values, in the end in `out`."""
     if method == "at":
         return _at(ufunc, *inputs)
-    given, others = resolved(inputs), resolved(options)
+    given, others = memory.resolved(inputs), memory.resolved(options)
     if ufunc is np.matmul and out and "axes" in others:  # x @= y
         if np.ndim(given[1]) < 2:
             raise ValueError("x @= y takes a y of two axes or more; write x = x @ y")
         del others["axes"]
-    like = first_array(*given, others)
-    if not all(isinstance(x, Memory) or x is None for x in out):
+    like = memory.first_array(*given, others)
+    if not all(isinstance(x, memory.Memory) or x is None for x in out):
         return like.recorder.numpy["ufunc"](ufunc, method, given, {**others, "out": out})
     where = others.pop("where", True) if out else True
     result = like.recorder.numpy["ufunc"](ufunc, method, given, others)
@@ -116,16 +102,16 @@ def computed(ufunc: Any, method: str, inputs: Any, out: Any, options: Any) -> An
 
 def _at(ufunc: Any, x: Any, indices: Any, *values: Any) -> None:
     """`ufunc.at`: the values that go to one element one after the other, each of them once in each round."""
-    if not isinstance(x, Memory):
-        given = resolved((x, indices, *values))
-        first_array(*given).recorder.numpy["ufunc"](ufunc, "at", given, {})
+    if not isinstance(x, memory.Memory):
+        given = memory.resolved((x, indices, *values))
+        memory.first_array(*given).recorder.numpy["ufunc"](ufunc, "at", given, {})
         return
-    if holds_traced(indices):
-        whole = whole_of(x, first_array(resolved(indices)))
-        ufunc.at(whole, resolved(indices), *resolved(values))
-        write(x, ..., whole)
+    if memory.holds_traced(indices):
+        whole = memory.whole_of(x, memory.first_array(memory.resolved(indices)))
+        ufunc.at(whole, memory.resolved(indices), *memory.resolved(values))
+        memory.write(x, ..., whole)
         return
-    places = np.arange(x.size).reshape(x.shape)[plain(indices)]
+    places = np.arange(x.size).reshape(x.shape)[memory.plain(indices)]
     operands = [np.broadcast_to(v, np.shape(places)).reshape(-1) for v in values]
     flat = np.ravel(places)
     order = np.argsort(flat, kind="stable")
@@ -163,15 +149,15 @@ def _writer(numpys: Any, values: str, function: Any = None) -> Callable[..., Non
         target, *_ = bound.arguments
         x, value = bound.arguments[target], bound.arguments[values]
         others = {k: v for k, v in bound.arguments.items() if k not in (target, values)}
-        if not isinstance(x, Memory):
-            given = resolved(args), resolved(options)
-            first_array(x, *given).recorder.numpy["function"](numpys, *given, first_array(x, *given))
-        elif holds_traced(others):
-            whole = whole_of(x, first_array(resolved(others)))
-            function(**{**resolved(bound.arguments), target: whole})
-            write(x, ..., whole)
+        if not isinstance(x, memory.Memory):
+            given = memory.resolved(args), memory.resolved(options)
+            memory.first_array(x, *given).recorder.numpy["function"](numpys, *given, memory.first_array(x, *given))
+        elif memory.holds_traced(others):
+            whole = memory.whole_of(x, memory.first_array(memory.resolved(others)))
+            function(**{**memory.resolved(bound.arguments), target: whole})
+            memory.write(x, ..., whole)
         else:
-            given = plain(others)
+            given = memory.plain(others)
             deposit(x, value, lambda t, v: function(**{target: t, values: v, **given}))
 
     return apply
@@ -201,18 +187,18 @@ class Flat:
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
-        if holds_traced(index):
+        if memory.holds_traced(index):
             return self._x.ravel()[index]
-        places = np.arange(self._x.size)[plain(index)]
+        places = np.arange(self._x.size)[memory.plain(index)]
         return self._x[np.unravel_index(places, self._x.shape)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if holds_traced(index):
+        if memory.holds_traced(index):
             raise UntraceableError("x.flat[i] = y with a traced i; write x[i] = y, of an array of one axis")
-        deposit(self._x, value, lambda target, values: target.flat.__setitem__(plain(index), values))
+        deposit(self._x, value, lambda target, values: target.flat.__setitem__(memory.plain(index), values))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        if is_traced(self._x):
+        if memory.is_traced(self._x):
             raise UntraceableError("a NumPy array of x.flat needs values, which a graph does not have yet; write x.ravel()")
         return np.array(np.ndarray.view(self._x, np.ndarray).flat, dtype)
 
@@ -234,15 +220,15 @@ def _put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
 
 def _sort(self: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """In place."""
-    if is_traced(self):
-        write(self, ..., array_of(self).recorder.numpy["sort"](array_of(self), axis))
+    if memory.is_traced(self):
+        memory.write(self, ..., memory.array_of(self).recorder.numpy["sort"](memory.array_of(self), axis))
     else:
         np.ndarray.sort(np.ndarray.view(self, np.ndarray), axis, kind, order, stable=stable)
 
 
 def _resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
     """In place, which is for arrays that traced values were never written into."""
-    if contents_of(self) is not None:
+    if memory.contents_of(self) is not None:
         raise UntraceableError("resize() of an array that traced values were written into; write x = np.resize(x, shape)")
     np.ndarray.resize(self, *shape, refcheck=refcheck)
 
@@ -250,7 +236,7 @@ def _resize(self: Any, *shape: Any, refcheck: bool = True) -> None:
 def _viewed(self: Any, *args: Any, **options: Any) -> Any:
     """As NumPy's, but for the bytes of traced values."""
     view = np.ndarray.view(self, *args, **options)
-    if isinstance(view, Memory) and (contents := contents_of(self)) is not None:
+    if isinstance(view, memory.Memory) and (contents := memory.contents_of(self)) is not None:
         contents.seen(view)
     return view
 
@@ -261,19 +247,19 @@ METHODS: Mapping[str, Callable[..., Any]] = {"fill": _fill, "put": _put, "sort":
 
 def set_objects(x: Any, index: Any, value: Any) -> None:
     """x[index] = value of an array of objects, which traced values are among others."""
-    if holds_traced(index):
+    if memory.holds_traced(index):
         raise UntraceableError("an array of objects with a traced index; make it an array of numbers")
-    value = resolved(value)
+    value = memory.resolved(value)
     if isinstance(value, Array) and value.shape and np.ndarray.view(x, np.ndarray)[index].__class__ is np.ndarray:
         value = [value.reshape(-1)[k] for k in range(value.size)] if value.ndim == 1 else list(value)
-    if holds_traced(value) and np.shape(_shaped(value)):
+    if memory.holds_traced(value) and np.shape(_shaped(value)):
         value = _shaped(value)
     elif isinstance(value, Array):
         one = np.empty((), object)
         one[()] = value
         entry = np.ndarray.view(x, np.ndarray)[index]
         value = one if isinstance(entry, np.ndarray) and entry.shape else value
-    require_here(x)
+    memory.require_here(x)
     np.ndarray.__setitem__(x, index, value)
 
 

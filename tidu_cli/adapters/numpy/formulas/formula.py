@@ -18,9 +18,8 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.data import named_with_data, with_numbers
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_names
+from tidu_cli.adapters.numpy.formulas.language import CONSTANTS, function_names, syntax_fault
 from tidu_cli.adapters.numpy.formulas.walker import MAX_DEPTH, FormulaError, Walker
-from tidu_cli.adapters.numpy.formulas.words import syntax_fault
 from tidu_cli.adapters.numpy.recorder import Recorder, chosen, default_output, sizes_of
 from tidu_cli.errors import TiduError
 from tidu_cli.frozen import replace

@@ -18,9 +18,10 @@ from tidu_cli.adapters.numpy.formulas.language import (
     Several,
     function_named,
     function_names,
+    instead_of,
+    instead_of_name,
     recorded,
 )
-from tidu_cli.adapters.numpy.formulas.words import instead_of, instead_of_name
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_operator, apply_ufunc
 from tidu_cli.adapters.numpy.numpy.functions import places_of_out
 from tidu_cli.adapters.numpy.recorder import Recorder

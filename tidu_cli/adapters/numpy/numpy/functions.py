@@ -13,9 +13,8 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.aliasing import SHARING, copied, item_of, shared
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, result_dtype
+from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, arrays_in, lift, repeated, result_dtype
 from tidu_cli.adapters.numpy.arrays.refused import FUNCTIONS as REFUSED
-from tidu_cli.adapters.numpy.arrays.repeats import repeated
 from tidu_cli.adapters.numpy.arrays.storage import Selection, masked_axes, rooted
 from tidu_cli.adapters.numpy.buffers.memory import Memory, resolved
 from tidu_cli.adapters.numpy.buffers.writing import into

@@ -97,7 +97,7 @@ expand_dims, _squeeze = _with_axes_of_one(np.expand_dims), _with_axes_of_one(np.
 def squeeze(x: Array, axis: Any = None) -> Array:
     one = next((n for n in x.shape if isinstance(n, OpenSize) and least(n) < 2), None)
     if axis is None and one is not None:
-        from tidu_cli.graph.sizes.deciding import way_to_be_at_least
+        from tidu_cli.graph.sizes.names import way_to_be_at_least
 
         way = way_to_be_at_least(one, 2).removeprefix("; ")
         raise ValueError(f"squeeze of {x.type} drops axes that may have one element; say which, with axis=, or {way}")

@@ -12,28 +12,14 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import arrays_in, lift
 from tidu_cli.adapters.numpy.errors import UntraceableError
 from tidu_cli.adapters.numpy.numpy.indexing import indexed
-from tidu_cli.adapters.numpy.scipy.piecewise import (
-    MAX_KNOTS,
-    PIECEWISE,
-    along,
-    as_values,
-    closed,
-    get,
-    in_pieces,
-    linear,
-    made_of_zeros,
-    put,
-    require_constants,
-    turned,
-    zeros,
-)
+from tidu_cli.adapters.numpy.scipy import piecewise
 
 
 def _bspline(self: Any, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
-    require_constants(self, t=t)
-    values = as_values(c)
-    made_of_zeros("BSpline", self, t, zeros(values), k, extrapolate, axis)
-    put(self, "c", np.moveaxis(values, axis, 0))
+    piecewise.require_constants(self, t=t)
+    values = piecewise.as_values(c)
+    piecewise.made_of_zeros("BSpline", self, t, piecewise.zeros(values), k, extrapolate, axis)
+    piecewise.put(self, "c", np.moveaxis(values, axis, 0))
 
 
 def _local(spline: Any, x: Any, nu: int, extrapolate: Any) -> tuple[Any, Any]:
@@ -43,7 +29,7 @@ def _local(spline: Any, x: Any, nu: int, extrapolate: Any) -> tuple[Any, Any]:
     """
     from scipy.interpolate import BSpline  # type: ignore[import-untyped]
 
-    t, k = np.asarray(get(spline, "t")), spline.k
+    t, k = np.asarray(piecewise.get(spline, "t")), spline.k
     n = len(t) - k - 1
     comb = (np.arange(n)[:, None] % (k + 1) == np.arange(k + 1)).astype(float)
     values = BSpline(t, comb, k)(x, nu, extrapolate)
@@ -60,38 +46,40 @@ def _weighted(c: Any, weights: Any, numbers: Any) -> Any:
 
 def _bspline_evaluated(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
     extrapolate = self.extrapolate if extrapolate is None else extrapolate
-    c = get(self, "c")
+    c = piecewise.get(self, "c")
     c = lift(c, arrays_in([c, x])[0])
     if not arrays_in([x]):
-        return turned(_weighted(c, *_local(self, np.asarray(x, float), nu, extrapolate)), np.ndim(x), self.axis)
-    t, k = np.asarray(get(self, "t")), self.k
+        return piecewise.turned(_weighted(c, *_local(self, np.asarray(x, float), nu, extrapolate)), np.ndim(x), self.axis)
+    t, k = np.asarray(piecewise.get(self, "t")), self.k
     if not k:
-        return turned(in_pieces(c[: len(t) - 1][None] * float(not nu), t, x, extrapolate), np.ndim(x), self.axis)
+        return piecewise.turned(
+            piecewise.in_pieces(c[: len(t) - 1][None] * float(not nu), t, x, extrapolate), np.ndim(x), self.axis
+        )
     if t[k] == t[k + 1] or t[-k - 1] == t[-k - 2]:
         raise UntraceableError(f"BSpline with {k + 2} knots at one end cannot be traced at traced places; leave one of them out")
     knots = np.unique(t[k : len(t) - k])
     rows = [_weighted(c, *_local(self, knots[:-1], m, True)) / math.factorial(m - nu) for m in range(k, nu - 1, -1)]
     pieces = np.stack(rows) if rows else c[:1][None].broadcast((1, len(knots) - 1, *c.shape[1:])) * 0.0
-    return turned(in_pieces(pieces, knots, x, extrapolate), np.ndim(x), self.axis)
+    return piecewise.turned(piecewise.in_pieces(pieces, knots, x, extrapolate), np.ndim(x), self.axis)
 
 
 def _of_coefficients(self: Any, function: Callable[[Any], Any]) -> tuple[Any, Any]:
     """What SciPy makes of the spline whose coefficients are unit vectors, and these here."""
     from scipy.interpolate import BSpline
 
-    t = np.asarray(get(self, "t"))
-    c = get(self, "c")[: len(t) - self.k - 1]
-    if len(c) > MAX_KNOTS:
-        raise UntraceableError(f"BSpline is derived with {MAX_KNOTS:,} coefficients at most, got {len(c):,}")
+    t = np.asarray(piecewise.get(self, "t"))
+    c = piecewise.get(self, "c")[: len(t) - self.k - 1]
+    if len(c) > piecewise.MAX_KNOTS:
+        raise UntraceableError(f"BSpline is derived with {piecewise.MAX_KNOTS:,} coefficients at most, got {len(c):,}")
     return function(BSpline(t, np.eye(len(c)), self.k, self.extrapolate)), c
 
 
 def _bspline_derived(name: str) -> Callable[..., Any]:
     def derived(self: Any, nu: int = 1) -> Any:
         spline, c = _of_coefficients(self, lambda units: getattr(units, name)(nu))
-        matrix = np.asarray(get(spline, "c"))
+        matrix = np.asarray(piecewise.get(spline, "c"))
         spline.axis = self.axis
-        return put(spline, "c", np.tensordot(matrix, c, 1))
+        return piecewise.put(spline, "c", np.tensordot(matrix, c, 1))
 
     return derived
 
@@ -103,7 +91,7 @@ def _bspline_integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> An
         return np.tensordot(weights, c, 1)
     if extrapolate == "periodic":
         raise UntraceableError("integrals of periodic splines cannot be traced; write the difference of antiderivative()(x)")
-    whole, ends = _bspline_derived("antiderivative")(self), np.asarray(get(self, "t"))[[self.k, -self.k - 1]]
+    whole, ends = _bspline_derived("antiderivative")(self), np.asarray(piecewise.get(self, "t"))[[self.k, -self.k - 1]]
     whole.axis = 0
     a, b = (a, b) if extrapolate else (np.clip(lift(v, arrays_in([a, b])[0]), *ends) for v in (a, b))
     return whole(b, 0, True) - whole(a, 0, True)
@@ -114,28 +102,28 @@ def make_interp_spline(
 ) -> Any:
     from scipy.interpolate import make_interp_spline as scipys
 
-    require_constants(make_interp_spline, x=x, t=t, bc_type=bc_type)
-    values = as_values(y)
-    spline = scipys(x, zeros(values), k, t, bc_type, axis)
+    piecewise.require_constants(make_interp_spline, x=x, t=t, bc_type=bc_type)
+    values = piecewise.as_values(y)
+    spline = scipys(x, piecewise.zeros(values), k, t, bc_type, axis)
     ends = bc_type
 
     def coefficients(units: Any, n: int) -> Any:
         nonlocal ends
         if bc_type is not None and not isinstance(bc_type, str):
             ends = [e if e is None or isinstance(e, str) else [(order, np.zeros(n)) for order, _ in e] for e in bc_type]
-        return get(scipys(x, units, k, t, ends), "c")
+        return piecewise.get(scipys(x, units, k, t, ends), "c")
 
     first = np.moveaxis(values, axis, 0)
-    sums = linear(first, coefficients, bc_type == "periodic", "make_interp_spline")
-    constant = np.asarray(get(spline, "c"))
+    sums = piecewise.linear(first, coefficients, bc_type == "periodic", "make_interp_spline")
+    constant = np.asarray(piecewise.get(spline, "c"))
     sums = sums + constant if constant.any() else sums
-    return put(spline, "c", sums * (closed(first)[0] * 0 + 1) if bc_type == "periodic" else sums)
+    return piecewise.put(spline, "c", sums * (piecewise.closed(first)[0] * 0 + 1) if bc_type == "periodic" else sums)
 
 
 def _interp1d(self: Any, x: Any, y: Any, kind: Any = "linear", axis: int = -1, *args: Any, **options: Any) -> None:
-    require_constants(self, x=x, fill_value=[*args, *options.values()])
-    values = as_values(y, "f32" if arrays_in([y])[0].type.dtype == "f32" else "f64")
-    made_of_zeros("interp1d", self, x, zeros(values), kind, axis, *args, **options)
+    piecewise.require_constants(self, x=x, fill_value=[*args, *options.values()])
+    values = piecewise.as_values(y, "f32" if arrays_in([y])[0].type.dtype == "f32" else "f64")
+    piecewise.made_of_zeros("interp1d", self, x, piecewise.zeros(values), kind, axis, *args, **options)
     options |= dict(zip(("copy", "bounds_error", "fill_value", "assume_sorted"), args, strict=False))
     order = slice(None) if options.get("assume_sorted") else np.argsort(np.asarray(x), kind="mergesort")
     first = np.moveaxis(values, self.axis, 0)[order]
@@ -167,7 +155,7 @@ def _interp1d_evaluated(self: Any, x: Any) -> Any:
         below, above = (math.nan if self.bounds_error else np.reshape(v, y.shape[1:] if np.size(v) > 1 else ()) for v in beyond)
         bounded: Any = np.where(lower, below, np.where(upper, above, value))
         value = bounded.convert(value.dtype)
-    return turned(value, np.ndim(at), self.axis)
+    return piecewise.turned(value, np.ndim(at), self.axis)
 
 
 def _by_kind(self: Any, y: Any, at: Any) -> Any:
@@ -177,12 +165,12 @@ def _by_kind(self: Any, y: Any, at: Any) -> Any:
         return indexed(y, k)
     if self._kind != "linear":
         return indexed(y, np.clip(np.searchsorted(self.x_bds, at, self._side), 0, n - 1))
-    c = np.stack([(y[1:] - y[:-1]) / along(np.diff(x), y), y[:-1]])
-    return in_pieces(c, x, at, True)
+    c = np.stack([(y[1:] - y[:-1]) / piecewise.along(np.diff(x), y), y[:-1]])
+    return piecewise.in_pieces(c, x, at, True)
 
 
 COMPOSED: Mapping[str, Callable[..., Any]] = {
-    **PIECEWISE,
+    **piecewise.PIECEWISE,
     "BSpline": _bspline,
     "interp1d": _interp1d,
     "BSpline.__call__": _bspline_evaluated,

@@ -16,8 +16,8 @@ from types import ModuleType
 
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.written import nodes, operations
-from tidu_cli.adapters.numpy.written.scopes import Scope, dotted, lists_of, loads, names_of, stored
-from tidu_cli.adapters.numpy_helpers import HELPERS
+from tidu_cli.adapters.numpy.written.nodes import Scope, dotted, lists_of, loads, names_of, stored
+from tidu_cli.adapters.source_code import HELPERS
 
 NODES, OPERATIONS, MADE = "__nodes", "__operations", "__made"
 """The names under which they have the functions of two modules, and results of nodes; no name that tidu writes begins so."""

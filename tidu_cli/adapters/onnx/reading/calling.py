@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tidu_cli import errors
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
@@ -25,19 +26,9 @@ from tidu_cli.adapters.onnx.reading.node import (
     defaults,
     schema,
 )
-from tidu_cli.adapters.onnx.reading.open_shapes import UnboundedError
+from tidu_cli.adapters.onnx.reading.open_sizes import UnboundedError
 from tidu_cli.adapters.onnx.reading.operators.index import CUT, operator, operators, refusals
-from tidu_cli.adapters.onnx.reading.operators.sequences import TAKING
-from tidu_cli.errors import (
-    DocumentError,
-    LimitError,
-    Remedy,
-    TiduError,
-    UndecidedSizeError,
-    UnknownNameError,
-    counted,
-    did_you_mean,
-)
+from tidu_cli.adapters.onnx.reading.operators.joining import TAKING
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.sizes.open import OpenSize, surely
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -174,7 +165,7 @@ def _kind(node: Node, x: Any) -> str | None:
     return node.kind(x) if hasattr(x, "dtype") else None
 
 
-WRONG = (TiduError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
+WRONG = (errors.TiduError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
 """What operators raise for operands that do not fit."""
 
 _RAW = re.compile(
@@ -187,9 +178,9 @@ _RAW = re.compile(
 def in_words(error: BaseException, importing: Importing, proto: Any, scope: Scope) -> str:
     """What an error says of a node; where no reader raised it, with what the node was given, and perhaps the way out."""
     sizes = open_sizes_of(importing, [scope.get(name) for name in proto.input if name])
-    if isinstance(error, TiduError) and not isinstance(error, ValueError):
+    if isinstance(error, errors.TiduError) and not isinstance(error, ValueError):
         told = str(error) or type(error).__name__
-        if isinstance(error, UndecidedSizeError):  # whose way out is another one here
+        if isinstance(error, errors.UndecidedSizeError):  # whose way out is another one here
             told = re.split("; (?:give|say|write) ", told)[0]
         return f"{told}{_way_to_choose(importing, sizes, told, error)}" if sizes and not isinstance(error, UnreadError) else told
     told = str(error)
@@ -201,8 +192,8 @@ def in_words(error: BaseException, importing: Importing, proto: Any, scope: Scop
     if sizes:
         told += _way_to_choose(importing, sizes, told, error)
     elif importing.is_sized:
-        told += f"; perhaps the model takes other sizes than are chosen by {Remedy(flag='--dim', python='dims')}"
-        told += f" and {Remedy(flag='--input-type', python='input_types')}"
+        told += f"; perhaps the model takes other sizes than are chosen by {errors.Remedy(flag='--dim', python='dims')}"
+        told += f" and {errors.Remedy(flag='--input-type', python='input_types')}"
     return f"{told} (its inputs: {', '.join(given)})" if given else told
 
 
@@ -224,7 +215,7 @@ def open_sizes_of(importing: Importing, operands: Sequence[Value]) -> list[str]:
 def _way_to_choose(importing: Importing, names: Sequence[str], told: str, error: BaseException) -> str:
     """How sizes are chosen that a message names, or, unless it is of numbers, all of a node; empty if it has another way out."""
     named = [name for name in names if re.search(rf"\b{name}\b", told)]
-    is_of_numbers = isinstance(error, TiduError) and not isinstance(error, UndecidedSizeError | ValueError)
+    is_of_numbers = isinstance(error, errors.TiduError) and not isinstance(error, errors.UndecidedSizeError | ValueError)
     words: str = importing.dimensions.choosing(named or names, getattr(error, "same", None))
     return "" if "--" in told or "load_onnx(" in told or (is_of_numbers and not named) else words
 
@@ -264,10 +255,10 @@ def operator_of(node: Node, operands: Sequence[Value]) -> Operator | None:
         return known
     reason = refusals(node.domain).get(node.op_type)
     if reason:
-        way = Remedy(flag=CUT, python="load_onnx(MODEL, cut=NAME, input_types={NAME: TYPE})")
+        way = errors.Remedy(flag=CUT, python="load_onnx(MODEL, cut=NAME, input_types={NAME: TYPE})")
         raise UnreadError(reason.replace(CUT, str(way)))
     if declared is None:
-        hint = did_you_mean(node.op_type, list(operators(node.domain)))
+        hint = errors.did_you_mean(node.op_type, list(operators(node.domain)))
         raise UnreadError(f"is not an operator of '{node.domain or 'ai.onnx'}' that is read{hint} (docs/onnx.md lists them)")
     return None
 
@@ -338,7 +329,7 @@ def required(scope: Scope, name: str) -> Value:
     """The value of an output. Raises DocumentError if no node computes it."""
     x = scope.get(name)
     if x is None:
-        raise DocumentError(f"output '{name}' is computed by no node")
+        raise errors.DocumentError(f"output '{name}' is computed by no node")
     return x
 
 
@@ -359,7 +350,7 @@ def function_called(node: Any) -> tuple[str, str, str]:
 def raised(error: BaseException, message: str) -> BaseException:
     """An error with a message in its stead, and what else it says: inputs, or a bound that a size needs."""
     if isinstance(error, UnboundedError) or hasattr(error, "same"):
-        from tidu_cli.graph.sizes.deciding import bounds_by_which
+        from tidu_cli.graph.sizes.names import bounds_by_which
 
         if (bound := bounds_by_which(getattr(error, "due", None), getattr(error, "same", None))) is not None:
             return NeedsBoundError(message, bound)
@@ -369,7 +360,7 @@ def raised(error: BaseException, message: str) -> BaseException:
 
 def like(error: BaseException) -> Any:
     """The class of an error that is raised with a place in its stead."""
-    return type(error) if isinstance(error, RefusedError | UnknownNameError | LimitError) else DocumentError
+    return type(error) if isinstance(error, RefusedError | errors.UnknownNameError | errors.LimitError) else errors.DocumentError
 
 
 def also_unread(model: Any, told: str) -> str:
@@ -381,5 +372,5 @@ def also_unread(model: Any, told: str) -> str:
         domain = domain_name(node.domain)
         if (domain, node.op_type) not in functions and not is_read(node.op_type, domain, versions.get(domain, 1)):
             unread[operator_name(domain, node.op_type)] += 1
-    others = [f"{name} ({counted(n, 'node')})" for name, n in unread.items() if f"({name.rpartition('.')[2]}): " not in told]
+    others = [f"{name} ({errors.counted(n, 'node')})" for name, n in unread.items() if f"({name.rpartition('.')[2]}): " not in told]
     return f"; nor are read {', '.join(others)}" if others else ""

@@ -16,25 +16,11 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.recorder import Recorder, running
-from tidu_cli.adapters.onnx.choices import Choices, as_key
-from tidu_cli.adapters.onnx.contents import constants, nodes_within
+from tidu_cli.adapters.onnx.contents import Choices, as_key, constants, nodes_within, stopped_places
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dense, held
+from tidu_cli.adapters.onnx.reading import calling
 from tidu_cli.adapters.onnx.reading import inputs as ports
-from tidu_cli.adapters.onnx.reading.calling import (
-    WRONG,
-    Definition,
-    Expansion,
-    Scope,
-    also_unread,
-    domain_name,
-    function_called,
-    in_words,
-    operands_of,
-    operator_of,
-    placed,
-    raised,
-    required,
-)
+from tidu_cli.adapters.onnx.reading.inputs import Statistics, folded, left_in_nodes
 from tidu_cli.adapters.onnx.reading.node import (
     LARGEST_KNOWN,
     Node,
@@ -46,10 +32,7 @@ from tidu_cli.adapters.onnx.reading.node import (
     foldable,
     inputs_of,
 )
-from tidu_cli.adapters.onnx.reading.sizes import as_nodes, with_sizes
-from tidu_cli.adapters.onnx.reading.standing import MOVING, Standing, operands_for
-from tidu_cli.adapters.onnx.reading.statistics import Statistics
-from tidu_cli.adapters.onnx.reading.stopping import stopped_places
+from tidu_cli.adapters.onnx.reading.values import MOVING, Standing, as_nodes, operands_for, with_sizes
 from tidu_cli.errors import LimitError, Remedy, UnknownNameError, did_you_mean
 from tidu_cli.frozen import replace
 from tidu_cli.graph.graph import Document
@@ -74,7 +57,7 @@ def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorTyp
     try:
         importer, imported = ports.with_bounds(partial(_read, model, choices, cut_types or {}))
     except UnreadError as error:
-        raise UnreadError(f"{error}{also_unread(model, str(error))}") from error
+        raise UnreadError(f"{error}{calling.also_unread(model, str(error))}") from error
     if not choices.cuts:
         return imported
     missing = next((name for name in choices.cuts if name not in importer.cut_types), None)
@@ -113,8 +96,8 @@ class Importer:
         self.weights: dict[str, Any] = {}
         self.statistics = Statistics(self.recorder)
         self._numbers: dict[tuple[Any, int], Any] = {}  # of a recording and a value in it
-        self._functions = {(domain_name(f.domain), f.name, f.overload): f for f in model.functions}
-        self._expansion = Expansion()
+        self._functions = {(calling.domain_name(f.domain), f.name, f.overload): f for f in model.functions}
+        self._expansion = calling.Expansion()
         self._level = 0
         self._stops: Collection[str] = ()
         self._loops: list[dict[str, object]] = []  # of the node that is run, and of those within it
@@ -122,15 +105,15 @@ class Importer:
     def imported(self) -> Imported:
         """The document, its weights and notes."""
         self._require_written_out()
-        scope = Scope(Definition.of(self.model.opset_import, {}))
+        scope = calling.Scope(calling.Definition.of(self.model.opset_import, {}))
         place = f"graph '{self.graph.name}'"
         with np.errstate(all="ignore"), running(self.recorder):
-            with placed(place):
+            with calling.placed(place):
                 self._stops = stopped_places(self.graph, self.choices.stops, self.cut_types)
                 self._declare(scope)
             self._run_nodes(self.graph.node, scope, place)
-            with placed(place):
-                results = {o.name: self._given(o.name, required(scope, o.name)) for o in self.graph.output}
+            with calling.placed(place):
+                results = {o.name: self._given(o.name, calling.required(scope, o.name)) for o in self.graph.output}
         results, note = self.statistics.outputs(self.weights, results, self.choices.statistics)
         self.notes.update({note: None} if note else {})
         outputs = [(as_key(name), x.value, x.type) for name, x in results.items()]
@@ -142,13 +125,9 @@ class Importer:
         graph = self.recorder.graph(self.graph.name or "model", inputs, kept, outputs, self._meta())
         left = {name: n for name, n in constants(self.graph).items() if name not in self.cut_types}
         if self.choices.weights and (left or not self.weights):
-            from tidu_cli.adapters.onnx.reading.folding import left_in_nodes
-
             self.note(left_in_nodes(left, bool(self.weights)))
         weights = {declared[k]: self.weights[declared[k]] for k in kept if declared[k] in self.weights}
         if weights:
-            from tidu_cli.adapters.onnx.reading.folding import folded
-
             self.notes.update(dict.fromkeys(folded(weights)))
         return Imported(Document((graph,), graph.cases), weights, tuple(self.notes))
 
@@ -157,7 +136,7 @@ class Importer:
         bodies = {name: [*nodes_within(f.node)] for name, f in self._functions.items()}
         main = ("", "", "")
         bodies[main] = [*nodes_within(self.graph.node)] if self._functions else []
-        calls = {name: [function_called(node) for node in body] for name, body in bodies.items()}
+        calls = {name: [calling.function_called(node) for node in body] for name, body in bodies.items()}
         n = written_out(main, {name: len(body) for name, body in bodies.items()}, calls) - len(bodies[main])
         require("expansion", n, f"graph '{self.graph.name}': its functions, written out where they are called")
 
@@ -177,7 +156,7 @@ class Importer:
 
     # What is declared.
 
-    def _declare(self, scope: Scope) -> None:
+    def _declare(self, scope: calling.Scope) -> None:
         initializers = {t.name: t for t in self.graph.initializer}
         declared = [i for i in self.graph.input if i.name not in initializers]
         self.dimensions = ports.dimensions_of(declared, self.choices, self._bounded)
@@ -190,24 +169,24 @@ class Importer:
                 self._declare_input(scope, name, type_)
             scope.values[name] = self.standing(scope.values[name], kinds[name] or type_.dtype)
         for name, tensor in initializers.items():
-            with placed(f"initializer '{name}'"):
+            with calling.placed(f"initializer '{name}'"):
                 self._initialize(scope, name, self._tensor(tensor))
         for sparse in self.graph.sparse_initializer:
-            with placed(f"initializer '{sparse.values.name}'"):
+            with calling.placed(f"initializer '{sparse.values.name}'"):
                 scope.values[sparse.values.name] = dense(sparse, self.cast)
         for name, type_ in self.cut_types.items():
             self._declare_input(scope, name, type_)
         for name, x in scope.values.items():  # after the inputs, which come first in a recording
             scope.values[name] = self._stopped(scope, name, self._settled(x))
 
-    def _declare_input(self, scope: Scope, name: str, type_: TensorType) -> Array:
+    def _declare_input(self, scope: calling.Scope, name: str, type_: TensorType) -> Array:
         x = self.recorder.input(as_key(name), type_)
         assert isinstance(x, Array)
         x.share = None  # operators change no array in place
         scope.values[name] = x
         return x
 
-    def _initialize(self, scope: Scope, name: str, value: Any) -> None:
+    def _initialize(self, scope: calling.Scope, name: str, value: Any) -> None:
         dtype = name_of(value.dtype)
         if not self.choices.weights or dtype not in FLOATS or self.stands_for(value):
             scope.values[name] = value
@@ -248,7 +227,7 @@ class Importer:
         array = array_of(tensor, self.cast)
         return self.standing(array, held(tensor.data_type, self.cast)[1] or name_of(array.dtype))
 
-    def _stopped(self, scope: Scope, name: str, x: Value) -> Value:
+    def _stopped(self, scope: calling.Scope, name: str, x: Value) -> Value:
         """A value, through which no derivative goes if that was chosen."""
         if not self._stops or scope.path is None or f"{scope.path}{name}" not in self._stops or not isinstance(x, Array | list):
             return x
@@ -267,20 +246,22 @@ class Importer:
         """Something that the user should know, which is told once."""
         self.notes[text] = None
 
-    def run(self, graph: Any, scope: Scope, inputs: Sequence[Value], path: str = "", is_written: bool = True) -> list[Value]:
+    def run(
+        self, graph: Any, scope: calling.Scope, inputs: Sequence[Value], path: str = "", is_written: bool = True
+    ) -> list[Value]:
         """The outputs of a graph within a node; its nodes count as written out, but for what leaves none behind."""
         initializers = {t.name: t for t in graph.initializer}
         names = [i.name for i in graph.input if i.name not in initializers]
         if len(inputs) != len(names):
             raise RefusedError(f"its graph '{graph.name}' takes {len(names)} inputs, and is given {len(inputs)}")
-        within = Scope(scope.definition, scope, None if scope.path is None else f"{scope.path}{path}")
+        within = calling.Scope(scope.definition, scope, None if scope.path is None else f"{scope.path}{path}")
         within.values.update((name, self._stopped(within, name, x)) for name, x in zip(names, inputs, strict=True))
         within.values.update((name, self._settled(self._tensor(t))) for name, t in initializers.items())
         within.values.update((t.values.name, self._settled(dense(t, self.cast))) for t in graph.sparse_initializer)
         self._expansion.add(len(graph.node) if is_written else 0)
         with self._deeper():
             self._run_nodes(graph.node, within, f"graph '{graph.name}'")
-        results = [required(within, o.name) for o in graph.output]
+        results = [calling.required(within, o.name) for o in graph.output]
         return [x if isinstance(x, list) else self._plain(o.name, x) for o, x in zip(graph.output, results, strict=True)]
 
     def _plain(self, name: str, x: Value) -> Value:
@@ -302,24 +283,24 @@ class Importer:
 
     # Nodes.
 
-    def _run_nodes(self, nodes: Sequence[Any], scope: Scope, place: str) -> None:
+    def _run_nodes(self, nodes: Sequence[Any], scope: calling.Scope, place: str) -> None:
         """Compute the values of nodes. Raises DocumentError with the place of the one that is refused."""
         for number, proto in enumerate(nodes):
             try:
                 self._run_node(proto, scope)
             except LimitError:
                 raise
-            except WRONG as error:
+            except calling.WRONG as error:
                 name = f" '{proto.name}'" if proto.name else ""
-                message = f"{place}, node {number}{name} ({proto.op_type}): {in_words(error, self, proto, scope)}"
-                raise raised(error, message) from error
+                message = f"{place}, node {number}{name} ({proto.op_type}): {calling.in_words(error, self, proto, scope)}"
+                raise calling.raised(error, message) from error
 
-    def _run_node(self, proto: Any, scope: Scope) -> None:
+    def _run_node(self, proto: Any, scope: calling.Scope) -> None:
         self._loops = self._loops if self._level else []
-        domain = domain_name(proto.domain)
-        operands = operands_of(proto, scope)
+        domain = calling.domain_name(proto.domain)
+        operands = calling.operands_of(proto, scope)
         attributes = self._attributes(proto, scope.definition)
-        function = self._functions.get(function_called(proto))
+        function = self._functions.get(calling.function_called(proto))
         if function is not None:
             attributes = {**{a.name: attribute(a, self.cast) for a in function.attribute_proto}, **attributes}
             results = self._call(function, attributes, operands, scope)
@@ -328,7 +309,7 @@ class Importer:
             if version is None:
                 raise RefusedError(f"is of the domain '{domain}', which the model does not import")
             node = Node(self, proto.op_type, domain, version, proto.name, attributes, len(proto.output), scope, proto.output)
-            run = operator_of(node, operands)
+            run = calling.operator_of(node, operands)
             if run is None:
                 function, defaults = self._expansion.function(node, proto, operands)
                 results = self._call(function, {**defaults, **attributes}, operands, scope)
@@ -344,15 +325,15 @@ class Importer:
             if name:
                 self._bind(name, self._settled(x), proto, scope)
 
-    def _attributes(self, proto: Any, definition: Definition) -> dict[str, Any]:
+    def _attributes(self, proto: Any, definition: calling.Definition) -> dict[str, Any]:
         own = {a.name: attribute(a, self.cast) for a in proto.attribute if not a.ref_attr_name}
         given = definition.attributes
         return own | {a.name: given[a.ref_attr_name] for a in proto.attribute if a.ref_attr_name in given}
 
-    def _call(self, function: Any, attributes: Mapping[str, Any], operands: Sequence[Value], scope: Scope) -> list[Value]:
+    def _call(self, function: Any, attributes: Mapping[str, Any], operands: Sequence[Value], scope: calling.Scope) -> list[Value]:
         """The outputs of a function of the model, or of an operator's."""
-        imported = Definition.of(function.opset_import, attributes)
-        inner = Scope(Definition({**scope.definition.versions, **imported.versions}, attributes), path=None)
+        imported = calling.Definition.of(function.opset_import, attributes)
+        inner = calling.Scope(calling.Definition({**scope.definition.versions, **imported.versions}, attributes), path=None)
         padded = [*operands, *[None] * (len(function.input) - len(operands))]
         inner.values.update((name, x) for name, x in zip(function.input, padded, strict=False) if x is not None)
         self._expansion.add(len(function.node))
@@ -369,7 +350,7 @@ class Importer:
         array = np.asarray(x)
         return self.lifted(array) if array.size > LARGEST_KNOWN else self._standing.handed_on(x, array)
 
-    def _bind(self, name: str, x: Value, proto: Any, scope: Scope) -> None:
+    def _bind(self, name: str, x: Value, proto: Any, scope: calling.Scope) -> None:
         if name in scope.values and not (self.is_cut and name in self.cut_types):
             raise RefusedError(f"computes '{name}', as an earlier node does or an input is; a name has one value")
         if scope.around is None and self._level == 0:

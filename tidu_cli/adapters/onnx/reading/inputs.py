@@ -1,25 +1,33 @@
-"""A model's inputs: their types, with sizes that it leaves open, and values within that become inputs."""
+"""A model's inputs: their types, with sizes that it leaves open, and weights and values within that become inputs.
+
+Weights that an exporter made of parameters by folding constants have other names: patterns of the parameters' names miss them,
+which a note says. Weights that a model updates itself, as batch norms in training mode do with their statistics, are outputs by the
+same names.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
-from tidu_cli.adapters.onnx.choices import Choices
-from tidu_cli.adapters.onnx.contents import nodes_within
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
+from tidu_cli.adapters.numpy.recorder import Recorder
+from tidu_cli.adapters.onnx.contents import Choices, nodes_within
 from tidu_cli.adapters.onnx.loading import held
 from tidu_cli.adapters.onnx.reading.node import NeedsBoundError
-from tidu_cli.errors import DocumentError, Remedy, UnknownNameError, did_you_mean
+from tidu_cli.errors import DocumentError, Remedy, UnknownNameError, counted, did_you_mean
 from tidu_cli.graph.open_sizes import has_open_size
+from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import ITEMSIZE, TensorType
 
 if TYPE_CHECKING:
-    from tidu_cli.adapters.onnx.reading.dimensions import Dimensions
+    from tidu_cli.adapters.onnx.reading.open_sizes import Dimensions
     from tidu_cli.graph.sizes.algebra import Name
-
 
 Bounded = Mapping[str, "Name"]
 """Names of sizes with the bounds that nodes need."""
@@ -44,7 +52,7 @@ def dimensions_of(declared: Sequence[Any], choices: Choices, bounded: Mapping[st
     unnamed = (d for i in declared if i.name not in choices.types for d in i.type.tensor_type.shape.dim)
     if not kept - {""} and all(_number(d) is not None for d in unnamed) and not any(map(has_open_size, choices.types.values())):
         return None
-    from tidu_cli.adapters.onnx.reading.dimensions import Dimensions
+    from tidu_cli.adapters.onnx.reading.open_sizes import Dimensions
 
     return Dimensions([name for name in parameters if name in kept], choices.sizes, bounded or {})
 
@@ -74,7 +82,7 @@ def bounds_in_words(bounded: Bounded) -> list[str]:
     """What is said of sizes that have bounds because nodes need them."""
     if not bounded:
         return []
-    from tidu_cli.graph.sizes.values import name_to_file
+    from tidu_cli.graph.sizes.names import name_to_file
 
     said = {"min": "at least", "max": "at most", "multiple_of": "a multiple of"}
     each = [(name.text, [f"{said[field]} {n}" for field, n in name_to_file(name).items()]) for name in bounded.values()]
@@ -208,3 +216,118 @@ def read_by(node: Any) -> Iterator[str]:
         for attribute in inner.attribute:
             for graph in (attribute.g, *attribute.graphs):
                 yield from (o.name for o in graph.output)
+
+
+_GENERATED = re.compile(r"val_\d+|onnx::\w+_\d+")
+"""The names that torch's exporters make up."""
+
+_COMPARED = 16
+"""With as many a weight is compared, of those that may have the same numbers."""
+
+_RANK = 4
+"""Up to this many axes transposes are recognised."""
+
+
+def folded(weights: Mapping[str, Any]) -> list[str]:
+    """A note that names the weights that folding made, as far as names and values show it; none if none is seen."""
+    made = dict.fromkeys((name for name in weights if _GENERATED.fullmatch(name)), "")
+    for name, origin, how in _made_of(weights):
+        made.setdefault(name, "")
+        made[name] = made[name] or f" ({how} of {origin})"
+    if not made:
+        return []
+    names = listed([f"{name}{how}" for name, how in made.items()])
+    return [
+        f"the exporter made {counted(len(made), 'weight')} of parameters: {names}; to differentiate by these, name them with "
+        f"{Remedy('wrt', python='wrt')}, or export the model without folding constants"
+    ]
+
+
+def _made_of(weights: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The names of a weight and of another one of which it is a transpose, and what else it may be; each pair once."""
+    for group in _alike(weights):
+        # Of two, the one whose name was made up was made of the other, or else the later one.
+        for k, name in enumerate(group := sorted(group, key=lambda name: _GENERATED.fullmatch(name) is not None)):
+            for origin in group[: min(k, _COMPARED)]:
+                if how := _relation(weights[name], weights[origin]):
+                    yield name, origin, how
+                    break
+
+
+def _alike(weights: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    """Names of weights that may have the same numbers: the sums of their bits are equal, in whatever order these are."""
+    by_size = defaultdict[int, list[str]](list)
+    for name, x in weights.items():
+        by_size[x.size].append(name)
+    for size, names in by_size.items():
+        if size < 2 or len(names) == 1:
+            continue
+        narrowest = min((weights[name].dtype for name in names), key=lambda dtype: dtype.itemsize)
+        by_sum = defaultdict[int, list[str]](list)
+        for name in names:
+            x = _narrowed(weights[name], narrowest)
+            if not np.all(x == x.flat[0]):  # as biases are before training
+                by_sum[int(np.sum(x.view(f"u{x.itemsize}"), dtype=np.uint64))].append(name)
+        yield from (names for names in by_sum.values() if len(names) > 1)
+
+
+def _narrowed(x: Any, dtype: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray(x, dtype=dtype)
+
+
+def _relation(x: Any, origin: Any) -> str:
+    """What x is of the other array: a copy, cast, transpose or reshape; empty if it is none of these."""
+    narrower = min(x.dtype, origin.dtype, key=lambda dtype: dtype.itemsize)
+    y, z = _narrowed(x, narrower), _narrowed(origin, narrower)
+    if x.shape == origin.shape and np.array_equal(y, z):
+        return "a copy" if x.dtype == origin.dtype else "a cast"
+    for axes in permutations(range(z.ndim)) if 2 <= z.ndim <= _RANK else ():
+        if y.shape == tuple(z.shape[a] for a in axes) and np.array_equal(y, z.transpose(axes)):
+            return "a transpose"
+    return "a reshape" if np.array_equal(y.ravel(), z.ravel()) else ""
+
+
+def left_in_nodes(sizes: Mapping[str, int], has_weights: bool) -> str:
+    """What is said of constants of nodes, which are no weights: how many floats each has."""
+    cut = Remedy("cut", "NAME", python="cut=NAME")
+    none = "" if has_weights else "it has no initializers of floats, and so no weights; "
+    if not sizes:
+        return f"{none}{cut} makes an input of a constant, say"
+    are = "is a constant" if len(sizes) == 1 else "are constants"
+    told = f"{counted(len(sizes), 'tensor')} of floats, {counted(sum(sizes.values()), 'number')} in all, {are} of nodes"
+    return f"{none}{told}: {listed([*sizes])}; {cut} makes an input of one"
+
+
+class Statistics:
+    """The new values of weights, as nodes tell of them."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._new: dict[int, list[Array]] = {}
+
+    def update(self, old: Any, new: Any) -> None:
+        """Know that a node makes a new value of an old one, which may be a weight, or a new value of one."""
+        if not (isinstance(old, Array) and isinstance(new, Array)) or any(x.recorder is not self._recorder for x in (old, new)):
+            return
+        for values in self._new.values():
+            if any(x.value == old.value for x in values):
+                values[:] = [new if x.value == old.value else x for x in values]
+                return
+        if old.value < len(self._recorder.inputs):
+            self._new.setdefault(old.value, []).append(new)
+
+    def outputs(self, weights: Any, results: dict[str, Any], wanted: bool) -> tuple[dict[str, Any], str]:
+        """The outputs, with new values of weights among them by their names if they are wanted, and a note."""
+        new = {key: values for k, values in self._new.items() if (key := str(self._recorder.inputs[k].key)) in weights}
+        once = {key: values[0] for key, values in new.items() if len(values) == 1}
+        flag = Remedy("statistics", True)
+        if not wanted:
+            return results, f"it updates {listed([*new])}; {flag} makes outputs of their new values" if new else ""
+        if not once:
+            return results, f"{flag} changes nothing: {'one weight is that of several nodes' if new else 'it updates no weights'}"
+        names = {x.value: key for key, x in once.items()}
+        renamed = {names.pop(x.value, name): x for name, x in results.items()}
+        shared = [key for key in new if key not in once]
+        told = f"several nodes update {listed(shared)}, which is therefore not an output; export each with a value of its own"
+        return renamed | {key: once[key] for key in names.values()}, told if shared else ""

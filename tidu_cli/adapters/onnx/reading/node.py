@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
+from tidu_cli.adapters.onnx.contents import label
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dtype_name, package
-from tidu_cli.adapters.onnx.reading.open_shapes import UnboundedError
-from tidu_cli.adapters.onnx.reading.stopping import label
+from tidu_cli.adapters.onnx.reading.open_sizes import UnboundedError
 from tidu_cli.errors import DocumentError, Remedy, UndecidedSizeError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.sizes.open import OpenSize, number_of

@@ -213,7 +213,7 @@ class ModelWriter:
     def _measured(self, wanted: Wanted) -> str:
         """What computes open sizes. Raises DocumentError for a name that no input says."""
         if self.measuring is None:
-            from tidu_cli.adapters.onnx.measuring import Measuring
+            from tidu_cli.adapters.onnx.writing.measuring import Measuring
 
             types = {name: self.document.inputs[key].type for key, name in self.inputs.items()}
             self.measuring = Measuring(types, self.sizes, self.body)

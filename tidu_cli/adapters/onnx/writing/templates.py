@@ -1,4 +1,4 @@
-"""How the nodes of a case are written: as one operator, or as the call of a function of the model's."""
+"""How the nodes of a case are written: by the lowerings of all primitives, as one operator or as the call of a model's function."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ from typing import Any
 
 from tidu_cli.adapters.onnx.contents import nodes_within
 from tidu_cli.adapters.onnx.loading import package
+from tidu_cli.adapters.onnx.writing import arrays, bits, control_flow, elementwise, indexing, linear_algebra, reductions, windows
 from tidu_cli.adapters.onnx.writing.arrays import aligned, aligned_of, is_wide
 from tidu_cli.adapters.onnx.writing.control_flow import scan
 from tidu_cli.adapters.onnx.writing.elementwise import chosen_by_products, converted_within
-from tidu_cli.adapters.onnx.writing.index import LOWERINGS
 from tidu_cli.adapters.onnx.writing.lowering import Body, Lowering, Rule, Wanted, constant_nodes
 from tidu_cli.adapters.onnx.writing.stages import Form
 from tidu_cli.frozen import Frozen, field
 from tidu_cli.graph.graph import Case
 from tidu_cli.rules.vocabulary import PrimitiveSet
+
+LOWERINGS: Mapping[str, Rule] = {
+    name: rule
+    for family in (arrays, bits, control_flow, elementwise, indexing, linear_algebra, reductions, windows)
+    for name, rule in family.LOWERINGS.items()
+}
+"""How primitives are written; `constant` is an initializer."""
+
 
 DOMAIN = "tidu"
 """The domain of the model's functions."""

@@ -373,7 +373,7 @@ def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
 
 def _transposed_open(low: Lowering, x: str, w: str, cut: Sequence[tuple[int, int]], groups: int) -> str:
     """Likewise, where what is to be cut off is open: ConvTranspose takes off as much as is sure, and Pad the rest, or adds it."""
-    from tidu_cli.graph.sizes.bounds import bounds
+    from tidu_cli.graph.sizes.polynomials import bounds
 
     sure = [tuple(max(int(bounds(n)[0]), 0) if bounds(n)[0] > -math.inf else 0 for n in pair) for pair in cut]
     pads = [*[a for a, _ in sure], *[b for _, b in sure]]

@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
-from tidu_cli.adapters.stablehlo.reading.index import reader_of
-from tidu_cli.adapters.stablehlo.reading.library import by_jax
-from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
+from tidu_cli.adapters.stablehlo.reading.equivalents import by_jax
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site, reader_of
 from tidu_cli.errors import counted
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import COMPLEXES, TensorType

@@ -11,31 +11,20 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, an_array, lift
 from tidu_cli.adapters.numpy.errors import BuildError
+from tidu_cli.adapters.numpy.numpy import indexing
 from tidu_cli.adapters.numpy.numpy.elementwise.elementary import where as where_
 from tidu_cli.adapters.numpy.numpy.elementwise.ufuncs import apply_ufunc
-from tidu_cli.adapters.numpy.numpy.indexing import (
-    along,
-    filled,
-    floating,
-    is_given,
-    is_nan,
-    normal_axes,
-    reduce,
-    resized,
-    select,
-    truth,
-)
 from tidu_cli.adapters.numpy.numpy.shaping import concatenate
 from tidu_cli.graph.types import FLOATS
 
 
 def _masked(x: Array, mask: Operand, neutral: Any) -> Array:
-    return x if not is_given(mask) or mask is True else where_(mask, x, x.dtype.type(neutral)).convert(x.dtype)
+    return x if not indexing.is_given(mask) or mask is True else where_(mask, x, x.dtype.type(neutral)).convert(x.dtype)
 
 
 def _summed_dtype(x: Array, dtype: Any) -> Any:
     """What NumPy adds up in: integers of fewer bits than the machine's in the machine's."""
-    return np.dtype(dtype) if is_given(dtype) else np.sum(np.empty(0, x.dtype)).dtype
+    return np.dtype(dtype) if indexing.is_given(dtype) else np.sum(np.empty(0, x.dtype)).dtype
 
 
 def _accumulating(op: str, of_bools: str, ufunc: str, neutral: int) -> Callable[..., Array]:
@@ -47,8 +36,8 @@ def _accumulating(op: str, of_bools: str, ufunc: str, neutral: int) -> Callable[
     ) -> Array:  # fmt: skip
         x = an_array(x, initial, where)
         x = _masked(x.convert(_summed_dtype(x, dtype)), where, neutral)
-        total = reduce(x, of_bools if x.type.dtype == "bool" else op, axis, keepdims)
-        return apply_ufunc(ufunc, total, lift(initial, total, total.dtype)) if is_given(initial) else total
+        total = indexing.reduce(x, of_bools if x.type.dtype == "bool" else op, axis, keepdims)
+        return apply_ufunc(ufunc, total, lift(initial, total, total.dtype)) if indexing.is_given(initial) else total
 
     return reduced
 
@@ -62,16 +51,16 @@ def _extremum(name: str) -> Callable[..., Array]:
         x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, initial: Any = None, where: Any = None
     ) -> Array:
         x = an_array(x, initial, where)
-        if is_given(where) and where is not True:
-            if not is_given(initial):
+        if indexing.is_given(where) and where is not True:
+            if not indexing.is_given(initial):
                 raise ValueError("where= needs initial=")
             x = where_(where, x, lift(initial, x, x.dtype))
-        elif not is_given(initial) and not math.prod(x.shape[k] for k in normal_axes(axis, x.ndim)):
+        elif not indexing.is_given(initial) and not math.prod(x.shape[k] for k in indexing.normal_axes(axis, x.ndim)):
             raise ValueError(f"the {name}imum of no elements ({x.type})")
         if x.type.complex:
             raise BuildError(f"{x.type} has no order; take the {name}imum of its magnitude, np.abs")
-        extreme = reduce(x, f"reduce_{name}", axis, keepdims)
-        return apply_ufunc(f"{name}imum", extreme, lift(initial, x, x.dtype)) if is_given(initial) else extreme
+        extreme = indexing.reduce(x, f"reduce_{name}", axis, keepdims)
+        return apply_ufunc(f"{name}imum", extreme, lift(initial, x, x.dtype)) if indexing.is_given(initial) else extreme
 
     return extremum
 
@@ -81,7 +70,7 @@ max, min = _extremum("max"), _extremum("min")
 
 def _logical(op: str, neutral: bool) -> Callable[..., Array]:
     def reduced(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False, *, where: Any = None) -> Array:
-        return reduce(_masked(truth(an_array(x, where)), where, neutral), op, axis, keepdims)
+        return indexing.reduce(_masked(indexing.truth(an_array(x, where)), where, neutral), op, axis, keepdims)
 
     return reduced
 
@@ -90,7 +79,7 @@ all, any = _logical("reduce_and", True), _logical("reduce_or", False)
 
 
 def count_nonzero(x: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
-    return sum(truth(x), axis, keepdims=keepdims)
+    return sum(indexing.truth(x), axis, keepdims=keepdims)
 
 
 def ptp(x: Operand, axis: Any = None, out: object = None, keepdims: Any = False) -> Array:
@@ -101,11 +90,11 @@ def _position(op: str) -> Callable[..., Array]:
     def position(x: Array, axis: int | None = None, out: object = None, *, keepdims: Any = False) -> Array:
         if x.type.complex:
             raise BuildError(f"{x.type} has no order; take the {op} of its magnitude, np.abs")
-        flat, k = along(x, axis)
+        flat, k = indexing.along(x, axis)
         if not flat.shape[k]:
             raise ValueError(f"{op} of no elements ({x.type})")
         place = flat.emit(op, axes=(k,), index_dtype="i64")
-        return place.reshaped(resized(x.shape, normal_axes(axis, x.ndim))) if keepdims is True else place
+        return place.reshaped(indexing.resized(x.shape, indexing.normal_axes(axis, x.ndim))) if keepdims is True else place
 
     return position
 
@@ -120,10 +109,10 @@ def _cumulative(op: str) -> Callable[..., Array]:
         x = x.convert(_summed_dtype(x, dtype)) if op in ("cumsum", "cumprod") else x
         if axis is None and include_initial and x.ndim > 1:
             raise ValueError("cumulative sums and products of several axes need axis=")
-        x, k = along(x, axis)
+        x, k = indexing.along(x, axis)
         running = x.emit(op, axis=k)
         if include_initial:
-            running = concatenate([filled(x, 0 if op == "cumsum" else 1, resized(x.shape, k)), running], k)
+            running = concatenate([indexing.filled(x, 0 if op == "cumsum" else 1, indexing.resized(x.shape, k)), running], k)
         return running
 
     return accumulate
@@ -134,31 +123,31 @@ cumsum, cumprod, cummax, cummin = map(_cumulative, ("cumsum", "cumprod", "cummax
 
 def logsumexp(x: Array, axis: Any = None, keepdims: Any = False) -> Array:
     """log Σ exp x, without overflow (scipy.special.logsumexp)."""
-    x = floating(x)
+    x = indexing.floating(x)
     real = x.emit("real") if x.type.complex else x
-    top = reduce(real, "reduce_max", axis, True).emit("stop_gradient")
-    top = select(apply_ufunc("isfinite", top), top, filled(top, 0))
+    top = indexing.reduce(real, "reduce_max", axis, True).emit("stop_gradient")
+    top = indexing.select(apply_ufunc("isfinite", top), top, indexing.filled(top, 0))
     logarithm = sum((x - top).emit("exp"), axis, keepdims=True).emit("log") + top
     return logarithm if keepdims is True else sum(logarithm, axis)
 
 
 def softmax(x: Array, axis: Any = None) -> Array:
     """exp x / Σ exp x (scipy.special.softmax)."""
-    x = floating(x)
-    powers = (x - reduce(x, "reduce_max", axis, True).emit("stop_gradient")).emit("exp")
+    x = indexing.floating(x)
+    powers = (x - indexing.reduce(x, "reduce_max", axis, True).emit("stop_gradient")).emit("exp")
     return powers / sum(powers, axis, keepdims=True)
 
 
 def log_softmax(x: Array, axis: Any = None) -> Array:
     """log softmax x (scipy.special.log_softmax)."""
-    x = floating(x)
+    x = indexing.floating(x)
     return x - logsumexp(x, axis, keepdims=True)
 
 
 def _without_nan(reduction: Callable[..., Array], neutral: float) -> Callable[..., Array]:
     def reduced(x: Operand, *args: Any, **options: Any) -> Array:
         x = an_array(x, *args, *options.values())
-        return reduction(where_(is_nan(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
+        return reduction(where_(indexing.is_nan(x), x.dtype.type(neutral), x) if x.type.inexact else x, *args, **options)
 
     return reduced
 
@@ -176,9 +165,13 @@ def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Cal
         options = {"keepdims": keepdims, "initial": initial, "where": where}
         if x.type.dtype not in FLOATS:
             return extremum(x, axis, **options)
-        missing = is_nan(x)
+        missing = indexing.is_nan(x)
         extreme = extremum(where_(missing, x.dtype.type(neutral), x), axis, **options)
-        return extreme if is_given(initial) else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), extreme)
+        return (
+            extreme
+            if indexing.is_given(initial)
+            else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), extreme)
+        )
 
     return reduced
 

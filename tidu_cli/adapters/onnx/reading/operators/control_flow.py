@@ -26,14 +26,7 @@ from tidu_cli.adapters.onnx.reading.node import (
     setting,
 )
 from tidu_cli.adapters.onnx.reading.operators.loop_counts import Count, count_of
-from tidu_cli.adapters.onnx.reading.operators.networks.recurrent import (
-    ChangesTypeError,
-    Recorded,
-    recorded,
-    repeated,
-    scan,
-    scanned,
-)
+from tidu_cli.adapters.onnx.reading.operators.networks import recurrent
 from tidu_cli.adapters.onnx.reading.operators.shapes import normal
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import TensorType
@@ -105,7 +98,7 @@ def _loop(node: Node, trip: Value = None, condition: Value = None, *initial: Val
         if count.steps is not None and count.steps < MOST_STEPS:
             return _counted(node, count.steps, initial)
         return _while(node, _recorded(node, initial), trip, start, initial, count.inputs)
-    except (ChangesTypeError, NeedsValueError) as error:
+    except (recurrent.ChangesTypeError, NeedsValueError) as error:
         if trip is not None and not getattr(error, "inputs", ()):  # with these values it could be unrolled
             node.known(trip, "trip count")
             node.known(start, "condition")
@@ -131,13 +124,13 @@ def _counted(node: Node, n: int, initial: Sequence[Value]) -> list[Value]:
     changing = _changing(node, initial)
     wanted = [node.wants(len(initial) + k) for k in range(len(results))]
     recording.results = [x for x, is_wanted in zip(results, wanted, strict=True) if is_wanted]
-    after, stacked = scanned(node, recording, [initial[k] for k in changing], [counted(node, n), None], n)
+    after, stacked = recurrent.scanned(node, recording, [initial[k] for k in changing], [counted(node, n), None], n)
     rows = iter(stacked)
     return [*_filled(initial, changing, after), *[next(rows) if is_wanted else None for is_wanted in wanted]]
 
 
 def _while(
-    node: Node, recording: Recorded, trip: Value, start: Value, initial: Sequence[Value], inputs: Sequence[str]
+    node: Node, recording: recurrent.Recorded, trip: Value, start: Value, initial: Sequence[Value], inputs: Sequence[str]
 ) -> list[Value]:
     """A loop that ends by its condition, whose number of steps is not known, but depends on these inputs of the model."""
     n_results = node.n_outputs - len(initial)
@@ -165,11 +158,11 @@ def _while(
         return condition if trip is None else np.logical_and(condition, step < trip)
 
     first = [*[initial[k] for k in changing], np.array(0, np.int64), start]
-    after = repeated(node, recording, first, goes_on)
+    after = recurrent.repeated(node, recording, first, goes_on)
     return [*_filled(initial, changing, after), *[None] * n_results]
 
 
-def _recorded(node: Node, initial: Sequence[Value]) -> Recorded:
+def _recorded(node: Node, initial: Sequence[Value]) -> recurrent.Recorded:
     """A step: its arguments are what changes, the step's number and the condition; its results the condition, and the graph's.
 
     A step is done where the condition holds, and so its graph has it as a known value.
@@ -182,7 +175,7 @@ def _recorded(node: Node, initial: Sequence[Value]) -> Recorded:
         return [after[k] for k in changing], [goes_on, *results]
 
     names = [(node["body"].input[2 + k].name, initial[k]) for k in changing]
-    return recorded(step, names, [TensorType("i64"), TensorType("bool")])
+    return recurrent.recorded(step, names, [TensorType("i64"), TensorType("bool")])
 
 
 def _step(node: Node, number: Value, states: Sequence[Value]) -> tuple[Value, list[Value], list[Value]]:
@@ -294,7 +287,7 @@ def _scanned(node: Node, states: Sequence[Value], xs: Sequence[Value], is_revers
         outputs = [*map(node.settled, outputs)]
         return outputs[:n], outputs[n:]
 
-    return scan(node, step, _named(node, states), xs, _length(xs), is_reverse)
+    return recurrent.scan(node, step, _named(node, states), xs, _length(xs), is_reverse)
 
 
 def _named(node: Node, states: Sequence[Value]) -> list[tuple[str, Value]]:
@@ -335,7 +328,7 @@ def _batched_scan(node: Node, lengths: Value, *operands: Value) -> list[Value]:
 
     batch = operands[0].shape[0]
     counts = np.zeros(batch, np.int64) if lengths is None else lengths
-    return scan(node, one, [], [*operands, counts], batch)[1]
+    return recurrent.scan(node, one, [], [*operands, counts], batch)[1]
 
 
 def _back(x: Value, length: Value) -> Value:
@@ -356,7 +349,7 @@ def _masked(node: Node, states: Sequence[Value], xs: Sequence[Value], length: Va
         kept = [np.where(on, new, old) for new, old in zip(outputs[:n], given[:n], strict=True)]
         return kept, [np.where(on, y, np.zeros((), y.dtype)) for y in outputs[n:]]
 
-    return scan(node, step, _named(node, states), [*xs, counted(node, n_steps)], n_steps)
+    return recurrent.scan(node, step, _named(node, states), [*xs, counted(node, n_steps)], n_steps)
 
 
 OPERATORS: Mapping[str, Operator] = {"If": _if, "Loop": _loop, "Scan": _scan}

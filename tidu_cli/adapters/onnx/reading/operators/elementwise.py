@@ -16,7 +16,7 @@ from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape
 from tidu_cli.adapters.onnx.loading import held
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
-from tidu_cli.adapters.onnx.reading.standing import converted_to, rounded_straight
+from tidu_cli.adapters.onnx.reading.values import converted_to, rounded_straight
 from tidu_cli.lax.names import names_in, ops_of
 
 

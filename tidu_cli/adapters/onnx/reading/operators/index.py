@@ -17,17 +17,15 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
         "reductions",
         "normalization",
         "networks.attention",
-        "networks.convolution",
+        "networks.signal",
         "networks.pooling",
         "networks.resampling",
-        "signal",
         "control_flow",
         "networks.recurrent",
-        "sequences",
         "quantization",
     ),
     "ai.onnx.ml": ("networks.machine_learning", "networks.tree_ensembles"),
-    "com.microsoft": ("networks.contrib", "networks.contrib_attention", "networks.contrib_quantized"),
+    "com.microsoft": ("networks.contrib", "networks.contrib_quantized"),
 }
 """A domain's modules, the most usual first: each has OPERATORS, by name, and perhaps REFUSED, why others are not read."""
 

@@ -24,7 +24,7 @@ from tidu_cli.adapters.onnx.reading.node import (
     number,
     require_size,
 )
-from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape
+from tidu_cli.adapters.onnx.reading.open_sizes import is_open_shape
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers, ScatterDimensionNumbers, taking

@@ -16,14 +16,8 @@ from tidu_cli.adapters.numpy.numpy.indexing import normal_axis
 from tidu_cli.adapters.onnx.loading import held
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, number
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
-from tidu_cli.adapters.onnx.reading.operators.networks.convolution import OPERATORS as CONVOLUTION
-from tidu_cli.adapters.onnx.reading.standing import (
-    holding,
-    is_straight,
-    is_whole,
-    range_of,
-    rounded_straight,
-)
+from tidu_cli.adapters.onnx.reading.operators.networks.signal import OPERATORS as CONVOLUTION
+from tidu_cli.adapters.onnx.reading.values import holding, is_straight, is_whole, range_of, rounded_straight
 from tidu_cli.errors import Remedy
 from tidu_cli.graph.types import FLOATS
 

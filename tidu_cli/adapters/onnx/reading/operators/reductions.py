@@ -12,7 +12,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis, resized
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number
-from tidu_cli.adapters.onnx.reading.open_shapes import not_same
+from tidu_cli.adapters.onnx.reading.open_sizes import not_same
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted
 from tidu_cli.adapters.onnx.reading.operators.indexing import gathered, wrapped
 from tidu_cli.graph.sizes.open import OpenSize, surely

@@ -11,7 +11,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape, normal_axes
 from tidu_cli.adapters.onnx.loading import HELD, array_of, dense
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, as_sizes, counted, integer, number
-from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape, not_same, reshaped
+from tidu_cli.adapters.onnx.reading.open_sizes import is_open_shape, not_same, reshaped
 from tidu_cli.graph.sizes.open import OpenSize, larger
 
 

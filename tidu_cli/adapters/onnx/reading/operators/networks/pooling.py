@@ -11,7 +11,7 @@ import numpy as np
 
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed, counted, require_size
 from tidu_cli.adapters.onnx.reading.node import number as number_like
-from tidu_cli.adapters.onnx.reading.open_shapes import is_open_shape
+from tidu_cli.adapters.onnx.reading.open_sizes import is_open_shape
 from tidu_cli.adapters.onnx.reading.operators.networks.resampling import Reading, widened
 from tidu_cli.adapters.onnx.reading.operators.shapes import filled
 from tidu_cli.frozen import Frozen

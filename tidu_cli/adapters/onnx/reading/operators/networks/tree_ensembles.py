@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, computed, number
-from tidu_cli.adapters.onnx.reading.operators.networks.machine_learning import (
-    POST_TRANSFORMS,
-    best,
-    floats,
-    labelled,
-    labels_of,
-    matrix,
-    transformed,
-)
+from tidu_cli.adapters.onnx.reading.operators.networks import machine_learning
 from tidu_cli.adapters.onnx.reading.operators.networks.recurrent import scan
 from tidu_cli.limits import require
 
@@ -153,15 +145,19 @@ def _table(n: int, n_targets: int) -> Any:
 
 
 def _regressor(node: Node, x: Value) -> Value:
-    x, n = matrix(floats(node, x)), node["n_targets"] or 1
+    x, n = machine_learning.matrix(machine_learning.floats(node, x)), node["n_targets"] or 1
     trees = _trees(node, "target", n)
     aggregated = _aggregated(node, x, trees, _leaves(node, x, trees), node["aggregate_function"])
     base = _listed(node, "base_values", x.dtype)
-    return transformed(node, aggregated + base if base.size else aggregated, node["post_transform"])
+    return machine_learning.transformed(node, aggregated + base if base.size else aggregated, node["post_transform"])
 
 
 def _classifier(node: Node, x: Value) -> list[Value]:
-    x, labels, kind = matrix(floats(node, x)), labels_of(node, "classlabels_int64s"), node["post_transform"]
+    x, labels, kind = (
+        machine_learning.matrix(machine_learning.floats(node, x)),
+        machine_learning.labels_of(node, "classlabels_int64s"),
+        node["post_transform"],
+    )
     n, base = len(labels), _listed(node, "base_values", x.dtype)
     trees = _trees(node, "class", n)
     leaves = _leaves(node, x, trees)
@@ -178,15 +174,18 @@ def _classifier(node: Node, x: Value) -> list[Value]:
         if kind == "LOGISTIC":
             both = [computed(node, "logistic", s) for s in (-score, score)]
         if classes == [1]:  # as onnxruntime has it, the other class has the score 0
-            both = [transformed(node, scores, kind)]
-        return [labelled(node, labels, chosen[:, 0].astype(np.int64)), np.concatenate(both, 1)]
+            both = [machine_learning.transformed(node, scores, kind)]
+        return [machine_learning.labelled(node, labels, chosen[:, 0].astype(np.int64)), np.concatenate(both, 1)]
     if base.size:
         scores = scores + base
     competing = scores
     if np.nanmin(trees.weights, initial=0) < 0:  # classes that no leaf has a weight for do not compete
         has_any = np.any(at(node, ~np.isnan(trees.weights), leaves), 1)
         competing = np.where(has_any, scores, number(scores, -np.inf))
-    return [labelled(node, labels, best(node, competing)), transformed(node, scores, kind)]
+    return [
+        machine_learning.labelled(node, labels, machine_learning.best(node, competing)),
+        machine_learning.transformed(node, scores, kind),
+    ]
 
 
 def _ensemble(node: Node, x: Value) -> Value:
@@ -219,8 +218,10 @@ def _ensemble(node: Node, x: Value) -> Value:
         members=members,
         sets=sets,
     )
-    aggregated = _aggregated(node, x, trees, _leaves(node, matrix(x), trees), _coded(AGGREGATES, node["aggregate_function"]))
-    return transformed(node, aggregated, _coded(POST_TRANSFORMS, node["post_transform"]))
+    aggregated = _aggregated(
+        node, x, trees, _leaves(node, machine_learning.matrix(x), trees), _coded(AGGREGATES, node["aggregate_function"])
+    )
+    return machine_learning.transformed(node, aggregated, _coded(machine_learning.POST_TRANSFORMS, node["post_transform"]))
 
 
 def _coded(names: Sequence[str], code: int) -> str:
