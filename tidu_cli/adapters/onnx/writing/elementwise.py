@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
+import numpy as np
+
 from tidu_cli.adapters.onnx.writing import bits as doubles
 from tidu_cli.adapters.onnx.writing.bits import of_doubles
 from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, widened
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED, TensorType
+from tidu_cli.lax.signal.window_reduction import highest, lowest
 
 
 def _op(op_type: str, **attrs: object) -> Rule:
@@ -57,19 +60,19 @@ def _integer_pow(low: Lowering, x: str) -> str:
 
 
 def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
-    bounds = low.operands[::2]
-    if all(not t.shape for t in bounds):
+    if all(not t.shape for t in low.operands[::2]):
         return low.emit("Clip", x, least, most)
     return low.emit("Min", low.emit("Max", least, x), most)
 
 
 def _select(low: Lowering, which: str, *cases: str) -> str:
-    if low.operand.dtype == "bool":
-        return low.where(which, cases[1], cases[0], low.result.dtype) if len(cases) == 2 else low.emit("Identity", cases[0])
-    chosen = cases[0]
-    for k, case in enumerate(cases[1:], 1):
-        chosen = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, chosen, low.result.dtype)
-    return chosen if len(cases) > 1 else low.emit("Identity", chosen)
+    chosen, *others = cases
+    if not others:
+        return low.emit("Identity", chosen)
+    for k, case in enumerate(others, 1):
+        is_there = which if low.operand.dtype == "bool" else low.emit("GreaterOrEqual", which, low.number(k))
+        chosen = low.where(is_there, case, chosen, low.result.dtype)
+    return chosen
 
 
 def chosen_by_products(low: Lowering, which: str, *cases: str, zero: int | None = None) -> str:
@@ -101,9 +104,7 @@ def _convert(low: Lowering, x: str) -> str:
     source, target = low.operand.dtype, low.result.dtype
     if source not in FLOATS or target not in INTEGERS:
         return low.emit("Cast", x, to=CODES[target])
-    bits = int(target[1:])
-    least = -(2 ** (bits - 1)) if target in SIGNED else 0
-    end = 2 ** (bits - 1) if target in SIGNED else 2**bits
+    least, end = lowest(np, target), highest(np, target) + 1
     if source == "f16" and end > 65504:  # the greatest of f16
         x, source = low.cast(x, "f32"), "f32"
     known = low.emit("Where", low.emit("IsNaN", x), low.number(0, source), x)
@@ -182,7 +183,7 @@ def _quotient(low: Lowering, x: str, y: str) -> str:
         return low.emit("Div", x, y)
     zero, one = low.number(0), low.number(1)
     is_zero = low.emit("Equal", y, zero)
-    all_bits = low.number(-1 if dtype in SIGNED else 2 ** int(dtype[1:]) - 1)
+    all_bits = low.number(-1 if dtype in SIGNED else highest(np, dtype))
     if dtype not in SIGNED:
         return low.where(is_zero, all_bits, low.emit("Div", x, low.where(is_zero, one, y, dtype)), dtype)
     is_minus_one = low.emit("Equal", y, low.number(-1))

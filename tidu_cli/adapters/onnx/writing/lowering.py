@@ -11,7 +11,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.loading import DTYPES, package
+from tidu_cli.adapters.onnx.loading import DTYPES, declared_shape, package
 from tidu_cli.errors import DocumentError, MissingRuleError, Remedy
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, forwards
@@ -201,9 +201,7 @@ def tensor_type(type_: Type | None) -> TensorType:
 def value_info(name: str, type_: Type) -> Any:
     """The declaration of an input or output."""
     array = tensor_type(type_)
-    return package().helper.make_tensor_value_info(
-        name, CODES[array.dtype], [str(n) if isinstance(n, OpenSize) else n for n in array.shape]
-    )
+    return package().helper.make_tensor_value_info(name, CODES[array.dtype], declared_shape(array.shape))
 
 
 def tensor(name: str, array: Any) -> Any:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+
+import numpy as np
 
 from tidu_cli.adapters.onnx.writing.bits import log1p, reduced_bits
 from tidu_cli.adapters.onnx.writing.control_flow import of_any_length
 from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Body, Lowering, Rule, widened
 from tidu_cli.frozen import replace
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.types import FLOATS, SIGNED, Type
+from tidu_cli.graph.types import FLOATS, Type
+from tidu_cli.lax.signal.window_reduction import highest, lowest
+
+least, greatest = partial(lowest, np), partial(highest, np)
+"""The least and the greatest number of a dtype."""
 
 
 def _require_narrow(low: Lowering) -> None:
@@ -40,8 +45,7 @@ def _retract(low: Lowering, x: str, d: str) -> str:
         d = low.emit("Where", low.emit("IsNaN", d), low.number(0, "f64"), low.emit("Round", d))
     moved = low.emit("Add", low.cast(x, "f64") if dtype != "f64" else x, d)
     if dtype not in FLOATS:
-        bounds = (float(str(bound(dtype))) for bound in (least, greatest))
-        moved = low.emit("Clip", moved, *[low.number(bound, "f64") for bound in bounds])
+        moved = low.emit("Clip", moved, low.number(least(dtype), "f64"), low.number(greatest(dtype), "f64"))
     return low.cast(moved, dtype) if dtype != "f64" else moved
 
 
@@ -77,8 +81,7 @@ def _bitwise(op_type: str, low: Lowering, x: str) -> str:
 
 
 def _cumulative_sum(low: Lowering, x: str) -> str:
-    axis, reverse = low.number(low.attrs.axis, "i64"), 1 if low.attrs.reverse else None
-    return low.emit("CumSum", x, axis, reverse=reverse)
+    return low.emit("CumSum", x, low.number(low.attrs.axis, "i64"), reverse=1 if low.attrs.reverse else None)
 
 
 Step = Callable[[Lowering, str, str], str]
@@ -125,16 +128,6 @@ def _one_by_one(low: Lowering, x: str, step: Step, first: object) -> list[str]:
 
 def _by(op_type: str) -> Step:
     return lambda low, x, y: low.emit(op_type, x, y)
-
-
-def least(dtype: str) -> object:
-    """The least number of a dtype."""
-    return False if dtype == "bool" else -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
-
-
-def greatest(dtype: str) -> object:
-    """The greatest number of a dtype."""
-    return True if dtype == "bool" else math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
 
 
 def _log_add_exp(low: Lowering, x: str, y: str) -> str:

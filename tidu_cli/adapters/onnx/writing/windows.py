@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.writing.arrays import reversed_along
+from tidu_cli.adapters.onnx.writing.arrays import reversed_along, spread
 from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
 from tidu_cli.adapters.onnx.writing.reductions import greatest, least
 from tidu_cli.graph.open_sizes import has_open_size
@@ -325,13 +325,7 @@ def _windowed(low: Lowering, x: str, shape: Sequence[int], w: str, groups: int) 
 
 def _dilated(low: Lowering, x: str, shape: Sequence[int], axis: int, d: int) -> tuple[str, list[int]]:
     """x with d - 1 zeros between elements of an axis."""
-    n, split = shape[axis], [*shape[: axis + 1], 1, *shape[axis + 1 :]]
-    pads = [0] * (2 * len(split))
-    pads[len(split) + axis + 1] = d - 1
-    wide = low.emit("Pad", low.reshape(x, split), low.ints(pads))
-    flat = low.reshape(wide, [*shape[:axis], n * d, *shape[axis + 1 :]])
-    due = (n - 1) * d + 1
-    return low.emit("Slice", flat, low.ints([0]), low.ints([due]), low.ints([axis])), [*shape[:axis], due, *shape[axis + 1 :]]
+    return spread(low, x, shape, axis, d - 1), [*shape[:axis], (shape[axis] - 1) * d + 1, *shape[axis + 1 :]]
 
 
 def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Sequence[int], groups: int) -> str:
