@@ -26,12 +26,9 @@ def _either(of_bools: str, of_integers: str) -> Rule:
     return lambda low, *operands: low.emit(of_bools if low.operand.dtype == "bool" else of_integers, *operands)
 
 
-def _ordered(op_type: str, low: Lowering, *operands: str) -> str:
-    """max and min, and comparisons: of bools as of integers."""
-    if low.operand.dtype != "bool":
-        return low.emit(op_type, *operands)
-    result = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
-    return low.cast(result, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else result
+def _compared(op_type: str, low: Lowering, *operands: str) -> str:
+    """A comparison: of bools as of integers."""
+    return low.emit(op_type, *([low.cast(x, "i32") for x in operands] if low.operand.dtype == "bool" else operands))
 
 
 def _round(low: Lowering, x: str) -> str:
@@ -201,15 +198,11 @@ def _strong(op_type: str, zero: int, low: Lowering, *operands: str) -> str:
 
 def _shift(direction: str, low: Lowering, x: str, y: str) -> str:
     """Shifts of unsigned integers, which ONNX has; those by as many bits as there are give 0."""
-    bits = int(low.operand.dtype[1:])
-    unsigned = f"u{bits}"
-    a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
-    most = low.number(bits - 1, unsigned)
-    is_far = low.emit("Greater", b, most)
-    within = low.where(is_far, most, b, unsigned)
-    shifted = low.emit("BitShift", a, within, direction=direction)
-    shifted = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
-    return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
+    dtype = low.operand.dtype
+    most = low.number(int(dtype[1:]) - 1)
+    is_far = low.emit("Greater", y, most)
+    shifted = low.emit("BitShift", x, low.where(is_far, most, y, dtype), direction=direction)
+    return low.where(is_far, low.number(0), shifted, dtype)
 
 
 def _remainder(low: Lowering, x: str, y: str) -> str:
@@ -255,16 +248,16 @@ LOWERINGS: Mapping[str, Rule] = {
     "erfc": of_doubles(Lowering.by_definition, widened(_erfc, f16="f32", bf16="f32")),
     "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
     "expm1": widened(doubles.expm1, f16="f32", bf16="f32"),
-    "ge": partial(_ordered, "GreaterOrEqual"),
-    "gt": partial(_ordered, "Greater"),
+    "ge": partial(_compared, "GreaterOrEqual"),
+    "gt": partial(_compared, "Greater"),
     "integer_pow": _integer_pow,
     "is_finite": lambda low, x: low.emit("Less", low.emit("Abs", x), low.number(math.inf)),
-    "le": partial(_ordered, "LessOrEqual"),
+    "le": partial(_compared, "LessOrEqual"),
     "log1p": widened(doubles.log1p, f16="f32", bf16="f32"),
     "logistic": of_doubles(doubles.logistic, _op("Sigmoid")),
-    "lt": partial(_ordered, "Less"),
-    "max": widened(partial(_ordered, "Max"), i16="i32", u16="i32"),
-    "min": widened(partial(_ordered, "Min"), i16="i32", u16="i32"),
+    "lt": partial(_compared, "Less"),
+    "max": widened(_op("Max"), bool="i32", i16="i32", u16="i32"),
+    "min": widened(_op("Min"), bool="i32", i16="i32", u16="i32"),
     "ne": lambda low, x, y: low.emit("Not", low.emit("Equal", x, y)),
     "neg": lambda low, x: low.emit("Sub", low.number(0), x) if low.operand.dtype.startswith("u") else low.emit("Neg", x),
     "not": _either("Not", "BitwiseNot"),
@@ -275,8 +268,8 @@ LOWERINGS: Mapping[str, Rule] = {
     "round": widened(_round, bf16="f32"),
     "rsqrt": lambda low, x: low.emit("Reciprocal", low.emit("Sqrt", x)),
     "select_n": _select,
-    "shift_left": partial(_shift, "LEFT"),
-    "shift_right_logical": partial(_shift, "RIGHT"),
+    "shift_left": widened(partial(_shift, "LEFT"), **doubles.UNSIGNED),
+    "shift_right_logical": widened(partial(_shift, "RIGHT"), **doubles.UNSIGNED),
     "sin": widened(_op("Sin"), bf16="f32"),
     "square": lambda low, x: low.emit("Mul", x, x),
     "strong_div": widened(partial(_strong, "Div", 0), f16="f32", bf16="f32"),

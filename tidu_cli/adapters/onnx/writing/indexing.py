@@ -250,8 +250,7 @@ def _scalar(low: Lowering, x: str, updates: str, reduction: str | None) -> str:
 
 def _extremum(op_type: str, low: Lowering, x: str) -> str:
     (axis,) = low.attrs.axes
-    wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-    place = low.emit(op_type, wide, axis=axis, keepdims=0)
+    place = low.emit(op_type, x, axis=axis, keepdims=0)
     return place if low.result.dtype == "i64" else low.cast(place, low.result.dtype)
 
 
@@ -281,8 +280,8 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "argmax": widened(partial(_extremum, "ArgMax"), i16="i32", u16="i32", u32="i64", bf16="f32"),
-    "argmin": widened(partial(_extremum, "ArgMin"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmax": widened(partial(_extremum, "ArgMax"), bool="i32", i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmin": widened(partial(_extremum, "ArgMin"), bool="i32", i16="i32", u16="i32", u32="i64", bf16="f32"),
     "gather": _gather,
     "scatter": partial(_scatter, None),
     "scatter-add": widened(partial(_scatter, "add"), f16="f32", bf16="f32"),

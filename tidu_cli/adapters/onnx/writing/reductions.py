@@ -53,16 +53,14 @@ def _reduce(op_type: str, **wider: str) -> Rule:
     """A reduction, in wider dtypes where these are; of nothing in its own, as the least number of i32 is none of i16."""
 
     def reduced(low: Lowering, x: str) -> str:
-        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-        result = low.emit(op_type, wide, low.ints(low.attrs.axes), keepdims=0)
-        return low.cast(result, "bool") if low.operand.dtype == "bool" else result
+        return low.emit(op_type, x, low.ints(low.attrs.axes), keepdims=0)
 
     def rule(low: Lowering, x: str) -> str | Sequence[str]:
         if not low.attrs.axes:
             return low.emit("Identity", x)
         if low.operand.size == 0:
             return low.filled(_OF_NOTHING[op_type](low.operand.dtype), low.result)
-        return widened(reduced, **wider)(low, x)
+        return widened(reduced, bool="i32", **wider)(low, x)
 
     return rule
 
