@@ -337,9 +337,7 @@ def computed(node: Node, op: str, *operands: Value, **attrs: object) -> Value:
 
 def computed_all(node: Node, op: str, *operands: Value, **attrs: object) -> tuple[Value, ...]:
     """All results, as `computed` gives the first."""
-    if any(isinstance(x, Array) for x in operands):
-        return node.emit_all(op, *operands, **attrs)
-    if any(isinstance(x, Sizes) for x in operands):
+    if any(isinstance(x, Array | Sizes) for x in operands):
         return node.emit_all(op, *operands, **attrs)
     arrays = [np.asarray(x) for x in operands]
     types = [TensorType(name_of(x.dtype), x.shape) for x in arrays]
@@ -360,8 +358,7 @@ def counted(node: Node, n: int, dtype: Any = np.int64) -> Value:
 
 def at(node: Node, x: Value, *index: Value) -> Value:
     """x[index], of which any may be traced."""
-    traced = any(isinstance(i, Array) for i in index)
-    return (node.traced(x) if traced else x)[index]
+    return (node.traced(x) if any(isinstance(i, Array) for i in index) else x)[index]
 
 
 def number(like: Value, value: float) -> Any:
