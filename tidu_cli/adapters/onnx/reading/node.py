@@ -305,29 +305,24 @@ def defaults(op_type: str, version: int, domain: str) -> Mapping[str, Any]:
     return {name: attribute(value, None) for name, value in values.items() if value.type}
 
 
+_READ: Mapping[int, Callable[[Any, str | None], Any]] = {
+    1: lambda proto, cast: proto.f,
+    2: lambda proto, cast: proto.i,
+    3: lambda proto, cast: proto.s.decode("utf-8", "replace"),
+    4: lambda proto, cast: array_of(proto.t, cast) if proto.t.data_type in DTYPES else proto.t,
+    5: lambda proto, cast: proto.g,
+    6: lambda proto, cast: list(proto.floats),
+    7: lambda proto, cast: list(proto.ints),
+    8: lambda proto, cast: [s.decode("utf-8", "replace") for s in proto.strings],
+    9: lambda proto, cast: [array_of(t, cast) for t in proto.tensors],
+}
+"""How attributes are read, by the codes of their types, `AttributeProto.AttributeType`."""
+
+
 def attribute(proto: Any, cast: str | None) -> Any:
     """The value of an AttributeProto: numbers, texts, arrays (floats as `cast`), graph, or list of these. Raises DocumentError."""
-    kinds = package().AttributeProto
-    kind = proto.type
-    if kind == kinds.FLOAT:
-        return proto.f
-    if kind == kinds.INT:
-        return proto.i
-    if kind == kinds.STRING:
-        return proto.s.decode("utf-8", "replace")
-    if kind == kinds.TENSOR:
-        return array_of(proto.t, cast) if proto.t.data_type in DTYPES else proto.t
-    if kind == kinds.GRAPH:
-        return proto.g
-    if kind == kinds.FLOATS:
-        return list(proto.floats)
-    if kind == kinds.INTS:
-        return list(proto.ints)
-    if kind == kinds.STRINGS:
-        return [s.decode("utf-8", "replace") for s in proto.strings]
-    if kind == kinds.TENSORS:
-        return [array_of(t, cast) for t in proto.tensors]
-    return proto  # sparse tensors and types, which an operator reads or refuses
+    read = _READ.get(proto.type)
+    return read(proto, cast) if read else proto  # of sparse tensors and types, which an operator reads or refuses
 
 
 def computed(node: Node, op: str, *operands: Value, **attrs: object) -> Value:
