@@ -6,14 +6,11 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-import numpy as np
-
 from tidu_cli.adapters.onnx.writing import bits as doubles
 from tidu_cli.adapters.onnx.writing.bits import of_doubles
-from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, widened
+from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, greatest, least, widened
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED, TensorType
-from tidu_cli.lax.signal.window_reduction import highest, lowest
 
 
 def _op(op_type: str, **attrs: object) -> Rule:
@@ -56,10 +53,10 @@ def _integer_pow(low: Lowering, x: str) -> str:
     return low.emit("Expand", low.number(1), low.ints(low.result.shape)) if power is None else low.emit("Identity", power)
 
 
-def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
+def _clamp(low: Lowering, start: str, x: str, end: str) -> str:
     if all(not t.shape for t in low.operands[::2]):
-        return low.emit("Clip", x, least, most)
-    return low.emit("Min", low.emit("Max", least, x), most)
+        return low.emit("Clip", x, start, end)
+    return low.emit("Min", low.emit("Max", start, x), end)
 
 
 def _select(low: Lowering, which: str, *cases: str) -> str:
@@ -101,12 +98,12 @@ def _convert(low: Lowering, x: str) -> str:
     source, target = low.operand.dtype, low.result.dtype
     if source not in FLOATS or target not in INTEGERS:
         return low.emit("Cast", x, to=CODES[target])
-    least, end = lowest(np, target), highest(np, target) + 1
+    low_, end = least(target), greatest(target) + 1
     if source == "f16" and end > 65504:  # the greatest of f16
         x, source = low.cast(x, "f32"), "f32"
     known = low.emit("Where", low.emit("IsNaN", x), low.number(0, source), x)
     most = low.body.constant(end - 1, target)
-    wide = low.emit("Where", low.emit("Less", known, low.number(float(least), source)), low.number(float(least), source), known)
+    wide = low.emit("Where", low.emit("Less", known, low.number(float(low_), source)), low.number(float(low_), source), known)
     inside = low.emit("Less", wide, low.number(float(end), source))
     within = low.emit("Where", inside, wide, low.number(0, source))
     return low.where(inside, low.emit("Cast", within, to=CODES[target]), most, target)
@@ -180,7 +177,7 @@ def _quotient(low: Lowering, x: str, y: str) -> str:
         return low.emit("Div", x, y)
     zero, one = low.number(0), low.number(1)
     is_zero = low.emit("Equal", y, zero)
-    all_bits = low.number(-1 if dtype in SIGNED else highest(np, dtype))
+    all_bits = low.number(-1 if dtype in SIGNED else greatest(dtype))
     if dtype not in SIGNED:
         return low.where(is_zero, all_bits, low.emit("Div", x, low.where(is_zero, one, y, dtype)), dtype)
     is_minus_one = low.emit("Equal", y, low.number(-1))

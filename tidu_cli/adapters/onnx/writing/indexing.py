@@ -12,7 +12,6 @@ from tidu_cli.adapters.onnx.writing.arrays import aligned_shape, as_i64
 from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS, TensorType
-from tidu_cli.lax.arrays.gather import filling
 
 
 def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
@@ -123,6 +122,8 @@ def _gather(low: Lowering, x: str, indices: str) -> str:
 
 def _or_fill(low: Lowering, fits: str, taken: str) -> str:
     """What is taken where windows fit, and elsewhere what the attrs say."""
+    from tidu_cli.lax.arrays.gather import filling  # which reading models does without
+
     dtype = low.operand.dtype
     return low.where(fits, taken, low.number(filling(np, dtype, low.attrs.fill_value)), dtype)
 

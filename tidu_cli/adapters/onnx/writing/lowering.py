@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import count
@@ -17,7 +18,7 @@ from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.types import RecordType, TensorType, Type
+from tidu_cli.graph.types import INTEGERS, RecordType, TensorType, Type
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -216,6 +217,16 @@ def constant_nodes(constants: dict[str, Any]) -> list[Any]:
     """Constants as nodes, for functions, which have no initializers."""
     helper = package().helper
     return [helper.make_node("Constant", [], [name], value=tensor(name, array)) for name, array in constants.items()]
+
+
+def least(dtype: str) -> Any:
+    """The least number of a dtype."""
+    return np.iinfo(dtype_of(dtype)).min if dtype in INTEGERS else False if dtype == "bool" else -math.inf
+
+
+def greatest(dtype: str) -> Any:
+    """The greatest number of a dtype."""
+    return np.iinfo(dtype_of(dtype)).max if dtype in INTEGERS else True if dtype == "bool" else math.inf
 
 
 WIDE_INTEGERS = {"i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-import numpy as np
-
 from tidu_cli.adapters.onnx.writing.bits import log1p, reduced_bits
 from tidu_cli.adapters.onnx.writing.control_flow import of_any_length
-from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Body, Lowering, Rule, widened
+from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Body, Lowering, Rule, greatest, least, widened
 from tidu_cli.frozen import replace
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS, Type
-from tidu_cli.lax.signal.window_reduction import highest, lowest
-
-least, greatest = partial(lowest, np), partial(highest, np)
-"""The least and the greatest number of a dtype."""
 
 
 def _require_narrow(low: Lowering) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.onnx.writing.arrays import reversed_along, spread
-from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
-from tidu_cli.adapters.onnx.writing.reductions import greatest, least
+from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, greatest, least, widened
 from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS, TensorType
