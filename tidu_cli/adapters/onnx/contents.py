@@ -22,7 +22,7 @@ FLOAT_CODES = frozenset((1, 10, 11, 16))
 """The codes of f32, f16, f64 and bf16."""
 
 MOST_LEVELS = 64
-"""How deep graphs may stand within nodes of graphs."""
+"""How deep graphs may stand within nodes of graphs, and functions call functions."""
 
 
 def nodes_within(nodes: Iterable[Any]) -> Iterator[Any]:
@@ -36,23 +36,18 @@ def nodes_within(nodes: Iterable[Any]) -> Iterator[Any]:
 
 def tensors(model: Any) -> Iterator[Any]:
     """The tensors of a model: initializers, and attributes of nodes, also in functions and in graphs within nodes."""
-    graphs = [model.graph]
-    nodes = [node for function in model.functions for node in function.node]
     yield from (a.t for function in model.functions for a in function.attribute_proto if a.HasField("t"))
-    while graphs or nodes:
-        for graph in graphs:
-            yield from graph.initializer
-            for sparse in graph.sparse_initializer:
-                yield from (sparse.values, sparse.indices)
-            nodes += graph.node
-        attributes = [attribute for node in nodes for attribute in node.attribute]
-        for attribute in attributes:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-            for sparse in (*([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else ()), *attribute.sparse_tensors):
-                yield from (sparse.values, sparse.indices)
-        graphs, nodes = [inner for attribute in attributes for inner in _graphs(attribute)], []
+    nodes = nodes_within([*model.graph.node, *(node for function in model.functions for node in function.node)])
+    attributes = [attribute for node in nodes for attribute in node.attribute]
+    sparse: list[Any] = []
+    for graph in (model.graph, *(inner for attribute in attributes for inner in _graphs(attribute))):
+        yield from graph.initializer
+        sparse += graph.sparse_initializer
+    for attribute in attributes:
+        yield from (*([attribute.t] if attribute.HasField("t") else ()), *attribute.tensors)
+        sparse += [*([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else ()), *attribute.sparse_tensors]
+    for tensor in sparse:
+        yield from (tensor.values, tensor.indices)
 
 
 def constants(graph: Any) -> dict[str, int]:

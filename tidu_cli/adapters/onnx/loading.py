@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +16,7 @@ from tidu_cli.adapters.numpy.arrays.array import dtype_of
 from tidu_cli.adapters.onnx.contents import require_sound, tensors
 from tidu_cli.errors import DocumentError, counted
 from tidu_cli.formats.files import note_read
+from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.limits import require
 
@@ -221,6 +222,11 @@ def dtype_name(code: int, cast: str | None = None) -> str:
     return cast if cast is not None and name in FLOATS else name
 
 
+def declared_shape(shape: Sequence[Any]) -> list[Any]:
+    """A shape as ONNX declares it: open sizes by their texts."""
+    return [str(n) if isinstance(n, OpenSize) else n for n in shape]
+
+
 def array_of(tensor: Any, cast: str | None = None) -> Any:
     """The array of a TensorProto whose data is in it, its floats as `cast`; of the dtype that holds what tidu has not got.
 
@@ -237,9 +243,7 @@ def array_of(tensor: Any, cast: str | None = None) -> Any:
         array = np.asarray(package().numpy_helper.to_array(tensor))
     except (ValueError, TypeError) as error:
         raise DocumentError(f"its data do not form an array of shape {list(shape)}: {error}") from None
-    if array.dtype != dtype:
-        array = array.astype(dtype)
-    return array.astype(dtype_of(held(tensor.data_type, cast)[0]), copy=False)
+    return array.astype(dtype, copy=False).astype(dtype_of(held(tensor.data_type, cast)[0]), copy=False)
 
 
 def dense(sparse: Any, cast: str | None = None) -> Any:

@@ -61,8 +61,13 @@ def _opset(text: str) -> int:
     return int(text)
 
 
-def _option(flag: str, name: str, metavar: str, parse: Callable[[str], Any], help: str, **more: Any) -> Option:
+def _option(flag: str, metavar: str, parse: Callable[[str], Any], help: str, name: str = "", **more: Any) -> Option:
+    name = name or flag[2:].replace("-", "_")
     return Option(flag, name, help, metavar, parse, more.pop("check", CHECKS.get(name, named)), **more)
+
+
+def _flag(text: str, help: str) -> Option:
+    return _option(text, "", str, help, of_result=True, is_flag=True, check=flag)
 
 
 class _Onnx:
@@ -73,18 +78,17 @@ class _Onnx:
     binary = True
     runtimes = ("onnxruntime",)
     reading = (
-        _option("--dim", "dims", "NAME=N", _size, "The size of a dimension that a model of ONNX leaves open; repeats.", pairs=True),
+        _option("--dim", "NAME=N", _size, "The size of a dimension that a model of ONNX leaves open; repeats.", "dims", pairs=True),
         _option(
             "--input-type",
-            "input_types",
             "KEY=TYPE",
             _type,
             "The type of an input of a model of ONNX, such as image=f32[1,3,224,224]; repeats.",
+            "input_types",
             pairs=True,
         ),
         _option(
             "--set",
-            "set",
             "KEY=VALUE",
             _value,
             "A constant for an input of a model of ONNX, such as one that sizes depend on; repeats.",
@@ -93,48 +97,21 @@ class _Onnx:
         ),
         _option(
             "--weights",
-            "weights",
             "FILE.npz",
             _npz,
             "Make inputs of the weights of a model of ONNX, and write their values to this file.",
             of_result=True,
             values_file=True,
         ),
-        _option(
-            "--statistics",
-            "statistics",
-            "",
-            str,
-            "With --weights, make outputs of the statistics that batch norms of a model of ONNX update.",
-            of_result=True,
-            is_flag=True,
-            check=flag,
-        ),
-        _option(
-            "--cast", "cast", "f64|f32", str, "Make all floats of a model of ONNX these.", of_result=True, choices=("f64", "f32")
-        ),
-        _option(
-            "--cut",
-            "cut",
-            "NAME",
-            str,
-            "Make an input of an inner value of a model of ONNX; repeats.",
-            of_result=True,
-            repeats=True,
-        ),
-        _option(
+        _flag("--statistics", "With --weights, make outputs of the statistics that batch norms of a model of ONNX update."),
+        _option("--cast", "f64|f32", str, "Make all floats of a model of ONNX these.", of_result=True, choices=("f64", "f32")),
+        _option("--cut", "NAME", str, "Make an input of an inner value of a model of ONNX; repeats.", of_result=True, repeats=True),
+        _flag(
             "--straight-through",
-            "straight_through",
-            "",
-            str,
             "Give rounding in a model of ONNX the derivative 1, and quantizing within the range of its integers.",
-            of_result=True,
-            is_flag=True,
-            check=flag,
         ),
         _option(
             "--stop",
-            "stop",
             "NAME",
             str,
             "Let no derivative through a value, of a model or a document, as torch's detach does; repeats.",
@@ -143,9 +120,7 @@ class _Onnx:
         ),
     )
     writing = (
-        _option(
-            "--opset", "opset", "N", _opset, "The operator set in which ONNX is written, 18 or newer. [default: 21]", of_result=True
-        ),
+        _option("--opset", "N", _opset, "The operator set in which ONNX is written, 18 or newer. [default: 21]", of_result=True),
     )
 
     def sniff(self, source: Readable) -> bool:

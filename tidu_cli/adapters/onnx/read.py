@@ -34,11 +34,8 @@ def claims(model: Any) -> bool:
 
 def claimed(model: Any) -> dict[str, Any] | None:
     """The plain data of the document that a model claims to be, None if it makes no claim, or none that can be followed."""
-    outline = _props(model.metadata_props)
-    if outline is None:
-        return None
     try:
-        return _document(model, json.loads(outline))
+        return _document(model, json.loads(_props(model.metadata_props) or ""))
     except _MALFORMED:
         return None
 
@@ -146,7 +143,6 @@ def read_onnx(
     With `from_plain` a model that tidu wrote is the document that it was, unless there are choices. Raises DocumentError, one line
     that begins with `where` and names graph, node and operator; LimitError.
     """
-
     with _errors_of(where):
         model = loaded(data, path)
         if from_plain is None or choices not in (None, Choices()) or not claims(model):
@@ -179,7 +175,6 @@ def _errors_of(where: str) -> Iterator[None]:
 
 
 def _own(model: Any, from_plain: FromPlain) -> Imported | None:
-
     plain = claimed(model)
     if plain is None:
         return None

@@ -72,13 +72,13 @@ class Tensor(NamedTuple):
 def put_together(model: Any, tensors: Sequence[Tensor]) -> Iterable[Piece]:
     """The pieces of a ModelProto, which loses its initializers, with these in their place."""
     model.graph.ClearField("initializer")
-    graph: list[Piece] = [model.graph.SerializeToString(deterministic=True)]
+    graph = model.graph.SerializeToString(deterministic=True)
     model.ClearField("graph")
     own = [(t, _head(RAW_DATA, t.size) if t.size else b"") for t in tensors]
     heads = [_head(INITIALIZER, len(t.rest) + len(head) + t.size) for t, head in own]
-    size = len(graph[0]) + sum(len(h) + len(t.rest) + len(head) + t.size for h, (t, head) in zip(heads, own, strict=True))
+    size = len(graph) + sum(len(h) + len(t.rest) + len(head) + t.size for h, (t, head) in zip(heads, own, strict=True))
     yield model.SerializeToString(deterministic=True)
-    yield from (_head(GRAPH, size), *graph)
+    yield from (_head(GRAPH, size), graph)
     for h, (t, head) in zip(heads, own, strict=True):
         yield from (h, t.rest, head)
         yield from t.raw
@@ -162,48 +162,37 @@ def with_weights(
     fresh = {tensors[name]: np.asarray(values[name]) for name in values.keys() - set(left_out)}
     for k, array in fresh.items():
         _require_fitting(initializers[k], f"{where}: initializer '{initializers[k].name}'", array)
-    stored = [_Stored.of(t, fresh.get(k), raw.get(t.name)) for k, t in enumerate(initializers)]
+    stored = [_stored(t, fresh.get(k), raw.get(t.name)) for k, t in enumerate(initializers)]
     if most < sum(data.size for data in stored):
         if beside is None:
             raise DocumentError(f"{where}: has more than the 2 GiB that one file of ONNX can hold; give -o FILE.onnx")
         return _in_two_files(model, stored, beside), left_out
-    return Written(put_together(model, [Tensor(x.rest, x.size, x.pieces()) for x in stored])), left_out
+    return Written(put_together(model, stored)), left_out
 
 
-class _Stored(NamedTuple):
-    """A TensorProto without raw data, and these: an array to be converted, or bytes."""
-
-    rest: bytes
-    size: int
-    data: Any
-    dtype: Any = None
-
-    @classmethod
-    def of(cls, tensor: Any, fresh: Any, raw: memoryview | None) -> _Stored:
-        """Of a tensor, which loses its data, with those of an array, or else its own."""
-        if fresh is None:
-            data = tensor.raw_data if raw is None else raw
-            tensor.ClearField("raw_data")
-            return cls(tensor.SerializeToString(deterministic=True), len(data), data)
-        for name in (*_FIELDS, "raw_data"):
-            tensor.ClearField(name)
-        dtype = np.dtype(dtype_of(dtype_name(tensor.data_type))).newbyteorder("<")
-        return cls(tensor.SerializeToString(deterministic=True), fresh.size * dtype.itemsize, fresh, dtype)
-
-    def pieces(self) -> Iterator[Piece]:
-        """The raw data, converted when they are written."""
-        if self.dtype is None:
-            yield self.data
-        else:
-            yield np.ascontiguousarray(self.data, self.dtype).reshape(-1).view("u1").data
+def _stored(tensor: Any, fresh: Any, raw: memoryview | None) -> Tensor:
+    """A TensorProto, which loses its data, with those of an array, or else its own."""
+    if fresh is None:
+        data = tensor.raw_data if raw is None else raw
+        tensor.ClearField("raw_data")
+        return Tensor(tensor.SerializeToString(deterministic=True), len(data), (data,))
+    for name in (*_FIELDS, "raw_data"):
+        tensor.ClearField(name)
+    dtype = np.dtype(dtype_of(dtype_name(tensor.data_type))).newbyteorder("<")
+    return Tensor(tensor.SerializeToString(deterministic=True), fresh.size * dtype.itemsize, _converted(fresh, dtype))
 
 
-def _in_two_files(model: Any, stored: Sequence[_Stored], location: str) -> Written:
+def _converted(array: Any, dtype: Any) -> Iterator[Piece]:
+    """The bytes of an array, converted when they are written."""
+    yield np.ascontiguousarray(array, dtype).reshape(-1).view("u1").data
+
+
+def _in_two_files(model: Any, stored: Sequence[Tensor], location: str) -> Written:
     """A model, and the file beside it that has its large tensors."""
-    tensors, apart, offset = list[Tensor](), list[_Stored](), 0
+    tensors, apart, offset = list[Tensor](), list[Tensor](), 0
     for x in stored:
         if x.size < LARGE:
-            tensors.append(Tensor(x.rest, x.size, x.pieces()))
+            tensors.append(x)
             continue
         t = package().TensorProto.FromString(x.rest)
         t.data_location = package().TensorProto.EXTERNAL
@@ -212,7 +201,7 @@ def _in_two_files(model: Any, stored: Sequence[_Stored], location: str) -> Writt
         tensors.append(Tensor(t.SerializeToString(deterministic=True), 0, ()))
         apart.append(x)
         offset += x.size
-    return Written(put_together(model, tensors), (piece for x in apart for piece in x.pieces()))
+    return Written(put_together(model, tensors), (piece for x in apart for piece in x.raw))
 
 
 def _is_beside(name: str, weights: Container[str]) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from tidu_cli import errors
 from tidu_cli.adapters.numpy.arrays.array import Array, name_of
 from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.loading import DTYPES, HELD, package
+from tidu_cli.adapters.onnx.loading import DTYPES, HELD, declared_shape, package
 from tidu_cli.adapters.onnx.reading.node import (
     Importing,
     NeedsBoundError,
@@ -313,11 +313,6 @@ class Expansion:
         function = package().FunctionProto()
         function.ParseFromString(data)
         return function
-
-
-def declared_shape(shape: Sequence[Any]) -> list[Any]:
-    """A shape as ONNX declares it: open sizes by their texts."""
-    return [str(n) if isinstance(n, OpenSize) else n for n in shape]
 
 
 def _newest(versions: Sequence[int], version: int) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
 from tidu_cli.adapters.numpy.recorder import Recorder, running
-from tidu_cli.adapters.onnx.contents import Choices, as_key, constants, nodes_within, stopped_places
+from tidu_cli.adapters.onnx.contents import MOST_LEVELS, Choices, as_key, constants, nodes_within, stopped_places
 from tidu_cli.adapters.onnx.loading import DTYPES, array_of, dense, held
 from tidu_cli.adapters.onnx.reading import calling
 from tidu_cli.adapters.onnx.reading import inputs as ports
@@ -39,9 +39,6 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.limits import require, written_out
 from tidu_cli.port_data import Imported
-
-MOST_LEVELS = 64
-"""How deep functions may call functions, and graphs stand within nodes."""
 
 
 def import_model(model: Any, choices: Choices, cut_types: Mapping[str, TensorType] | None = None) -> Imported:

@@ -45,13 +45,12 @@ def dimensions_of(declared: Sequence[Any], choices: Choices, bounded: Mapping[st
 
     Raises DocumentError, and UnknownNameError for the size of a dimension that there is not.
     """
-    parameters = {parameter(d): None for i in declared for d in i.type.tensor_type.shape.dim}
-    parameters.pop("", None)
-    _require_dimensions(choices.sizes, parameters)
-    kept = {parameter(d) for i in declared if i.name not in choices.types for d in i.type.tensor_type.shape.dim}
-    unnamed = (d for i in declared if i.name not in choices.types for d in i.type.tensor_type.shape.dim)
-    if not kept - {""} and all(_number(d) is not None for d in unnamed) and not any(map(has_open_size, choices.types.values())):
+    parameters = dict.fromkeys(parameter(d) for i in declared for d in i.type.tensor_type.shape.dim)
+    _require_dimensions(choices.sizes, parameters.keys() - {""})
+    unchosen = [d for i in declared if i.name not in choices.types for d in i.type.tensor_type.shape.dim]
+    if all(_number(d) is not None for d in unchosen) and not any(map(has_open_size, choices.types.values())):
         return None
+    kept = set(map(parameter, unchosen)) - {""}
     from tidu_cli.adapters.onnx.reading.open_sizes import Dimensions
 
     return Dimensions([name for name in parameters if name in kept], choices.sizes, bounded or {})
@@ -124,7 +123,9 @@ def typed_inputs(declared: Sequence[Any], choices: Choices, dimensions: Dimensio
         if i.name in choices.values:
             types[i.name] = TensorType(dtype, numbers(i.name, choices.values[i.name]).shape)
         elif i.name in choices.types:
-            type_ = _chosen(i.name, choices.types[i.name], dtype)
+            type_ = choices.types[i.name]
+            if type_.dtype != dtype:
+                raise DocumentError(f"input '{i.name}' is of {dtype}, and cannot be {type_}; its shape alone can be chosen")
             types[i.name] = dimensions.chosen(i.name, type_) if dimensions else type_
         elif not tensor.HasField("shape"):
             shapeless[i.name] = f"{dtype}[1,3]"
@@ -159,12 +160,6 @@ def _require_shapes(shapeless: Mapping[str, str]) -> None:
         raise DocumentError(
             f"leaves open the shape{'s' if len(shapeless) > 1 else ''} of {', '.join(shapeless)}; choose the sizes: ", way
         )
-
-
-def _chosen(name: str, chosen: TensorType, dtype: str) -> TensorType:
-    if chosen.dtype != dtype:
-        raise DocumentError(f"input '{name}' is of {dtype}, and cannot be {chosen}; its shape alone can be chosen")
-    return chosen
 
 
 def fixed(name: str, value: Any, type_: TensorType) -> Any:

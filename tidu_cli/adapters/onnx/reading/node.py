@@ -305,29 +305,24 @@ def defaults(op_type: str, version: int, domain: str) -> Mapping[str, Any]:
     return {name: attribute(value, None) for name, value in values.items() if value.type}
 
 
+_READ: Mapping[int, Callable[[Any, str | None], Any]] = {
+    1: lambda proto, cast: proto.f,
+    2: lambda proto, cast: proto.i,
+    3: lambda proto, cast: proto.s.decode("utf-8", "replace"),
+    4: lambda proto, cast: array_of(proto.t, cast) if proto.t.data_type in DTYPES else proto.t,
+    5: lambda proto, cast: proto.g,
+    6: lambda proto, cast: list(proto.floats),
+    7: lambda proto, cast: list(proto.ints),
+    8: lambda proto, cast: [s.decode("utf-8", "replace") for s in proto.strings],
+    9: lambda proto, cast: [array_of(t, cast) for t in proto.tensors],
+}
+"""How attributes are read, by the codes of their types, `AttributeProto.AttributeType`."""
+
+
 def attribute(proto: Any, cast: str | None) -> Any:
     """The value of an AttributeProto: numbers, texts, arrays (floats as `cast`), graph, or list of these. Raises DocumentError."""
-    kinds = package().AttributeProto
-    kind = proto.type
-    if kind == kinds.FLOAT:
-        return proto.f
-    if kind == kinds.INT:
-        return proto.i
-    if kind == kinds.STRING:
-        return proto.s.decode("utf-8", "replace")
-    if kind == kinds.TENSOR:
-        return array_of(proto.t, cast) if proto.t.data_type in DTYPES else proto.t
-    if kind == kinds.GRAPH:
-        return proto.g
-    if kind == kinds.FLOATS:
-        return list(proto.floats)
-    if kind == kinds.INTS:
-        return list(proto.ints)
-    if kind == kinds.STRINGS:
-        return [s.decode("utf-8", "replace") for s in proto.strings]
-    if kind == kinds.TENSORS:
-        return [array_of(t, cast) for t in proto.tensors]
-    return proto  # sparse tensors and types, which an operator reads or refuses
+    read = _READ.get(proto.type)
+    return read(proto, cast) if read else proto  # of sparse tensors and types, which an operator reads or refuses
 
 
 def computed(node: Node, op: str, *operands: Value, **attrs: object) -> Value:
@@ -337,9 +332,7 @@ def computed(node: Node, op: str, *operands: Value, **attrs: object) -> Value:
 
 def computed_all(node: Node, op: str, *operands: Value, **attrs: object) -> tuple[Value, ...]:
     """All results, as `computed` gives the first."""
-    if any(isinstance(x, Array) for x in operands):
-        return node.emit_all(op, *operands, **attrs)
-    if any(isinstance(x, Sizes) for x in operands):
+    if any(isinstance(x, Array | Sizes) for x in operands):
         return node.emit_all(op, *operands, **attrs)
     arrays = [np.asarray(x) for x in operands]
     types = [TensorType(name_of(x.dtype), x.shape) for x in arrays]
@@ -360,8 +353,7 @@ def counted(node: Node, n: int, dtype: Any = np.int64) -> Value:
 
 def at(node: Node, x: Value, *index: Value) -> Value:
     """x[index], of which any may be traced."""
-    traced = any(isinstance(i, Array) for i in index)
-    return (node.traced(x) if traced else x)[index]
+    return (node.traced(x) if any(isinstance(i, Array) for i in index) else x)[index]
 
 
 def number(like: Value, value: float) -> Any:

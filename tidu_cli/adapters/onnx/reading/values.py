@@ -175,11 +175,7 @@ def _elements(x: Value) -> Any:
 
 def _moved(node: Node, operator: Operator, operands: Sequence[Value], dtype: Any) -> Any:
     """What moves: the first operand, the updates of a scatter, or all that are joined. Others are places and sizes."""
-    moved = (
-        range(len(operands))
-        if node.op_type == "Concat"
-        else {"ScatterElements": (0, 2), "ScatterND": (0, 2)}.get(node.op_type, (0,))
-    )
+    moved = {"Concat": range(len(operands)), "ScatterElements": (0, 2), "ScatterND": (0, 2)}.get(node.op_type, (0,))
     if not any(isinstance(operands[k], Sizes) for k in moved):
         return operator(node, *operands)
     if node.op_type.startswith("Scatter"):
@@ -270,27 +266,25 @@ def _reduced(function: Callable[[Any, Any], Any], node: Node, x: Any, axes: Any 
     given = node["axes"] if axes is None else [int(n) for n in axes]
     if x.ndim != 1 or x.size == 0 or (given is not None and list(given) not in ([0], [-1], [])):
         return None
-    total = reduce(function, x.tolist())
     result = np.empty((1,) if node["keepdims"] in (None, 1) else (), object)
-    result[...] = total
+    result[...] = reduce(function, x.tolist())
     return result
 
 
 FOLDED: Mapping[str, Fold] = {
+    **dict.fromkeys(("Ceil", "Floor", "Round"), _each(lambda a: a)),
     "Abs": _each(lambda a: larger(a, -a)),
     "Add": _each(lambda a, b: a + b),
     "Cast": _cast,
-    "Ceil": _each(lambda a: a),
     "Div": _each(_quotient),
     "Div of floats": _each(_ratio),
     "Equal": partial(_compared, _equal),
-    "Floor": _each(lambda a: a),
     "Greater": partial(_compared, lambda a, b: a > b),
     "GreaterOrEqual": partial(_compared, lambda a, b: a >= b),
     "Less": partial(_compared, lambda a, b: a < b),
     "LessOrEqual": partial(_compared, lambda a, b: a <= b),
-    "Max": _many(lambda a, b: larger(a, b)),
-    "Min": _many(lambda a, b: smaller(a, b)),
+    "Max": _many(larger),
+    "Min": _many(smaller),
     "Mod": lambda node, x, y: None if node["fmod"] else _each(lambda a, b: a % b)(node, x, y),
     "Mul": _each(lambda a, b: a * b),
     "Neg": _each(lambda a: -a),
@@ -298,7 +292,6 @@ FOLDED: Mapping[str, Fold] = {
     "ReduceMin": partial(_reduced, smaller),
     "ReduceProd": partial(_reduced, lambda a, b: a * b),
     "ReduceSum": partial(_reduced, lambda a, b: a + b),
-    "Round": _each(lambda a: a),
     "Sub": _each(lambda a, b: a - b),
     "Where": lambda node, condition, x, y: None if condition.dtype != bool else np.asarray(np.where(condition, x, y), object),
 }

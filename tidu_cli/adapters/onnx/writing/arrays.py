@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -79,17 +80,16 @@ def aligned(low: Lowering, x: str) -> str:
 
 
 def _pad(low: Lowering, x: str, value: str) -> str:
-    config = low.attrs.padding_config
-    if any(isinstance(n, OpenSize) for n in (*chain(*config), *low.operand.shape)):
-        return _open_pad(low, x, value)
-    shape = list(low.operand.shape)
+    config, shape = low.attrs.padding_config, list(low.operand.shape)
     for axis, (_, _, interior) in enumerate(config):
-        if interior and shape[axis] > 1:
+        if interior and shape[axis] not in (0, 1):
             x = spread(low, x, shape, axis, interior, value)
             shape[axis] = (shape[axis] - 1) * (interior + 1) + 1
     low_, high = [c[0] for c in config], [c[1] for c in config]
-    if not any(low_) and not any(high):
+    if all(n == 0 for n in (*low_, *high)):
         return x if shape != list(low.operand.shape) else low.emit("Identity", x)
+    if any(isinstance(n, OpenSize) for n in (*chain(*config), *shape)):  # then Pad takes off what widths below 0 say
+        return low.emit("Pad", x, low.ints([*low_, *high]), value)
     if min(*low_, *high) < 0:
         starts, cuts = [max(-a, 0) for a in low_], [max(-b, 0) for b in high]
         if any(a + b > n for a, b, n in zip(starts, cuts, shape, strict=True)):  # what comes in is cut, too
@@ -104,26 +104,13 @@ def _pad(low: Lowering, x: str, value: str) -> str:
     return low.emit("Pad", x, low.ints([*low_, *high]), value)
 
 
-def _open_pad(low: Lowering, x: str, value: str) -> str:
-    """Where sizes are open, Pad takes off what widths below 0 say."""
-    config, shape = low.attrs.padding_config, list(low.operand.shape)
-    for axis, (_, _, interior) in enumerate(config):
-        if interior and shape[axis] != 1:
-            x = spread(low, x, shape, axis, interior, value)
-            shape[axis] = (shape[axis] - 1) * (interior + 1) + 1
-    widths = [*[before for before, _, _ in config], *[after for _, after, _ in config]]
-    if all(n == 0 for n in widths):
-        return x if shape != list(low.operand.shape) else low.emit("Identity", x)
-    return low.emit("Pad", x, low.ints(widths), value)
-
-
-def spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, value: str) -> str:
-    """x with a value so many times between elements of an axis."""
+def spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, *value: str) -> str:
+    """x with a value, or else 0, so many times between elements of an axis."""
     split = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
     rank = len(split)
     pads = [0] * (2 * rank)
     pads[rank + axis + 1] = interior
-    wide = low.emit("Pad", low.reshape(x, split), low.ints(pads), value)
+    wide = low.emit("Pad", low.reshape(x, split), low.ints(pads), *value)
     n = shape[axis] * (interior + 1)
     flat = low.reshape(wide, [*shape[:axis], n, *shape[axis + 1 :]])
     return low.emit("Slice", flat, low.ints([0]), low.ints([n - interior]), low.ints([axis]))
@@ -210,12 +197,9 @@ def _iota(low: Lowering) -> str:
     return low.emit("Expand", low.reshape(low.cast(numbers, dtype), along), low.ints(shape))
 
 
-def _expand_dims(low: Lowering, x: str) -> str:
-    return low.emit("Unsqueeze", x, low.ints(low.attrs.dimensions)) if low.attrs.dimensions else low.emit("Identity", x)
-
-
-def _squeeze(low: Lowering, x: str) -> str:
-    return low.emit("Squeeze", x, low.ints(low.attrs.dimensions)) if low.attrs.dimensions else low.emit("Identity", x)
+def _of_dimensions(op_type: str, low: Lowering, x: str) -> str:
+    """One operator of the dimensions that the attrs name, if they do."""
+    return low.emit(op_type, x, low.ints(low.attrs.dimensions)) if low.attrs.dimensions else low.emit("Identity", x)
 
 
 def _split(low: Lowering, x: str) -> list[str]:
@@ -238,13 +222,13 @@ LOWERINGS: Mapping[str, Rule] = {
     "dynamic_slice": _dynamic_slice,
     "size": lambda low: low.emit("Identity", low.number(low.attrs.expression, low.attrs.dtype)),
     "dynamic_update_slice": _dynamic_update_slice,
-    "expand_dims": _expand_dims,
+    "expand_dims": partial(_of_dimensions, "Unsqueeze"),
     "iota": _iota,
     "pad": widened(_pad, i16="i32", u16="i32"),
     "reshape": lambda low, x: low.reshape(x, low.result.shape),
     "rev": lambda low, x: reversed_along(low, x, low.attrs.dimensions),
     "slice": _slice,
     "split": _split,
-    "squeeze": _squeeze,
+    "squeeze": partial(_of_dimensions, "Squeeze"),
     "transpose": _transpose,
 }

@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule
+from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.graph.types import SIGNED
+
+UNSIGNED = {f"i{n}": f"u{n}" for n in (8, 16, 32, 64)}
+"""The dtypes whose bits are shifted."""
 
 
 def _bits(low: Lowering) -> int:
@@ -46,15 +49,13 @@ def _leading_zeros(low: Lowering, x: str) -> str:
 
 def _shift_right_arithmetic(low: Lowering, x: str, y: str) -> str:
     """By the logical shift of the complement of what is negative. The highest bit is a sign of unsigned integers, too."""
-    bits, unsigned = _bits(low), f"u{_bits(low)}"
-    x, y = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
-    negative = low.emit("GreaterOrEqual", x, low.number(2 ** (bits - 1), unsigned))
-    size = low.where(negative, low.emit("BitwiseNot", x), x, unsigned)
-    most = low.number(bits - 1, unsigned)
-    shift = low.where(low.emit("Greater", y, most), most, y, unsigned)  # of what has no sign bit nothing is left then
+    bits, dtype = _bits(low), low.operand.dtype
+    negative = low.emit("GreaterOrEqual", x, low.number(2 ** (bits - 1)))
+    size = low.where(negative, low.emit("BitwiseNot", x), x, dtype)
+    most = low.number(bits - 1)
+    shift = low.where(low.emit("Greater", y, most), most, y, dtype)  # of what has no sign bit nothing is left then
     shifted = low.emit("BitShift", size, shift, direction="RIGHT")
-    shifted = low.where(negative, low.emit("BitwiseNot", shifted), shifted, unsigned)
-    return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
+    return low.where(negative, low.emit("BitwiseNot", shifted), shifted, dtype)
 
 
 def reduced_bits(low: Lowering, x: str, op_type: str) -> str:
@@ -78,7 +79,7 @@ def reduced_bits(low: Lowering, x: str, op_type: str) -> str:
 LOWERINGS: Mapping[str, Rule] = {
     "clz": _leading_zeros,
     "population_count": lambda low, x: low.cast(_counted(low, _as_u64(low, x)), low.result.dtype),
-    "shift_right_arithmetic": _shift_right_arithmetic,
+    "shift_right_arithmetic": widened(_shift_right_arithmetic, **UNSIGNED),
 }
 
 

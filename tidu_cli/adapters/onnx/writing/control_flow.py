@@ -13,21 +13,21 @@ from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.sizes.open import least
 from tidu_cli.graph.types import TensorType, Type
 
+Written = Callable[[Body], Sequence[str]]
+"""From the body that is written to, to the names of the results."""
+
 
 def _cond(low: Lowering, index: str, *operands: str) -> list[str]:
     branches = low.attrs.branches
-    if low.operand.dtype == "bool":
-        return _if(low, low.body, index, branches[1], branches[0], operands)
-    return _choice(low, low.body, index, branches, operands)
+    if low.operand.dtype != "bool":
+        return _choice(low, low.body, index, branches, operands)
+    return _if(low, low.body, index, *[partial(low.graph, graph=branches[k], inputs=operands) for k in (1, 0)])
 
 
-def _if(low: Lowering, body: Body, condition: str, then: ClosedGraph, other: ClosedGraph, operands: Sequence[str]) -> list[str]:
-    graphs = [body.subgraph([], _branch(low, graph, operands)) for graph in (then, other)]
-    return body.emit_all("If", [condition], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
-
-
-def _branch(low: Lowering, graph: ClosedGraph, operands: Sequence[str]):  # type: ignore[no-untyped-def]
-    return lambda inner: list(zip(low.graph(inner, graph, operands), low.results, strict=True))
+def _if(low: Lowering, body: Body, condition: str, then: Written, other: Written) -> list[str]:
+    """The results of the node by one of two graphs."""
+    graphs = [body.subgraph([], lambda inner, w=write: list(zip(w(inner), low.results, strict=True))) for write in (then, other)]
+    return body.emit_all("If", [condition], len(low.results), then_branch=graphs[0], else_branch=graphs[1])
 
 
 def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGraph], operands: Sequence[str]) -> list[str]:
@@ -36,31 +36,23 @@ def _choice(low: Lowering, body: Body, index: str, branches: Sequence[ClosedGrap
         return low.graph(body, branches[0], operands)
     half = len(branches) // 2
 
-    def write(part: Sequence[ClosedGraph], moved: bool):  # type: ignore[no-untyped-def]
-        def inner(within: Body) -> list[tuple[str, TensorType]]:
-            at = within.emit("Sub", index, within.constant(half, low.operand.dtype)) if moved else index
-            return list(zip(_choice(low, within, at, part, operands), low.results, strict=True))
-
-        return inner
+    def later(within: Body) -> list[str]:
+        moved = within.emit("Sub", index, within.constant(half, low.operand.dtype))
+        return _choice(low, within, moved, branches[half:], operands)
 
     is_later = body.emit("GreaterOrEqual", index, body.constant(half, low.operand.dtype))
-    graphs = [body.subgraph([], write(part, moved)) for part, moved in ((branches[half:], True), (branches[:half], False))]
-    return body.emit_all("If", [is_later], len(low.case.results), then_branch=graphs[0], else_branch=graphs[1])
+    return _if(low, body, is_later, later, lambda within: _choice(low, within, index, branches[:half], operands))
 
 
-Written = Callable[[Lowering], Sequence[str]]
+Steps = Callable[[Lowering], Sequence[str]]
 
 
-def of_any_length(low: Lowering, n: Any, some: Written, none: Written) -> Sequence[str]:
+def of_any_length(low: Lowering, n: Any, some: Steps, none: Steps) -> Sequence[str]:
     """Write n steps, or, for an open size that is 0 when the model runs, none: runtimes do not run a Scan of no steps."""
     if least(n) > 0:
         return some(low)
-
-    def branch(write: Written) -> Any:
-        return low.body.subgraph([], lambda inner: list(zip(write(replace(low, body=inner)), low.results, strict=True)))
-
     is_any = low.emit("Greater", low.number(n, "i64"), low.number(0, "i64"))
-    return low.emit_all("If", [is_any], len(low.results), then_branch=branch(some), else_branch=branch(none))
+    return _if(low, low.body, is_any, lambda inner: some(replace(low, body=inner)), lambda inner: none(replace(low, body=inner)))
 
 
 def scan(low: Lowering, *operands: str, form: Form) -> Sequence[str]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from tidu_cli.adapters.onnx.writing import bits as doubles
 from tidu_cli.adapters.onnx.writing.bits import of_doubles
-from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, widened
+from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, greatest, least, widened
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED, TensorType
 
@@ -23,12 +23,9 @@ def _either(of_bools: str, of_integers: str) -> Rule:
     return lambda low, *operands: low.emit(of_bools if low.operand.dtype == "bool" else of_integers, *operands)
 
 
-def _ordered(op_type: str, low: Lowering, *operands: str) -> str:
-    """max and min, and comparisons: of bools as of integers."""
-    if low.operand.dtype != "bool":
-        return low.emit(op_type, *operands)
-    result = low.emit(op_type, *[low.cast(x, "i32") for x in operands])
-    return low.cast(result, low.result.dtype) if low.result.dtype != "bool" or op_type in ("Max", "Min") else result
+def _compared(op_type: str, low: Lowering, *operands: str) -> str:
+    """A comparison: of bools as of integers."""
+    return low.emit(op_type, *([low.cast(x, "i32") for x in operands] if low.operand.dtype == "bool" else operands))
 
 
 def _round(low: Lowering, x: str) -> str:
@@ -56,20 +53,20 @@ def _integer_pow(low: Lowering, x: str) -> str:
     return low.emit("Expand", low.number(1), low.ints(low.result.shape)) if power is None else low.emit("Identity", power)
 
 
-def _clamp(low: Lowering, least: str, x: str, most: str) -> str:
-    bounds = low.operands[::2]
-    if all(not t.shape for t in bounds):
-        return low.emit("Clip", x, least, most)
-    return low.emit("Min", low.emit("Max", least, x), most)
+def _clamp(low: Lowering, start: str, x: str, end: str) -> str:
+    if all(not t.shape for t in low.operands[::2]):
+        return low.emit("Clip", x, start, end)
+    return low.emit("Min", low.emit("Max", start, x), end)
 
 
 def _select(low: Lowering, which: str, *cases: str) -> str:
-    if low.operand.dtype == "bool":
-        return low.where(which, cases[1], cases[0], low.result.dtype) if len(cases) == 2 else low.emit("Identity", cases[0])
-    chosen = cases[0]
-    for k, case in enumerate(cases[1:], 1):
-        chosen = low.where(low.emit("GreaterOrEqual", which, low.number(k)), case, chosen, low.result.dtype)
-    return chosen if len(cases) > 1 else low.emit("Identity", chosen)
+    chosen, *others = cases
+    if not others:
+        return low.emit("Identity", chosen)
+    for k, case in enumerate(others, 1):
+        is_there = which if low.operand.dtype == "bool" else low.emit("GreaterOrEqual", which, low.number(k))
+        chosen = low.where(is_there, case, chosen, low.result.dtype)
+    return chosen
 
 
 def chosen_by_products(low: Lowering, which: str, *cases: str, zero: int | None = None) -> str:
@@ -101,14 +98,12 @@ def _convert(low: Lowering, x: str) -> str:
     source, target = low.operand.dtype, low.result.dtype
     if source not in FLOATS or target not in INTEGERS:
         return low.emit("Cast", x, to=CODES[target])
-    bits = int(target[1:])
-    least = -(2 ** (bits - 1)) if target in SIGNED else 0
-    end = 2 ** (bits - 1) if target in SIGNED else 2**bits
+    low_, end = least(target), greatest(target) + 1
     if source == "f16" and end > 65504:  # the greatest of f16
         x, source = low.cast(x, "f32"), "f32"
     known = low.emit("Where", low.emit("IsNaN", x), low.number(0, source), x)
     most = low.body.constant(end - 1, target)
-    wide = low.emit("Where", low.emit("Less", known, low.number(float(least), source)), low.number(float(least), source), known)
+    wide = low.emit("Where", low.emit("Less", known, low.number(float(low_), source)), low.number(float(low_), source), known)
     inside = low.emit("Less", wide, low.number(float(end), source))
     within = low.emit("Where", inside, wide, low.number(0, source))
     return low.where(inside, low.emit("Cast", within, to=CODES[target]), most, target)
@@ -182,7 +177,7 @@ def _quotient(low: Lowering, x: str, y: str) -> str:
         return low.emit("Div", x, y)
     zero, one = low.number(0), low.number(1)
     is_zero = low.emit("Equal", y, zero)
-    all_bits = low.number(-1 if dtype in SIGNED else 2 ** int(dtype[1:]) - 1)
+    all_bits = low.number(-1 if dtype in SIGNED else greatest(dtype))
     if dtype not in SIGNED:
         return low.where(is_zero, all_bits, low.emit("Div", x, low.where(is_zero, one, y, dtype)), dtype)
     is_minus_one = low.emit("Equal", y, low.number(-1))
@@ -200,15 +195,11 @@ def _strong(op_type: str, zero: int, low: Lowering, *operands: str) -> str:
 
 def _shift(direction: str, low: Lowering, x: str, y: str) -> str:
     """Shifts of unsigned integers, which ONNX has; those by as many bits as there are give 0."""
-    bits = int(low.operand.dtype[1:])
-    unsigned = f"u{bits}"
-    a, b = (low.cast(v, unsigned) if low.operand.dtype != unsigned else v for v in (x, y))
-    most = low.number(bits - 1, unsigned)
-    is_far = low.emit("Greater", b, most)
-    within = low.where(is_far, most, b, unsigned)
-    shifted = low.emit("BitShift", a, within, direction=direction)
-    shifted = low.where(is_far, low.number(0, unsigned), shifted, unsigned)
-    return low.cast(shifted, low.operand.dtype) if low.operand.dtype != unsigned else shifted
+    dtype = low.operand.dtype
+    most = low.number(int(dtype[1:]) - 1)
+    is_far = low.emit("Greater", y, most)
+    shifted = low.emit("BitShift", x, low.where(is_far, most, y, dtype), direction=direction)
+    return low.where(is_far, low.number(0), shifted, dtype)
 
 
 def _remainder(low: Lowering, x: str, y: str) -> str:
@@ -254,16 +245,16 @@ LOWERINGS: Mapping[str, Rule] = {
     "erfc": of_doubles(Lowering.by_definition, widened(_erfc, f16="f32", bf16="f32")),
     "exp2": widened(lambda low, x: low.emit("Pow", low.number(2), x), f16="f32", bf16="f32"),
     "expm1": widened(doubles.expm1, f16="f32", bf16="f32"),
-    "ge": partial(_ordered, "GreaterOrEqual"),
-    "gt": partial(_ordered, "Greater"),
+    "ge": partial(_compared, "GreaterOrEqual"),
+    "gt": partial(_compared, "Greater"),
     "integer_pow": _integer_pow,
     "is_finite": lambda low, x: low.emit("Less", low.emit("Abs", x), low.number(math.inf)),
-    "le": partial(_ordered, "LessOrEqual"),
+    "le": partial(_compared, "LessOrEqual"),
     "log1p": widened(doubles.log1p, f16="f32", bf16="f32"),
     "logistic": of_doubles(doubles.logistic, _op("Sigmoid")),
-    "lt": partial(_ordered, "Less"),
-    "max": widened(partial(_ordered, "Max"), i16="i32", u16="i32"),
-    "min": widened(partial(_ordered, "Min"), i16="i32", u16="i32"),
+    "lt": partial(_compared, "Less"),
+    "max": widened(_op("Max"), bool="i32", i16="i32", u16="i32"),
+    "min": widened(_op("Min"), bool="i32", i16="i32", u16="i32"),
     "ne": lambda low, x, y: low.emit("Not", low.emit("Equal", x, y)),
     "neg": lambda low, x: low.emit("Sub", low.number(0), x) if low.operand.dtype.startswith("u") else low.emit("Neg", x),
     "not": _either("Not", "BitwiseNot"),
@@ -274,8 +265,8 @@ LOWERINGS: Mapping[str, Rule] = {
     "round": widened(_round, bf16="f32"),
     "rsqrt": lambda low, x: low.emit("Reciprocal", low.emit("Sqrt", x)),
     "select_n": _select,
-    "shift_left": partial(_shift, "LEFT"),
-    "shift_right_logical": partial(_shift, "RIGHT"),
+    "shift_left": widened(partial(_shift, "LEFT"), **doubles.UNSIGNED),
+    "shift_right_logical": widened(partial(_shift, "RIGHT"), **doubles.UNSIGNED),
     "sin": widened(_op("Sin"), bf16="f32"),
     "square": lambda low, x: low.emit("Mul", x, x),
     "strong_div": widened(partial(_strong, "Div", 0), f16="f32", bf16="f32"),

@@ -8,10 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.writing.arrays import as_i64
+from tidu_cli.adapters.onnx.writing.arrays import aligned_shape, as_i64
 from tidu_cli.adapters.onnx.writing.lowering import Lowering, Rule, widened
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.types import FLOATS, SIGNED, TensorType
+from tidu_cli.graph.types import FLOATS, TensorType
 
 
 def _columns(low: Lowering, indices: str, rank: int, n: int) -> list[str]:
@@ -32,7 +32,7 @@ def _full_indices(low: Lowering, indices: str, windows: Sequence[int], result_ra
     The axes before the last are the result's: those of the batch, and `offset_dims`, which run over windows.
     """
     offset_dims, collapsed, start_map, batching, indices_batching = _axes(low)
-    operand, index_shape = low.operands[0].shape, low.operands[1].shape
+    operand, index_shape = low.operand.shape, low.operands[1].shape
     batch_axes = [k for k in range(result_rank) if k not in offset_dims]
     mode = low.attrs.mode
     offsets = dict(zip([d for d in range(len(operand)) if d not in collapsed and d not in batching], offset_dims, strict=True))
@@ -41,10 +41,7 @@ def _full_indices(low: Lowering, indices: str, windows: Sequence[int], result_ra
     fits: str | None = None
     for axis, column in zip(start_map, columns, strict=True):
         most = operand[axis] - windows[axis]
-        flat = [1] * result_rank
-        for k, n in zip(batch_axes, index_shape[:-1], strict=True):
-            flat[k] = n
-        start = low.reshape(column, flat)
+        start = low.reshape(column, aligned_shape([1] * result_rank, batch_axes, index_shape[:-1]))
         if mode == "fill":
             inside = low.emit(
                 "And",
@@ -53,11 +50,8 @@ def _full_indices(low: Lowering, indices: str, windows: Sequence[int], result_ra
             )
             fits = inside if fits is None else low.emit("And", fits, inside)
         starts[axis] = low.emit("Min", low.emit("Max", start, low.number(0, "i64")), low.number(most, "i64"))
-    shape = [0] * result_rank
-    for k, n in zip(batch_axes, index_shape[:-1], strict=True):
-        shape[k] = n
-    for d, k in offsets.items():
-        shape[k] = windows[d]
+    sizes = {**dict(zip(batch_axes, index_shape[:-1], strict=True)), **{k: windows[d] for d, k in offsets.items()}}
+    shape = [sizes[k] for k in range(result_rank)]
     parts = []
     for d in range(len(operand)):
         place: str | None = starts.get(d)
@@ -115,34 +109,23 @@ def _is_of_elements(low: Lowering) -> bool:
 
 def _gather(low: Lowering, x: str, indices: str) -> str:
     attrs, operand, rank = low.attrs, low.operand, low.result.rank
-    if 0 in low.result.shape or not operand.rank:
-        return (
-            low.emit("Expand", low.reshape(x, [1] * rank), low.ints(low.result.shape))
-            if not operand.rank
-            else low.filled(0, low.result)
-        )
-    simple = _along_one_axis(low)
-    if simple is not None and attrs.mode != "fill":
-        return _gather_along(low, x, indices, simple)
+    if not operand.rank:
+        return low.emit("Expand", low.reshape(x, [1] * rank), low.ints(low.result.shape))
+    if attrs.mode != "fill" and (axis := _along_one_axis(low)) is not None:
+        return _gather_along(low, x, indices, axis)
     if (axes := _in_rows(low, attrs.slice_sizes)) is not None:
         return _gather_rows(low, x, indices, axes)
     full, fits = _full_indices(low, indices, attrs.slice_sizes, rank)
     taken = low.emit("GatherND", x, full)
-    if fits is None:
-        return taken
-    return low.where(fits, taken, low.number(_fill(low), operand.dtype), operand.dtype)
+    return taken if fits is None else _or_fill(low, fits, taken)
 
 
-def _fill(low: Lowering) -> object:
-    value, dtype = low.attrs.fill_value, low.operand.dtype
-    if value is not None:
-        return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}.get(value, value)
-    if dtype in FLOATS:
-        return math.nan
-    if dtype == "bool":
-        return True
-    bits = int(dtype[1:])
-    return -(2 ** (bits - 1)) if dtype in SIGNED else 2**bits - 1
+def _or_fill(low: Lowering, fits: str, taken: str) -> str:
+    """What is taken where windows fit, and elsewhere what the attrs say."""
+    from tidu_cli.lax.arrays.gather import filling  # which reading models does without
+
+    dtype = low.operand.dtype
+    return low.where(fits, taken, low.number(filling(np, dtype, low.attrs.fill_value)), dtype)
 
 
 def _along_one_axis(low: Lowering) -> int | None:
@@ -187,16 +170,15 @@ def _gather_rows(low: Lowering, x: str, indices: str, axes: Sequence[int]) -> st
     if not elements or offsets:
         taken = low.reshape(taken, [low.result.shape[k] for k in order])
     if fits is not None:
-        fits = low.reshape(fits, [*batch, *[1] * len(offsets)])
-        taken = low.where(fits, taken, low.number(_fill(low), low.operand.dtype), low.operand.dtype)
+        taken = _or_fill(low, low.reshape(fits, [*batch, *[1] * len(offsets)]), taken)
     return low.transpose(taken, sorted(range(rank), key=order.__getitem__))
 
 
-def _scatter(reduction: str, low: Lowering, x: str, indices: str, updates: str) -> str:
+def _scatter(reduction: str | None, low: Lowering, x: str, indices: str, updates: str) -> str:
     """Updates that do not fit go to an element after the last one, which is cut off."""
     windowed, inserted, _, batching, _ = _axes(low)
     operand, rank = low.operand, low.operands[2].rank
-    if 0 in low.operands[2].shape or operand.size == 0:
+    if 0 in low.operands[2].shape:
         return low.emit("Identity", x)
     window_axes = [d for d in range(operand.rank) if d not in inserted and d not in batching]
     windows = [1] * operand.rank
@@ -209,27 +191,27 @@ def _scatter(reduction: str, low: Lowering, x: str, indices: str, updates: str) 
     if (axes := _in_rows(low, windows)) is not None:
         return _scatter_rows(low, (x, indices, updates), axes, reduction)
     full, fits = _full_indices(low, indices, windows, rank)
-    kind = None if reduction == "none" else reduction
-    if kind is None:  # of updates of one element that of the last index counts
+    if reduction is None:  # of updates of one element that of the last index counts
         order = sorted(range(rank), key=lambda k: (k in windowed, k))
         full, updates = low.transpose(full, [*order, rank]), low.transpose(updates, order)
         fits = fits and low.transpose(fits, order)
     if fits is None:
-        return low.emit("ScatterND", x, full, updates, reduction=kind)
+        return low.emit("ScatterND", x, full, updates, reduction=reduction)
     steps = [math.prod(operand.shape[k + 1 :]) for k in range(operand.rank)]
     flat = low.emit("ReduceSum", low.emit("Mul", full, low.ints(steps)), low.ints([rank]), keepdims=0)
     flat = low.emit("Where", fits, flat, low.number(operand.size, "i64"))
     longer = low.emit("Concat", low.reshape(x, [-1]), low.body.constant([0], operand.dtype), axis=0)
-    scattered = low.emit("ScatterElements", longer, low.reshape(flat, [-1]), low.reshape(updates, [-1]), axis=0, reduction=kind)
+    flat, updates = low.reshape(flat, [-1]), low.reshape(updates, [-1])
+    scattered = low.emit("ScatterElements", longer, flat, updates, axis=0, reduction=reduction)
     return low.reshape(low.emit("Slice", scattered, low.ints([0]), low.ints([operand.size])), operand.shape)
 
 
-def _scatter_rows(low: Lowering, operands: Sequence[str], axes: Sequence[int], reduction: str) -> str:
+def _scatter_rows(low: Lowering, operands: Sequence[str], axes: Sequence[int], reduction: str | None) -> str:
     """To rows, or elements along an axis where there is but one. What does not fit goes to one more, which is cut off."""
     windows, _, start_map, batching, _ = _axes(low)
     operand, batch = low.operand, low.operands[1].shape[:-1]
     (x, indices, updates), dtype = operands, operand.dtype
-    elements, kind = _is_of_elements(low), None if reduction == "none" else reduction
+    elements = _is_of_elements(low)
     place, fits = _rows(low, indices, elements)
     moved = [operand.shape[d] for d in axes]
     n_front = len(batching) + len(start_map)
@@ -248,9 +230,9 @@ def _scatter_rows(low: Lowering, operands: Sequence[str], axes: Sequence[int], r
         more = TensorType(dtype, tuple(1 if k == axis else size for k, size in enumerate(shape)))
         x = low.emit("Concat", x, low.filled(0, more), axis=axis)
     if elements:
-        x = low.emit("ScatterElements", x, low.reshape(place, batch), updates, axis=axis, reduction=kind)
+        x = low.emit("ScatterElements", x, low.reshape(place, batch), updates, axis=axis, reduction=reduction)
     else:
-        x = low.emit("ScatterND", x, place, updates, reduction=kind)
+        x = low.emit("ScatterND", x, place, updates, reduction=reduction)
     if fits is not None:
         x = low.emit("Slice", x, low.ints([0]), low.ints([n]), low.ints([axis]))
     if elements:
@@ -259,19 +241,17 @@ def _scatter_rows(low: Lowering, operands: Sequence[str], axes: Sequence[int], r
     return low.transpose(x, sorted(range(operand.rank), key=axes.__getitem__))
 
 
-def _scalar(low: Lowering, x: str, updates: str, reduction: str) -> str:
+def _scalar(low: Lowering, x: str, updates: str, reduction: str | None) -> str:
     n = low.operands[2].size
     is_open = isinstance(n, OpenSize)
     places = low.filled(0, TensorType("i64", (n,))) if is_open else low.body.constant(np.zeros(n, np.int64))
-    kind = None if reduction == "none" else reduction
-    scattered = low.emit("ScatterElements", low.reshape(x, [1]), places, low.reshape(updates, [n]), axis=0, reduction=kind)
+    scattered = low.emit("ScatterElements", low.reshape(x, [1]), places, low.reshape(updates, [n]), axis=0, reduction=reduction)
     return low.reshape(scattered, [])
 
 
 def _extremum(op_type: str, low: Lowering, x: str) -> str:
     (axis,) = low.attrs.axes
-    wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-    place = low.emit(op_type, wide, axis=axis, keepdims=0)
+    place = low.emit(op_type, x, axis=axis, keepdims=0)
     return place if low.result.dtype == "i64" else low.cast(place, low.result.dtype)
 
 
@@ -301,10 +281,10 @@ def _sort(low: Lowering, *operands: str) -> list[str]:
 
 
 LOWERINGS: Mapping[str, Rule] = {
-    "argmax": widened(partial(_extremum, "ArgMax"), i16="i32", u16="i32", u32="i64", bf16="f32"),
-    "argmin": widened(partial(_extremum, "ArgMin"), i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmax": widened(partial(_extremum, "ArgMax"), bool="i32", i16="i32", u16="i32", u32="i64", bf16="f32"),
+    "argmin": widened(partial(_extremum, "ArgMin"), bool="i32", i16="i32", u16="i32", u32="i64", bf16="f32"),
     "gather": _gather,
-    "scatter": partial(_scatter, "none"),
+    "scatter": partial(_scatter, None),
     "scatter-add": widened(partial(_scatter, "add"), f16="f32", bf16="f32"),
     "scatter-max": widened(partial(_scatter, "max"), f16="f32", bf16="f32", bool="i32"),
     "scatter-min": widened(partial(_scatter, "min"), f16="f32", bf16="f32", bool="i32"),

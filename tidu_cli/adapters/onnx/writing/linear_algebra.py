@@ -48,8 +48,6 @@ def _sum(body: Body, x: str, axis: int) -> str:
 def _triangular_solve(low: Lowering, a: str, b: str) -> str:
     """Row by row from the rows that are solved: x_k = (b_k - a_k x) / a_kk. Of matrices on the right transposes are solved."""
     attrs, (matrix, due) = low.attrs, low.operands
-    if not due.size:
-        return low.emit("Identity", b)
     rank, n, lower, turned = matrix.rank, int(matrix.shape[-1]), attrs.lower, attrs.transpose_a != (not attrs.left_side)
     triangle = np.tri(n, dtype=bool) if lower else np.tri(n, dtype=bool).T
     a = low.emit("Where", low.body.constant(triangle), a, low.number(0))  # the other one may hold anything
@@ -67,16 +65,13 @@ def _triangular_solve(low: Lowering, a: str, b: str) -> str:
         return [(body.emit("Where", here, solved, x), carried)]
 
     order = range(n) if lower != turned else range(n - 1, -1, -1)
-    start = low.emit("Expand", low.number(0), low.ints(shape))
-    (x,) = _steps(low, order, [(start, carried)], step)
+    (x,) = _steps(low, order, [(low.filled(0, carried), carried)], step)
     return x if attrs.left_side else _swapped(low, x, rank)
 
 
 def _cholesky(low: Lowering, x: str) -> str:
     """Column by column: c = x_k - L L_k', of which the first is a square. All is NaN where one is not positive."""
     type_, n, axis = low.operand, low.operand.shape[-1], low.operand.rank - 1
-    if not type_.size:
-        return low.emit("Identity", x)
 
     def step(body: Body, k: str, factor: str) -> list[Carried]:
         rows = body.emit("MatMul", factor, _swapped(body, _taken(body, factor, k, axis - 1), type_.rank))
@@ -87,12 +82,11 @@ def _cholesky(low: Lowering, x: str) -> str:
         here = body.emit("Equal", _places(body, n, -1), k)
         return [(body.emit("Where", here, column, factor), type_)]
 
-    (factor,) = _steps(low, range(n), [(low.emit("Expand", low.number(0), low.ints(type_.shape)), type_)], step)
+    (factor,) = _steps(low, range(n), [(low.filled(0, type_), type_)], step)
     eye = low.body.constant(np.eye(n, dtype=bool))
     pivots = low.emit("Where", eye, factor, low.number(1))
     fine = low.emit("And", low.emit("Greater", pivots, low.number(0)), low.emit("Less", pivots, low.number(math.inf)))
-    least = low.emit("ReduceMin", low.cast(fine, "i32"), low.ints([axis - 1, axis]), keepdims=1)
-    is_fine = low.cast(least, "bool")
+    is_fine = low.cast(low.emit("ReduceMin", low.cast(fine, "i32"), low.ints([axis - 1, axis]), keepdims=1), "bool")
     lower = low.body.constant(np.tri(n, dtype=bool))
     return low.emit("Where", low.emit("Or", is_fine, low.emit("Not", lower)), factor, low.number(math.nan))
 
@@ -104,7 +98,7 @@ def _lu(low: Lowering, x: str) -> list[str]:
     permutation = TensorType("i64", (*type_.shape[:-1], 1))
     start = low.emit("Expand", _places(low.body, m, -2), low.ints(permutation.shape))
     if not type_.size:
-        return [low.emit("Identity", x), _empty(low, 1), low.cast(low.reshape(start, order_type.shape), "i32")]
+        return [low.emit("Identity", x), low.filled(0, low.results[1]), low.cast(low.reshape(start, order_type.shape), "i32")]
 
     def step(body: Body, k: str, factors: str, order: str) -> list[Carried]:
         zero, rows, columns = body.constant(0, type_.dtype), _places(body, m, -2), _places(body, n, -1)
@@ -134,17 +128,12 @@ def _lu(low: Lowering, x: str) -> list[str]:
     return [factors, low.cast(pivots, "i32"), low.cast(low.reshape(order, order_type.shape), "i32")]
 
 
-def _empty(low: Lowering, k: int) -> str:
-    type_ = low.results[k]
-    return low.emit("Expand", low.number(0, type_.dtype), low.ints(type_.shape))
-
-
 def _permutation(low: Lowering, pivots: str) -> str:
     """Exchange places 0 and p_0, 1 and p_1, ... in turn."""
     rank, n, size = low.operand.rank, low.operand.shape[-1], low.result.shape[-1]
     type_ = TensorType("i64", low.result.shape)
     start = low.emit("Expand", low.body.constant(np.arange(size)), low.ints(type_.shape))
-    if not n or not type_.size:
+    if not n:
         return low.cast(start, "i32")
     given = low.emit("Max", low.emit("Min", low.cast(pivots, "i64"), low.number(size - 1, "i64")), low.number(0, "i64"))
 
@@ -166,7 +155,7 @@ def _qr(low: Lowering, x: str) -> list[str]:
     square = type_.with_shape((*type_.shape[:-1], m))
     if not type_.size:
         eye = low.body.constant(np.eye(m, k_kept), type_.dtype)
-        return [low.emit("Expand", eye, low.ints(low.results[0].shape)), _empty(low, 1)]
+        return [low.emit("Expand", eye, low.ints(low.results[0].shape)), low.filled(0, low.results[1])]
 
     def step(body: Body, k: str, upper: str, q: str) -> list[Carried]:
         zero, rows = body.constant(0, type_.dtype), _places(body, m, -2)
@@ -219,11 +208,10 @@ def _dot_general(low: Lowering, x: str, y: str) -> str:
     if one and contract_x[0] == left.rank - 1 and contract_y[0] == n and _single(right.rank, n) and (n == 0 or left.rank == n + 2):
         return low.emit("MatMul", x, y)
     if one and not n and left.rank == right.rank == 2 and dtype in FLOATS:
-        turned_x, turned_y = contract_x[0] == 0, contract_y[0] == 1
-        return low.emit("Gemm", x, y, transA=1 if turned_x else None, transB=1 if turned_y else None)
+        return low.emit("Gemm", x, y, transA=1 if contract_x[0] == 0 else None, transB=1 if contract_y[0] == 1 else None)
     if one and n and left.rank == right.rank == n + 2:
-        x = x if contract_x[0] == n + 1 else _with_swapped(low, x, left.rank)
-        y = y if contract_y[0] == n else _with_swapped(low, y, right.rank)
+        x = x if contract_x[0] == n + 1 else _swapped(low, x, left.rank)
+        y = y if contract_y[0] == n else _swapped(low, y, right.rank)
         return low.emit("MatMul", x, y)
     return _by_matrices(low, x, y)
 
@@ -254,10 +242,6 @@ def _shaped(low: Lowering, x: str, shape: Sequence[int], due: Sequence[int]) -> 
 def _single(rank: int, n: int) -> bool:
     """Whether an array of n batch axes has one axis that is contracted and at most one other."""
     return rank in (n + 1, n + 2) if not n else rank == n + 2
-
-
-def _with_swapped(low: Lowering, x: str, rank: int) -> str:
-    return low.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 LOWERINGS: Mapping[str, Rule] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import count
@@ -11,13 +12,13 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import dtype_of, name_of
 from tidu_cli.adapters.onnx.contents import nodes_within
-from tidu_cli.adapters.onnx.loading import DTYPES, package
+from tidu_cli.adapters.onnx.loading import DTYPES, declared_shape, package
 from tidu_cli.errors import DocumentError, MissingRuleError, Remedy
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.types import RecordType, TensorType, Type
+from tidu_cli.graph.types import INTEGERS, RecordType, TensorType, Type
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Term
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -201,9 +202,7 @@ def tensor_type(type_: Type | None) -> TensorType:
 def value_info(name: str, type_: Type) -> Any:
     """The declaration of an input or output."""
     array = tensor_type(type_)
-    return package().helper.make_tensor_value_info(
-        name, CODES[array.dtype], [str(n) if isinstance(n, OpenSize) else n for n in array.shape]
-    )
+    return package().helper.make_tensor_value_info(name, CODES[array.dtype], declared_shape(array.shape))
 
 
 def tensor(name: str, array: Any) -> Any:
@@ -218,6 +217,16 @@ def constant_nodes(constants: dict[str, Any]) -> list[Any]:
     """Constants as nodes, for functions, which have no initializers."""
     helper = package().helper
     return [helper.make_node("Constant", [], [name], value=tensor(name, array)) for name, array in constants.items()]
+
+
+def least(dtype: str) -> Any:
+    """The least number of a dtype."""
+    return np.iinfo(dtype_of(dtype)).min if dtype in INTEGERS else False if dtype == "bool" else -math.inf
+
+
+def greatest(dtype: str) -> Any:
+    """The greatest number of a dtype."""
+    return np.iinfo(dtype_of(dtype)).max if dtype in INTEGERS else True if dtype == "bool" else math.inf
 
 
 WIDE_INTEGERS = {"i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64", "u64": "i64"}

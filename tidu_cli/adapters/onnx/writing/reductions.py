@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from tidu_cli.adapters.onnx.writing.bits import log1p, reduced_bits
 from tidu_cli.adapters.onnx.writing.control_flow import of_any_length
-from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Body, Lowering, Rule, widened
+from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Body, Lowering, Rule, greatest, least, widened
 from tidu_cli.frozen import replace
 from tidu_cli.graph.sizes.open import OpenSize
-from tidu_cli.graph.types import FLOATS, SIGNED, Type
+from tidu_cli.graph.types import FLOATS, Type
 
 
 def _require_narrow(low: Lowering) -> None:
@@ -40,8 +39,7 @@ def _retract(low: Lowering, x: str, d: str) -> str:
         d = low.emit("Where", low.emit("IsNaN", d), low.number(0, "f64"), low.emit("Round", d))
     moved = low.emit("Add", low.cast(x, "f64") if dtype != "f64" else x, d)
     if dtype not in FLOATS:
-        bounds = (float(str(bound(dtype))) for bound in (least, greatest))
-        moved = low.emit("Clip", moved, *[low.number(bound, "f64") for bound in bounds])
+        moved = low.emit("Clip", moved, low.number(least(dtype), "f64"), low.number(greatest(dtype), "f64"))
     return low.cast(moved, dtype) if dtype != "f64" else moved
 
 
@@ -49,16 +47,14 @@ def _reduce(op_type: str, **wider: str) -> Rule:
     """A reduction, in wider dtypes where these are; of nothing in its own, as the least number of i32 is none of i16."""
 
     def reduced(low: Lowering, x: str) -> str:
-        wide = low.cast(x, "i32") if low.operand.dtype == "bool" else x
-        result = low.emit(op_type, wide, low.ints(low.attrs.axes), keepdims=0)
-        return low.cast(result, "bool") if low.operand.dtype == "bool" else result
+        return low.emit(op_type, x, low.ints(low.attrs.axes), keepdims=0)
 
     def rule(low: Lowering, x: str) -> str | Sequence[str]:
         if not low.attrs.axes:
             return low.emit("Identity", x)
         if low.operand.size == 0:
             return low.filled(_OF_NOTHING[op_type](low.operand.dtype), low.result)
-        return widened(reduced, **wider)(low, x)
+        return widened(reduced, bool="i32", **wider)(low, x)
 
     return rule
 
@@ -77,8 +73,7 @@ def _bitwise(op_type: str, low: Lowering, x: str) -> str:
 
 
 def _cumulative_sum(low: Lowering, x: str) -> str:
-    axis, reverse = low.number(low.attrs.axis, "i64"), 1 if low.attrs.reverse else None
-    return low.emit("CumSum", x, axis, reverse=reverse)
+    return low.emit("CumSum", x, low.number(low.attrs.axis, "i64"), reverse=1 if low.attrs.reverse else None)
 
 
 Step = Callable[[Lowering, str, str], str]
@@ -125,16 +120,6 @@ def _one_by_one(low: Lowering, x: str, step: Step, first: object) -> list[str]:
 
 def _by(op_type: str) -> Step:
     return lambda low, x, y: low.emit(op_type, x, y)
-
-
-def least(dtype: str) -> object:
-    """The least number of a dtype."""
-    return False if dtype == "bool" else -math.inf if dtype in FLOATS else -(2 ** (int(dtype[1:]) - 1)) if dtype in SIGNED else 0
-
-
-def greatest(dtype: str) -> object:
-    """The greatest number of a dtype."""
-    return True if dtype == "bool" else math.inf if dtype in FLOATS else 2 ** (int(dtype[1:]) - (dtype in SIGNED)) - 1
 
 
 def _log_add_exp(low: Lowering, x: str, y: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.onnx.writing.arrays import reversed_along
-from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, widened
-from tidu_cli.adapters.onnx.writing.reductions import greatest, least
+from tidu_cli.adapters.onnx.writing.arrays import reversed_along, spread
+from tidu_cli.adapters.onnx.writing.lowering import WIDE_INTEGERS, Lowering, Rule, greatest, least, widened
 from tidu_cli.graph.open_sizes import has_open_size
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import FLOATS, TensorType
@@ -20,22 +19,17 @@ _HALF = {"bf16": "f32", "f16": "f32"}
 """What is computed of halves, which the operators do not take, or runtimes have no kernels for."""
 
 _INTEGERS = {"bool": "i32", **WIDE_INTEGERS, "u64": "u64"}
-"""In which dtypes windows of integers are reduced."""
+"""In which dtypes windows of integers are reduced, and convolved: the lowest bits of the results are the same."""
 
 
 class Flat:
     """An array whose axes with windows are spatial ones, after one of channels and one for all others before it."""
 
     def __init__(self, low: Lowering, operand: TensorType, attrs: Any) -> None:
-        self.low = low
-        rank = operand.rank
-        ones = (1,) * rank
+        self.low, rank, ones = low, operand.rank, (1,) * operand.rank
         base, dilation = attrs.base_dilation or ones, attrs.window_dilation or ones
-        moved = [
-            k
-            for k in range(rank)
-            if attrs.window_dimensions[k] > 1 or attrs.window_strides[k] > 1 or any(attrs.padding[k]) or base[k] > 1
-        ]
+        along = enumerate(zip(attrs.window_dimensions, attrs.window_strides, attrs.padding, base, strict=True))
+        moved = [k for k, (size, stride, pads, d) in along if size > 1 or stride > 1 or any(pads) or d > 1]
         self.axes = moved or list(range(rank))[-1:]
         self.others = [k for k in range(rank) if k not in self.axes]
         self.shape = operand.shape
@@ -125,8 +119,8 @@ def _sum(low: Lowering, x: str) -> str | Sequence[str]:
 
 
 def _pooled(low: Lowering, flat: Flat, x: str, n: int) -> list[str]:
-    pads = [p for side in zip(*flat.pads, strict=True) for p in side]
-    return low.emit_all("MaxPool", [x], n, kernel_shape=flat.kernel, pads=pads, strides=flat.strides, dilations=flat.dilations)
+    given = {"kernel_shape": flat.kernel, "pads": _sides(flat.pads), "strides": flat.strides, "dilations": flat.dilations}
+    return low.emit_all("MaxPool", [x], n, **given)
 
 
 def _extreme(op_type: str, nothing: Callable[[str], object], low: Lowering, x: str) -> str | Sequence[str]:
@@ -225,7 +219,7 @@ def _padded_first(rule: Rule) -> Rule:
             return rule(low, *operands)
         wide = type_.with_shape(tuple(n + a + b for n, (a, b) in zip(type_.shape, pads, strict=True)))
         nothing = greatest if op == "reduce_window_min" or getattr(low.attrs, "select_prim", "") == "le" else least
-        widths, is_scatter = [n for side in zip(*pads, strict=True) for n in side], op == "select_and_scatter_add"
+        widths, is_scatter = _sides(pads), op == "select_and_scatter_add"
         x = low.emit("Pad", x, low.ints(widths), low.number(nothing(type_.dtype), type_.dtype))
         if not is_scatter:
             given, others = [low.emit("Pad", y, low.ints(widths)) for y in given], [wide for _ in others]
@@ -243,7 +237,7 @@ def _conv(low: Lowering, x: str, w: str) -> str:
     attrs, numbers = low.attrs, low.attrs.dimension_numbers
     left, right = (list(t.shape) for t in low.operands)
     dtype = low.result.dtype
-    through = dtype if dtype in FLOATS else _WHOLE.get(dtype, dtype)
+    through = _INTEGERS.get(dtype, dtype)
     x, w = (low.cast(v, through) if t.dtype != through else v for v, t in zip((x, w), low.operands, strict=True))
     x, left = _arranged(low, x, left, numbers.lhs_spec)
     groups, batches = attrs.feature_group_count or 1, attrs.batch_group_count or 1
@@ -270,19 +264,24 @@ def _arranged(low: Lowering, x: str, shape: list[int], spec: Sequence[int]) -> t
     return low.transpose(x, spec), [shape[k] for k in spec]
 
 
+def _sides(pads: Iterable[Sequence[int]]) -> list[int]:
+    """Pads of axes as ONNX has them: those before each, then those after each."""
+    return [n for side in zip(*pads, strict=True) for n in side]
+
+
+def _padded(low: Lowering, x: str, pads: Iterable[Sequence[int]]) -> str:
+    """x with zeros around it on its spatial axes; where a number is negative, without so many elements."""
+    return low.emit("Pad", x, low.ints(_sides([(0, 0), (0, 0), *pads])))
+
+
 def cropped(low: Lowering, x: str, pads: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
     """x, cut where spatial pads are negative, and padded where they are open; and the pads that are left, as ONNX has them."""
     if has_open_size(pads):
-        return low.emit("Pad", x, low.ints([0, 0, *[a for a, _ in pads], 0, 0, *[b for _, b in pads]])), [0] * (2 * len(pads))
+        return _padded(low, x, pads), [0] * (2 * len(pads))
     if any(a < 0 or b < 0 for a, b in pads):
         starts, ends = [max(-a, 0) for a, _ in pads], [min(b, 0) or 2**62 for _, b in pads]
-        axes = range(2, len(pads) + 2)
-        x = low.emit("Slice", x, low.ints(starts), low.ints(ends), low.ints(axes))
-    return x, [*[max(a, 0) for a, _ in pads], *[max(b, 0) for _, b in pads]]
-
-
-_WHOLE: Mapping[str, str] = {"bool": "i32", "i8": "i32", "i16": "i32", "u8": "i32", "u16": "i32", "u32": "i64"}
-"""What integers are convolved in where runtimes multiply no matrices of them; the lowest bits of the results are the same."""
+        x = low.emit("Slice", x, low.ints(starts), low.ints(ends), low.ints(range(2, len(pads) + 2)))
+    return x, _sides([(max(a, 0), max(b, 0)) for a, b in pads])
 
 
 def _multiplied(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Sequence[int], groups: int) -> str:
@@ -325,13 +324,7 @@ def _windowed(low: Lowering, x: str, shape: Sequence[int], w: str, groups: int) 
 
 def _dilated(low: Lowering, x: str, shape: Sequence[int], axis: int, d: int) -> tuple[str, list[int]]:
     """x with d - 1 zeros between elements of an axis."""
-    n, split = shape[axis], [*shape[: axis + 1], 1, *shape[axis + 1 :]]
-    pads = [0] * (2 * len(split))
-    pads[len(split) + axis + 1] = d - 1
-    wide = low.emit("Pad", low.reshape(x, split), low.ints(pads))
-    flat = low.reshape(wide, [*shape[:axis], n * d, *shape[axis + 1 :]])
-    due = (n - 1) * d + 1
-    return low.emit("Slice", flat, low.ints([0]), low.ints([due]), low.ints([axis])), [*shape[:axis], due, *shape[axis + 1 :]]
+    return spread(low, x, shape, axis, d - 1), [*shape[:axis], (shape[axis] - 1) * d + 1, *shape[axis + 1 :]]
 
 
 def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Sequence[int], groups: int) -> str:
@@ -360,14 +353,14 @@ def _transposed(low: Lowering, x: str, shape: Sequence[int], w: str, w_shape: Se
         "ConvTranspose",
         x,
         w,
-        pads=[*[max(a, 0) for a, _ in cut], *[max(b, 0) for _, b in cut]],
+        pads=_sides([(max(a, 0), max(b, 0)) for a, b in cut]),
         output_padding=more if any(more) else None,
         strides=list(attrs.lhs_dilation),
         dilations=list(attrs.rhs_dilation),
         group=groups,
     )
     if any(a or b for a, b in after):
-        y = low.emit("Pad", y, low.ints([0, 0, *[a for a, _ in after], 0, 0, *[b for _, b in after]]))
+        y = _padded(low, y, after)
     return y
 
 
@@ -376,11 +369,9 @@ def _transposed_open(low: Lowering, x: str, w: str, cut: Sequence[tuple[int, int
     from tidu_cli.graph.sizes.polynomials import bounds
 
     sure = [tuple(max(int(bounds(n)[0]), 0) if bounds(n)[0] > -math.inf else 0 for n in pair) for pair in cut]
-    pads = [*[a for a, _ in sure], *[b for _, b in sure]]
     strides, dilations = list(low.attrs.lhs_dilation), list(low.attrs.rhs_dilation)
-    y = low.emit("ConvTranspose", x, w, pads=pads, strides=strides, dilations=dilations, group=groups)
-    rest = [[known - n for known, n in zip(ends, pair, strict=True)] for ends, pair in zip(sure, cut, strict=True)]
-    return low.emit("Pad", y, low.ints([0, 0, *[a for a, _ in rest], 0, 0, *[b for _, b in rest]]))
+    y = low.emit("ConvTranspose", x, w, pads=_sides(sure), strides=strides, dilations=dilations, group=groups)
+    return _padded(low, y, [(a - c, b - d) for (a, b), (c, d) in zip(sure, cut, strict=True)])
 
 
 LOWERINGS: Mapping[str, Rule] = {

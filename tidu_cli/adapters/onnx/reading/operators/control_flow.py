@@ -7,7 +7,7 @@ Where the types of what it carries change, or where its graph needs numbers, it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -15,6 +15,9 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.control_flow.while_loop import cond
+from tidu_cli.adapters.numpy.numpy.indexing import normal_axis
+from tidu_cli.adapters.onnx.contents import label
+from tidu_cli.adapters.onnx.reading.inputs import read_by
 from tidu_cli.adapters.onnx.reading.node import (
     NeedsValueError,
     Node,
@@ -27,7 +30,6 @@ from tidu_cli.adapters.onnx.reading.node import (
 )
 from tidu_cli.adapters.onnx.reading.operators.loop_counts import Count, count_of
 from tidu_cli.adapters.onnx.reading.operators.networks import recurrent
-from tidu_cli.adapters.onnx.reading.operators.shapes import normal
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import TensorType
 
@@ -143,8 +145,8 @@ def _while(
         if settable:
             raise NeedsValueError(f"{told}{setting(settable)}", inputs)
         raise RefusedError(f"{told}give it a trip count, and a condition that depends on no input")
-    gives = next(filter(None, node.outputs), "")
-    node.importing.ends_by(f"Loop '{node.name}'" if node.name else f"the Loop of '{gives}'", inputs, sizes[0] if sizes else None)
+    loop = f"Loop '{node.name}'" if node.name else f"the Loop of '{label('', node.outputs)}'"
+    node.importing.ends_by(loop, inputs, sizes[0] if sizes else None)
     if sizes:
         told = f"runs as many steps as {quoted(inputs)} says, and so has no reverse mode; {setting(sizes)} makes it a scan"
         name = f" '{node.name}'" if node.name else ""
@@ -174,8 +176,8 @@ def _recorded(node: Node, initial: Sequence[Value]) -> recurrent.Recorded:
         goes_on, after, results = _step(node, number, _filled(initial, changing, carried))
         return [after[k] for k in changing], [goes_on, *results]
 
-    names = [(node["body"].input[2 + k].name, initial[k]) for k in changing]
-    return recurrent.recorded(step, names, [TensorType("i64"), TensorType("bool")])
+    named = [(node["body"].input[2 + k].name, initial[k]) for k in changing]
+    return recurrent.recorded(step, named, [TensorType("i64"), TensorType("bool")])
 
 
 def _step(node: Node, number: Value, states: Sequence[Value]) -> tuple[Value, list[Value], list[Value]]:
@@ -232,27 +234,15 @@ def _changing(node: Node, initial: Sequence[Value]) -> list[int]:
 
 def _filled(values: Sequence[Value], places: Sequence[int], new: Sequence[Value]) -> list[Value]:
     """The values, with new ones at places."""
-    filled = list(values)
-    for k, x in zip(places, new, strict=False):
-        filled[k] = x
-    return filled
+    changed = dict(zip(places, new, strict=False))
+    return [changed.get(k, x) for k, x in enumerate(values)]
 
 
 def _reads_traced(node: Node, initial: Sequence[Value]) -> bool:
     """Whether a loop begins with, or its graph reads, what is traced."""
-    return any(isinstance(x, Array) for x in (*initial, *map(node.scope.get, _names(node["body"]))))
-
-
-def _names(graph: Any) -> Iterator[str]:
-    """The names that a graph, and those within it, read."""
-    if graph is None:
-        return
-    for proto in graph.node:
-        yield from proto.input
-        for attribute in proto.attribute:
-            if attribute.HasField("g"):
-                yield from _names(attribute.g)
-    yield from (output.name for output in graph.output)
+    graph = node["body"]
+    read = () if graph is None else (*(o.name for o in graph.output), *(name for proto in graph.node for name in read_by(proto)))
+    return any(isinstance(x, Array) for x in (*initial, *map(node.scope.get, read)))
 
 
 # Scan.
@@ -266,14 +256,14 @@ def _scan(node: Node, *operands: Value) -> list[Value]:
     n_results = node.n_outputs - len(states)
     directions, back = _listed(node, "scan_input_directions", n), _listed(node, "scan_output_directions", n_results)
     axes, placed = _listed(node, "scan_input_axes", n), _listed(node, "scan_output_axes", n_results)
-    xs = [np.moveaxis(x, normal([axis], x.ndim)[0], 0) for x, axis in zip(xs, axes, strict=True)]
+    xs = [np.moveaxis(x, normal_axis(axis, x.ndim), 0) for x, axis in zip(xs, axes, strict=True)]
     is_reverse = bool([*directions, *back]) and all([*directions, *back])
     if not is_reverse:
         xs = [np.flip(x, 0) if is_back else x for x, is_back in zip(xs, directions, strict=True)]
     after, ys = _scanned(node, states, xs, is_reverse)
     if not is_reverse:
         ys = [np.flip(y, 0) if is_back else y for y, is_back in zip(ys, back, strict=True)]
-    return [*after, *[np.moveaxis(y, 0, normal([axis], y.ndim)[0]) for y, axis in zip(ys, placed, strict=True)]]
+    return [*after, *[np.moveaxis(y, 0, normal_axis(axis, y.ndim)) for y, axis in zip(ys, placed, strict=True)]]
 
 
 def _scanned(node: Node, states: Sequence[Value], xs: Sequence[Value], is_reverse: bool) -> tuple[list[Value], list[Value]]:
@@ -320,10 +310,8 @@ def _batched_scan(node: Node, lengths: Value, *operands: Value) -> list[Value]:
     def one(*slices: Value) -> tuple[list[Value], list[Value]]:
         *arrays, length = slices
         xs = [_back(x, None if lengths is None else length) if d else x for x, d in zip(arrays[n_states:], directions, strict=True)]
-        if lengths is None:
-            after, ys = _scanned(node, arrays[:n_states], xs, False)
-        else:
-            after, ys = _masked(node, arrays[:n_states], xs, length)
+        states = arrays[:n_states]
+        after, ys = _scanned(node, states, xs, False) if lengths is None else _masked(node, states, xs, length)
         return [], [*after, *ys]
 
     batch = operands[0].shape[0]

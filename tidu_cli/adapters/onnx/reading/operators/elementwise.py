@@ -43,11 +43,6 @@ def _of(function: Callable[..., Any]) -> Operator:
     return lambda node, *operands: function(*operands)
 
 
-def _primitive(op: str) -> Operator:
-    """A primitive of tidu's that has no name in NumPy."""
-    return lambda node, *operands: computed(node, op, *operands)
-
-
 def _folded(function: Callable[[Any, Any], Any]) -> Operator:
     """A function of two operands, of any number of them from the left."""
     return lambda node, *operands: reduce(function, operands)
@@ -139,7 +134,7 @@ def _clip(node: Node, x: Value, low: Value | None = None, high: Value | None = N
 def _named(op: str) -> Operator:
     """NumPy's function of that operation, which computes what is known, or the primitive, of which NumPy has none."""
     ufunc = names_in("numpy").get(op)
-    return _of(getattr(np, ufunc)) if ufunc else _primitive(op)
+    return _of(getattr(np, ufunc)) if ufunc else lambda node, *operands: computed(node, op, *operands)
 
 
 def relu(x: Value) -> Value:
@@ -178,7 +173,7 @@ def softplus(x: Value) -> Value:
 
 def _shrink(node: Node, x: Value) -> Value:
     lambd, bias, dtype = node["lambd"], node["bias"], x.dtype
-    if np.dtype(dtype).kind in "iu":
+    if _whole(x):
         x = converted(node, x, np.dtype(np.float64))
     low, high, by = (number(x, v) for v in (-lambd, lambd, bias))
     return converted(node, np.where(x < low, x + by, np.where(x > high, x - by, number(x, 0))), dtype)
@@ -221,10 +216,6 @@ def _round(node: Node, x: Value) -> Value:
     return np.where(np.isfinite(x), rounded_straight(x), y) if node.importing.straight_through and isinstance(x, Array) else y
 
 
-def _activation(function: Callable[[Any], Any]) -> Operator:
-    return lambda node, x: function(x)
-
-
 OPERATORS: Mapping[str, Operator] = {
     **{name: _named(op) for name, op in ops_of("onnx").items()},
     **{name: _of(getattr(np, name.lower())) for name in ("Abs", "Add", "Ceil", "Equal", "Floor", "Greater", "Less")},
@@ -260,11 +251,11 @@ OPERATORS: Mapping[str, Operator] = {
     "HardSwish": lambda node, x: x * _between(node, x, 1 / 6, 0.5),
     "LeakyRelu": lambda node, x: np.where(x < number(x, 0), x * number(x, node["alpha"]), x),
     "Mish": lambda node, x: x * np.tanh(softplus(x)),
-    "Relu": _activation(relu),
+    "Relu": _of(relu),
     "Selu": lambda node, x: _exponential(node, x, node["alpha"], node["gamma"]),
     "Shrink": _shrink,
     "Sigmoid": sigmoid,
-    "Softplus": _activation(softplus),
+    "Softplus": _of(softplus),
     "Softsign": lambda node, x: x / (np.abs(x) + number(x, 1)),
     "SwiGLU": lambda node, x, y: _swish(node, x) * y,
     "Swish": _swish,

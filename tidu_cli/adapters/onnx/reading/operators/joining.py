@@ -16,7 +16,6 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axes, normal_axis
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, computed, number, require_size
 from tidu_cli.adapters.onnx.reading.open_sizes import is_open_shape
-from tidu_cli.adapters.onnx.reading.operators.shapes import normal
 from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
 
 EMPTY: list[Any] = []
@@ -44,7 +43,7 @@ def _erase(node: Node, sequence: list[Value], position: Value = None) -> list[An
 
 
 def _split_to_sequence(node: Node, x: Value, split: Value = None) -> list[Any]:
-    axis = normal([node["axis"]], x.ndim)[0]
+    axis = normal_axis(node["axis"], x.ndim)
     n = x.shape[axis]
     if split is None:
         sizes = [1] * n
@@ -57,8 +56,7 @@ def _split_to_sequence(node: Node, x: Value, split: Value = None) -> list[Any]:
         sizes = node.ints(split, "split")
     if sum(sizes) != n or min(sizes, default=0) < 0:
         raise RefusedError(f"splits an axis of {n} into {sizes[:8]}")
-    ends = np.cumsum(sizes).tolist()
-    parts = [x[(*[slice(None)] * axis, slice(end - size, end))] for size, end in zip(sizes, ends, strict=True)]
+    parts = parted(x, axis, sizes)
     if split is None and not node["keepdims"]:
         parts = [np.squeeze(part, axis) for part in parts]
     return [parts]
@@ -90,14 +88,18 @@ def part(x: Value, axis: int, taken: slice) -> Value:
     return x[(slice(None),) * axis + (taken,)]
 
 
+def parted(x: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
+    """x in parts of these sizes along an axis."""
+    return [part(x, axis, slice(a, b)) for a, b in pairwise([0, *accumulate(sizes)])]
+
+
 def _split(node: Node, x: Value, sizes: Value | None = None) -> list[Value]:
     axis = normal_axis(node["axis"] or 0, x.ndim)
     given = node["split"] if sizes is None else node.ints(sizes, "split")
     parts = _sizes(node, x.shape[axis]) if given is None else given
     if sum(parts) != x.shape[axis] or any(n < 0 for n in parts):
         raise RefusedError(f"parts of {parts} elements do not make up axis {axis} of an array of shape {list(x.shape)}")
-    ends = [0, *accumulate(parts)]
-    return [part(x, axis, slice(a, b)) for a, b in pairwise(ends)]
+    return parted(x, axis, parts)
 
 
 def _sizes(node: Node, n: int) -> list[int]:
@@ -134,9 +136,9 @@ def _slice(node: Node, x: Value, *inputs: Value) -> Value:
 
 def _taken(n: int, start: int, end: int, step: int) -> slice:
     """A slice of an axis of n elements. Unlike Python's, one that starts before the first element and goes back has that one."""
-    low, high = (0, n) if step > 0 else (-1, n - 1)
-    if isinstance(n, OpenSize) or isinstance(start, OpenSize) or isinstance(end, OpenSize):
+    if is_open_shape((n, start, end)):
         return _taken_open(n, start, end, step)
+    low, high = (0, n) if step > 0 else (-1, n - 1)
     first, last = (max(min(k + n if k < 0 else k, high), low) for k in (start, end))
     return slice(max(first, 0), last if last >= 0 else None, max(min(step, n + 1), -n - 1))
 

@@ -66,16 +66,12 @@ def rounded(node: Node, x: Value, zero: Value | None, kind: str) -> Value:
         x = converted(node, x, wide)
         whole = rounded_straight(x) + zero
         inside = np.logical_and(whole >= low, whole <= high)
-        return node.importing.standing(np.where(inside, whole, _clipped(np.rint(x) + zero, low, high)), kind)
+        clipped = np.minimum(np.maximum(np.rint(x) + zero, low), high).emit("stop_gradient")  # through it derivatives are 0
+        return node.importing.standing(np.where(inside, whole, clipped), kind)
     whole = converted(node, np.rint(x), wide) + zero
     if kind != holding(kind):
         whole = np.minimum(np.maximum(whole, low), high)
     return node.importing.standing(converted(node, whole, dtype_of(holding(kind))), kind)
-
-
-def _clipped(x: Value, low: Value, high: Value) -> Value:
-    """x between two numbers, as a constant: derivatives through it are 0."""
-    return np.minimum(np.maximum(x, low), high).emit("stop_gradient")
 
 
 def _quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = None) -> Value:

@@ -146,10 +146,16 @@ _REDUCTIONS: Mapping[str, Operator] = {
 _NARROW = ("float16", "bfloat16")
 
 
+def _require_one_dtype(*operands: Value) -> None:
+    """Raises RefusedError for products of arrays of several dtypes."""
+    dtypes = dict.fromkeys(str(x.dtype) for x in operands)
+    if len(dtypes) > 1:
+        raise RefusedError(f"multiplies arrays of {' and '.join(dtypes)}")
+
+
 def matmul(node: Node, x: Value, y: Value) -> Value:
     """Matrices x times matrices y, with NumPy's broadcasting of the axes before them."""
-    if x.dtype != y.dtype:
-        raise RefusedError(f"multiplies arrays of {x.dtype} and {y.dtype}")
+    _require_one_dtype(x, y)
     return converted(node, np.matmul(x, y), x.dtype)  # NumPy's products of bf16 are f32
 
 
@@ -166,8 +172,7 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Value:
     """alpha A B + beta C, A and B transposed if need be."""
     if a.ndim != 2 or b.ndim != 2:
         raise RefusedError(f"multiplies matrices, and is given arrays of {a.ndim} and {b.ndim} axes")
-    if a.dtype != b.dtype:
-        raise RefusedError(f"multiplies arrays of {a.dtype} and {b.dtype}")
+    _require_one_dtype(a, b)
     axes = (0 if node["transA"] else 1, 1 if node["transB"] else 0)
     n, m = a.shape[axes[0]], b.shape[axes[1]]
     if n != m:
@@ -185,10 +190,8 @@ def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Value:
 def _einsum(node: Node, *operands: Value) -> Value:
     if not operands or any(x is None for x in operands):
         raise RefusedError("has an input that is left out")
-    dtype = operands[0].dtype
-    if any(x.dtype != dtype for x in operands):
-        raise RefusedError(f"multiplies arrays of {' and '.join(dict.fromkeys(str(x.dtype) for x in operands))}")
-    if dtype.name == "bfloat16":  # which np.einsum does not know
+    _require_one_dtype(*operands)
+    if operands[0].dtype.name == "bfloat16":  # which np.einsum does not know
         operands = tuple(node.traced(x) for x in operands)
     return np.einsum(node["equation"], *operands)
 

@@ -15,15 +15,9 @@ from tidu_cli.adapters.onnx.reading.open_sizes import is_open_shape, not_same, r
 from tidu_cli.graph.sizes.open import OpenSize, larger
 
 
-def axes_of(node: Node, given: Value | None, rank: int) -> list[int] | None:
-    """The axes that an attribute or, in newer versions, an input gives, from 0 up; None if neither does."""
-    axes = node["axes"] if given is None else node.ints(given, "axes")
-    return None if axes is None else normal(axes, rank)
-
-
-def normal(axes: Sequence[int], rank: int) -> list[int]:
-    """Axes from 0 up. Raises ValueError for those that there are not, and those that repeat."""
-    return list(normal_axes(list(axes), rank))
+def _axes(node: Node, given: Value | None) -> list[int] | None:
+    """The axes that an attribute or, in newer versions, an input gives; None if neither does."""
+    return node["axes"] if given is None else node.ints(given, "axes")
 
 
 _NUMBERS = {"value_float": 1, "value_floats": 1, "value_int": 7, "value_ints": 7}
@@ -85,8 +79,8 @@ def _flatten(node: Node, x: Value) -> Value:
 
 
 def _squeeze(node: Node, x: Value, axes: Value | None = None) -> Value:
-    given = axes_of(node, axes, x.ndim)
-    gone = [k for k, n in enumerate(x.shape) if n == 1] if given is None else given
+    given = _axes(node, axes)
+    gone = [k for k, n in enumerate(x.shape) if n == 1] if given is None else normal_axes(given, x.ndim)
     for k in gone:
         if x.shape[k] != 1:
             told = f"axis {k} of an array of shape {list(x.shape)} has more than one element"
@@ -95,8 +89,8 @@ def _squeeze(node: Node, x: Value, axes: Value | None = None) -> Value:
 
 
 def _unsqueeze(node: Node, x: Value, axes: Value | None = None) -> Value:
-    given = (node["axes"] if axes is None else node.ints(axes, "axes")) or []
-    new = normal(given, x.ndim + len(given))
+    given = _axes(node, axes) or []
+    new = normal_axes(given, x.ndim + len(given))
     sizes = iter(x.shape)
     return np.reshape(x, [1 if k in new else next(sizes) for k in range(x.ndim + len(new))])
 
@@ -120,11 +114,10 @@ def _transpose(node: Node, x: Value) -> Value:
 
 
 def _range(node: Node, start: Value, limit: Value, delta: Value) -> Value:
-    if any(node.importing.sizes(x) is not None for x in (start, limit, delta)):
-        return _open_range(
-            node, start.dtype, [node.ints(x, name) for x, name in ((start, "start"), (limit, "limit"), (delta, "delta"))]
-        )
-    numbers = [node.known(x, name) for x, name in ((start, "start"), (limit, "limit"), (delta, "delta"))]
+    named = ((start, "start"), (limit, "limit"), (delta, "delta"))
+    if any(node.importing.sizes(x) is not None for x, _ in named):
+        return _open_range(node, start.dtype, [node.ints(x, name) for x, name in named])
+    numbers = [node.known(x, name) for x, name in named]
     if any(x.size != 1 for x in numbers):
         raise RefusedError("start, limit and delta are one number each")
     first, last, step = (np.reshape(x, ())[()] for x in numbers)

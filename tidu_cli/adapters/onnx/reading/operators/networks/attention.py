@@ -15,7 +15,7 @@ from tidu_cli.adapters.onnx.reading.operators.reductions import greatest, softma
 from tidu_cli.frozen import Frozen
 
 
-def rotated(node: Node, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
+def rotated(x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
     """x of [batch, heads, sequence, size] turned by angles of [batch, sequence, pairs].
 
     Pairs stand side by side, or one in each of two halves. What is past them stays as it is.
@@ -52,7 +52,7 @@ def _rotary_embedding(node: Node, x: Value, cos: Value, sin: Value, position_ids
     apart = x if x.ndim == 4 else heads_apart(x, node["num_heads"] or 0, "X")
     if not size and 2 * cos.shape[-1] != apart.shape[3]:
         raise RefusedError(f"there are {cos.shape[-1]} angles for heads of {apart.shape[3]} elements")
-    turned = rotated(node, apart, cos, sin, bool(node["interleaved"]))
+    turned = rotated(apart, cos, sin, bool(node["interleaved"]))
     return heads_together(turned) if x.ndim == 3 else turned
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import name_of
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value, at, counted, number
 from tidu_cli.adapters.onnx.reading.operators.elementwise import converted, gelu, relu, sigmoid
-from tidu_cli.adapters.onnx.reading.operators.joining import part
+from tidu_cli.adapters.onnx.reading.operators.joining import part, parted
 from tidu_cli.adapters.onnx.reading.operators.networks import attention
 from tidu_cli.adapters.onnx.reading.operators.networks.signal import OPERATORS as CONVOLUTIONS
 from tidu_cli.adapters.onnx.reading.operators.normalization import by_deviation, by_root_mean_square, rms_normalization
@@ -68,16 +67,11 @@ def _fast_gelu(node: Node, x: Value, bias: Value | None = None) -> Value:
 # Products.
 
 
-def _batch_last(x: Value) -> Value:
-    """The first axis put behind the others but the last."""
-    return np.moveaxis(x, 0, -2)
-
-
 def _fused_matmul(node: Node, x: Value, y: Value) -> Value:
     """alpha x y, of which each may be transposed, and before that have the axis of its rows ahead of those of the batch."""
     operands = []
     for value, letter in ((x, "A"), (y, "B")):
-        turned = _batch_last(value) if node[f"transBatch{letter}"] and value.ndim > 2 else value
+        turned = np.moveaxis(value, 0, -2) if node[f"transBatch{letter}"] and value.ndim > 2 else value
         operands.append(np.swapaxes(turned, -1, -2) if node[f"trans{letter}"] and value.ndim > 1 else turned)
     return times(matmul(node, *operands), given(node, "alpha", 1.0))
 
@@ -212,13 +206,8 @@ def _projections(node: Node, query: Value, key: Value | None, value: Value | Non
     sizes = [x.shape[1] * x.shape[3] for x in projected]
     if bias.shape != (sum(sizes),):
         raise RefusedError(f"its bias of shape {list(bias.shape)} does not consist of {sizes} elements")
-    biases = _parts(bias, sizes)
+    biases = parted(bias, 0, sizes)
     return [x + np.reshape(b, (1, x.shape[1], 1, x.shape[3])) for x, b in zip(projected, biases, strict=True)]
-
-
-def _parts(x: Value, sizes: Sequence[int]) -> list[Value]:
-    """Parts along the last axis, one of each size."""
-    return [part(x, x.ndim - 1, slice(a, b)) for a, b in pairwise([0, *accumulate(sizes)])]
 
 
 def _attention(
@@ -229,13 +218,12 @@ def _attention(
     _require_none(others, "its inputs after 'attention_bias'")
     if node["do_rotary"]:
         raise RefusedError("with do_rotary is not read")
-    projected = matmul(node, x, weights)
-    projected = projected if bias is None else projected + bias
+    projected = _plus(matmul(node, x, weights), bias)
     width = projected.shape[-1]
     sizes = node["qkv_hidden_sizes"] or [width // 3] * 3
     if len(sizes) != 3 or sum(sizes) != width or min(sizes) < 1:
         raise RefusedError(f"weights of {width} columns do not consist of {sizes}")
-    named = zip(_parts(projected, sizes), ("query", "key", "value"), strict=True)
+    named = zip(parted(projected, projected.ndim - 1, sizes), ("query", "key", "value"), strict=True)
     q, k, v = (attention.heads_apart(x, node["num_heads"] or 0, what) for x, what in named)
     if past is not None:
         k, v = attention.with_past(past[0], k), attention.with_past(past[1], v)
@@ -255,7 +243,7 @@ def _group_query_attention(
     heads, groups = node["num_heads"] or 0, node["kv_num_heads"] or 0
     if key is None or value is None:
         size = query.shape[-1] // max(heads + 2 * groups, 1)
-        query, key, value = _parts(query, [heads * size, groups * size, groups * size])
+        query, key, value = parted(query, query.ndim - 1, [heads * size, groups * size, groups * size])
     named = ((query, heads, "query"), (key, groups, "key"), (value, groups, "value"))
     q, k, v = (attention.heads_apart(x, n, what) for x, n, what in named)
     queries, total = q.shape[2], node.ints(total_sequence_length, "total_sequence_length")[0]
@@ -267,7 +255,7 @@ def _group_query_attention(
             raise RefusedError("has do_rotary, and no angles")
         places = np.reshape(np.arange(past, total), (1, queries))
         angles = attention.angles_at(node, cos, sin, places)
-        q, k = (attention.rotated(node, x, *angles, bool(node["rotary_interleaved"])) for x in (q, k))
+        q, k = (attention.rotated(x, *angles, bool(node["rotary_interleaved"])) for x in (q, k))
     present = [_written(old, new, past) for old, new in ((past_key, k), (past_value, v))]
     k, v = (part(x, 2, slice(0, total)) for x in present)
     left = node["local_window_size"]
@@ -290,11 +278,9 @@ def _rotary_embedding(node: Node, x: Value, position_ids: Value, cos: Value, sin
     heads = node["num_heads"] or (x.shape[2] // max(2 * cos.shape[-1], 1) if x.ndim == 3 and cos.ndim else 0)
     apart = x if x.ndim == 4 else attention.heads_apart(x, heads, "input")
     if position_ids.size == 1 and position_ids.ndim == 1:  # where sequences begin
-        places = np.reshape(position_ids, (1, 1)) + counted(node, apart.shape[2])
-    else:
-        places = position_ids
-    cos, sin = attention.angles_at(node, cos, sin, places)
-    turned = attention.rotated(node, apart, cos, sin, bool(node["interleaved"]))
+        position_ids = np.reshape(position_ids, (1, 1)) + counted(node, apart.shape[2])
+    cos, sin = attention.angles_at(node, cos, sin, position_ids)
+    turned = attention.rotated(apart, cos, sin, bool(node["interleaved"]))
     return attention.heads_together(turned) if x.ndim == 3 else turned
 
 

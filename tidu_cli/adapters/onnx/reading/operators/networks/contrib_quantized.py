@@ -155,7 +155,7 @@ def _dynamic_lstm(
     return RECURRENT["LSTM"](_standard(node, "LSTM"), x, *weights, biases, lengths, h, c, peepholes)
 
 
-def _unpacked(node: Node, packed: Any, bits: int, n: int) -> Any:
+def _unpacked(packed: Any, bits: int, n: int) -> Any:
     """The first n numbers of each row of bytes, the lowest bits first, as i32."""
     per_byte = 8 // bits
     require("memory", packed.size * per_byte * 4, "the weights, unpacked")
@@ -177,13 +177,13 @@ def _matmul_n_bits(
     whole = node.known(b, "weights")
     if whole.size != n * blocks * block * bits // 8 or whole.dtype != np.uint8 or scales.size != n * blocks:
         raise RefusedError(f"has weights of shape {list(whole.shape)} and {scales.size} scales for {k} by {n} in blocks of {block}")
-    weights = _unpacked(node, whole.reshape(n, -1), bits, blocks * block).reshape(n, blocks, block)
+    weights = _unpacked(whole.reshape(n, -1), bits, blocks * block).reshape(n, blocks, block)
     if zeros is None:
         point: Value = np.int32(2 ** (bits - 1))
     elif name_of(zeros.dtype) in FLOATS:
         point = zeros.reshape(n, blocks, 1)
     else:
-        point = _unpacked(node, node.known(zeros, "zero points").reshape(n, -1), bits, blocks).reshape(n, blocks, 1)
+        point = _unpacked(node.known(zeros, "zero points").reshape(n, -1), bits, blocks).reshape(n, blocks, 1)
     by = scales.reshape(n, blocks, 1)
     floats = ((converted(node, weights, by.dtype) - converted(node, point, by.dtype)) * by).reshape(n, blocks * block)[:, :k]
     if groups is not None:  # which block's scale a row has

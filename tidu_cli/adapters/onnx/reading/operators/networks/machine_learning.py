@@ -5,7 +5,8 @@ Labels that are strings become their numbers: a graph computes with numbers only
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,6 @@ def labels_of(node: Node, integers: str) -> Any:
     return np.arange(len(texts), dtype=np.int64)
 
 
-def labelled(node: Node, labels: Any, chosen: Value) -> Value:
-    """The labels of classes by their numbers."""
-    return at(node, labels, chosen)
-
-
 def best(node: Node, scores: Value) -> Value:
     """The number of the first of the highest scores along the last axis."""
     return computed(node, "argmax", scores, axes=(scores.ndim - 1,), index_dtype="i64")
@@ -74,8 +70,7 @@ def matrix(x: Value) -> Value:
 
 
 def _linear(node: Node, x: Value, n: int) -> Value:
-    size = x.shape[1]
-    scores = x @ array(x, node["coefficients"], n, size).T
+    scores = x @ array(x, node["coefficients"], n, x.shape[1]).T
     return scores + array(x, node["intercepts"], n) if node["intercepts"] else scores
 
 
@@ -90,10 +85,9 @@ def _linear_classifier(node: Node, x: Value) -> list[Value]:
     scores = _linear(node, x, n)
     if n == 1 and len(labels) == 2:
         chosen = (scores[:, 0] > number(x, 0)).astype(np.int64)
-        kind = node["post_transform"]
-        ones = computed(node, "logistic", scores) if kind == "LOGISTIC" else scores
-        return [labelled(node, labels, chosen), np.concatenate([number(x, 1) - ones, ones], 1)]
-    return [labelled(node, labels, best(node, scores)), transformed(node, scores, node["post_transform"])]
+        ones = computed(node, "logistic", scores) if node["post_transform"] == "LOGISTIC" else scores
+        return [at(node, labels, chosen), np.concatenate([number(x, 1) - ones, ones], 1)]
+    return [at(node, labels, best(node, scores)), transformed(node, scores, node["post_transform"])]
 
 
 def _normalizer(node: Node, x: Value) -> Value:
@@ -197,11 +191,6 @@ REFUSED: Mapping[str, str] = {
 """Why other operators are not read."""
 
 
-def pairs(n: int) -> Sequence[tuple[int, int]]:
-    """All pairs of n classes, in order."""
-    return [(i, j) for i in range(n) for j in range(i + 1, n)]
-
-
 # Support vector machines of ai.onnx.ml.
 
 
@@ -240,15 +229,15 @@ def _classifier(node: Node, x: Value) -> list[Value]:
     if not sizes:
         n = max(len(labels), 1)
         scores = _kernel(node, x, array(x, node["coefficients"], n, x.shape[1])) + array(x, node["rho"])[:1]
-        return [labelled(node, labels, best(node, scores)), transformed(node, scores, kind)]
+        return [at(node, labels, best(node, scores)), transformed(node, scores, kind)]
     n, total = len(sizes), sum(sizes)
     kernels = _kernel(node, x, array(x, node["support_vectors"], total, x.shape[1]))
     decisions = kernels @ _pairwise(sizes, array(x, node["coefficients"], n - 1, total)) + array(x, node["rho"], n * (n - 1) // 2)
-    votes = [np.where(decisions[:, k] > number(x, 0), i, j) for k, (i, j) in enumerate(pairs(n))]
+    votes = [np.where(decisions[:, k] > number(x, 0), i, j) for k, (i, j) in enumerate(combinations(range(n), 2))]
     counts = np.stack([sum((vote == c).astype(np.int64) for vote in votes) for c in range(n)], -1)
     # The greatest score may be another's than that of most votes.
     scores = _coupled(node, decisions, n) if node["prob_a"] else _both(decisions)
-    return [labelled(node, labels, best(node, counts)), transformed(node, scores, kind)]
+    return [at(node, labels, best(node, counts)), transformed(node, scores, kind)]
 
 
 def _both(decisions: Value) -> Value:
@@ -260,7 +249,7 @@ def _pairwise(sizes: Any, coefficients: Any) -> Any:
     """The weights of support vectors in the decision between each pair of classes: those of one row for each other class."""
     ends = np.cumsum(sizes)
     columns = []
-    for i, j in pairs(len(sizes)):
+    for i, j in combinations(range(len(sizes)), 2):
         column = np.zeros(coefficients.shape[1], coefficients.dtype)
         for own, row in ((i, j - 1), (j, i)):
             part = slice(ends[own] - sizes[own], ends[own])
@@ -281,7 +270,7 @@ def _coupled(node: Node, decisions: Value, n: int) -> Value:
     if n == 2:
         return np.concatenate([one, number(one, 1) - one], 1)
     r = {}
-    for k, (i, j) in enumerate(pairs(n)):
+    for k, (i, j) in enumerate(combinations(range(n), 2)):
         r[i, j], r[j, i] = one[:, k], number(one, 1) - one[:, k]
     rows = [
         [sum(r[j, i] * r[j, i] for j in range(n) if j != i) if i == k else -r[k, i] * r[i, k] for k in range(n)] for i in range(n)

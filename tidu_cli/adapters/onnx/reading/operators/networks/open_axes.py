@@ -41,14 +41,17 @@ def scaled_open(n: Any, scale: float) -> Any:
     return n * exact.numerator // exact.denominator
 
 
+def repeated(x: Value, k: int, times: int) -> Value:
+    """x with each element along axis k so many times."""
+    before, n, after = x.shape[:k], x.shape[k], x.shape[k + 1 :]
+    wide = np.broadcast_to(x.reshape(*before, n, 1, *after), (*before, n, times, *after))
+    return wide.reshape(*before, n * times, *after)
+
+
 def open_resampled(node: Node, x: Value, k: int, axis: Any, mode: str, rounding: Callable[[Any], Any]) -> Value:
     """As `resampled`, of an axis of which either size is open."""
-    if (
-        mode in ("tf_crop_and_resize", "half_pixel_symmetric")
-        or node["antialias"]
-        or node["exclude_outside"]
-        or node["mode"] == "cubic"
-    ):
+    takes_numbers = mode in ("tf_crop_and_resize", "half_pixel_symmetric") or node["mode"] == "cubic"
+    if takes_numbers or node["antialias"] or node["exclude_outside"]:
         raise RefusedError(
             f"resizes an axis of {axis.n} elements to {axis.size} by '{node['mode']}' and '{mode}', which takes numbers"
         )
@@ -57,9 +60,7 @@ def open_resampled(node: Node, x: Value, k: int, axis: Any, mode: str, rounding:
         like = type(axis)(_TRIED, _TRIED * int(axis.scale), axis.scale)
         at = np.clip(rounding(like.places(mode)), 0, _TRIED - 1)
         if np.array_equal(at, np.repeat(np.arange(_TRIED), int(axis.scale))):
-            before, after = x.shape[:k], x.shape[k + 1 :]
-            wide = np.broadcast_to(x.reshape(*before, axis.n, 1, *after), (*before, axis.n, int(axis.scale), *after))
-            return wide.reshape(*before, axis.size, *after)
+            return repeated(x, k, int(axis.scale))
     places = _places(node, axis, mode)
     last = _number(node, axis.n - 1)
     if nearest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -122,8 +123,7 @@ def _numbered(node: Node, shape: Sequence[int], column_major: bool) -> Value:
     number = counted(node, math.prod(shape))
     if not column_major:
         return number.reshape(shape)
-    spatial = tuple(range(2, len(shape)))
-    return np.transpose(number.reshape(*shape[:2], *shape[:1:-1]), (0, 1, *spatial[::-1]))
+    return np.transpose(number.reshape(*shape[:2], *shape[:1:-1]), (0, 1, *range(len(shape) - 1, 1, -1)))
 
 
 def _counts(grid: Windows, sizes: tuple[int, ...], padded: bool) -> Value:
@@ -150,12 +150,11 @@ def _average_pool(node: Node, x: Value) -> Value:
 def _open_average(node: Node, x: Value, grid: Windows) -> Value:
     """Likewise, of axes with open sizes: elements of windows are counted as they are added up."""
     added, attrs = computed(node, "reduce_window_sum", x, **grid.attrs()), grid.attrs()
-    if all(n == 0 for n in (*grid.low, *grid.high, *grid.given_high)):
+    is_unpadded = all(n == 0 for n in (*grid.low, *grid.high, *grid.given_high))
+    if is_unpadded or (node["count_include_pad"] and grid.high == grid.given_high):
         return added / number_like(x, math.prod(grid.kernel))
     ones = filled(node, number_like(x, 1), (1, 1, *x.shape[2:]))
     if node["count_include_pad"]:
-        if grid.high == grid.given_high:
-            return added / number_like(x, math.prod(grid.kernel))
         ones = computed(
             node,
             "pad",
@@ -180,8 +179,7 @@ def _exponent(node: Node) -> float:
 
 def _lp_pool(node: Node, x: Value) -> Value:
     p = _exponent(node)
-    sums = computed(node, "reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs())
-    return _root(sums, p)
+    return _root(computed(node, "reduce_window_sum", _power(x, p), **windows(node, x, node["kernel_shape"]).attrs()), p)
 
 
 def _root(x: Value, p: float) -> Value:
@@ -240,10 +238,10 @@ def _max_roi_pool(node: Node, x: Value, rois: Value) -> Value:
     cells, number = node["pooled_shape"], np.dtype(x.dtype).type
     if x.ndim != 4 or rois.shape[1:] != (5,) or len(cells) != 2 or min(cells) < 1:
         raise RefusedError(f"has regions {list(rois.shape)} in {list(x.shape)}, and pooled_shape {cells}")
-    n_rois, (rows, columns) = rois.shape[0], cells
+    rows, columns = cells
     if 0 in x.shape:
         raise RefusedError(f"has regions in an array of shape {list(x.shape)}")
-    size = n_rois * (math.prod(x.shape[1:]) * rows + columns * x.shape[3]) * x.dtype.itemsize
+    size = rois.shape[0] * (math.prod(x.shape[1:]) * rows + columns * x.shape[3]) * x.dtype.itemsize
     require("memory", size + 8 * (rows + columns), "the cells of regions")
     within = []
     for k, n, size in zip((2, 1), cells, x.shape[2:], strict=True):
@@ -275,10 +273,9 @@ def _roi_align(node: Node, image: Value, regions: Value, batch: Value) -> Value:
     height, width, scale = node["output_height"], node["output_width"], node["spatial_scale"]
     if min(height, width) < 1 or node["sampling_ratio"] < 0 or node["mode"] not in ("avg", "max"):
         raise RefusedError(f"has cells {[height, width]}, sampling_ratio {node['sampling_ratio']} and mode '{node['mode']}'")
-    half = 0.5 if node["coordinate_transformation_mode"] in ("half_pixel",) else 0.0
+    half = 0.5 if node["coordinate_transformation_mode"] == "half_pixel" else 0.0
     number = x.dtype.type
-    start = [rois[:, k] * number(scale) - number(half) for k in (1, 0)]
-    end = [rois[:, k] * number(scale) - number(half) for k in (3, 2)]
+    start, end = ([rois[:, k] * number(scale) - number(half) for k in columns] for columns in ((1, 0), (3, 2)))
     extent = [b - a for a, b in zip(start, end, strict=True)]
     if not half:
         extent = [np.maximum(e, number(1)) for e in extent]
@@ -289,22 +286,19 @@ def _roi_align(node: Node, image: Value, regions: Value, batch: Value) -> Value:
         parts = (np.arange(cells)[:, np.newaxis] + (np.arange(n) + 0.5) / n).ravel()  # of cells
         places.append(first[:, np.newaxis] + (whole / number(cells))[:, np.newaxis] * parts.astype(x.dtype))
         counts.append(n)
-    n_rois, shape = rois.shape[0], (rois.shape[0], height * counts[0], width * counts[1])
+    shape = (rois.shape[0], height * counts[0], width * counts[1])
     rows = np.broadcast_to(places[0][:, :, np.newaxis], shape)
     columns = np.broadcast_to(places[1][:, np.newaxis, :], shape)
     outside = (rows < -1) | (rows > x.shape[2]) | (columns < -1) | (columns > x.shape[3])
     inner = [np.clip(p, number(0), number(n - 1)) for p, n in ((rows, x.shape[2]), (columns, x.shape[3]))]
     last, images = np.moveaxis(x, 1, -1), np.reshape(batch, (-1, 1, 1))
     taps = _roi_taps(lambda index: at(node, last, images, *index), inner, x.shape[2:])
-    cells = (n_rois, height, counts[0], width, counts[1], x.shape[1])
+    cells = (rois.shape[0], height, counts[0], width, counts[1], x.shape[1])
     inside = np.where(outside, number(0), number(1))[..., np.newaxis]
     if node["mode"] == "max":
-        greatest = taps[0]
-        for tap in taps[1:]:
-            greatest = np.maximum(greatest, tap)
-        pooled = np.max((greatest * inside).reshape(cells), (2, 4))
+        pooled = np.max((reduce(np.maximum, taps) * inside).reshape(cells), (2, 4))
     else:
-        pooled = np.sum((sum(taps[1:], taps[0]) * inside).reshape(cells), (2, 4)) / number(math.prod(counts))
+        pooled = np.sum((reduce(np.add, taps) * inside).reshape(cells), (2, 4)) / number(math.prod(counts))
     return np.moveaxis(pooled.astype(image.dtype), -1, 1)
 
 

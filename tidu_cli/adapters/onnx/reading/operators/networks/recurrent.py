@@ -160,8 +160,7 @@ def _rnn(x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Func
 def _gru(node: Node, x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
     (h,), (f, g) = states, functions
     n = h.shape[-1]
-    gates = f(x[:, : 2 * n] + h @ w.first)
-    update, reset = np.split(gates, 2, axis=1)
+    update, reset = np.split(f(x[:, : 2 * n] + h @ w.first), 2, axis=1)
     if node["linear_before_reset"]:
         inner = reset * (h @ w.others if w.inner is None else h @ w.others + w.inner)
     else:
@@ -172,8 +171,7 @@ def _gru(node: Node, x: Value, w: Weights, states: Sequence[Value], functions: S
 def _lstm(node: Node, x: Value, w: Weights, states: Sequence[Value], functions: Sequence[Function]) -> Sequence[Value]:
     (h, c), (f, g, activated) = states, functions
     n = h.shape[-1]
-    gates = x + h @ w.first
-    i, o, forget, new = np.split(gates, 4, axis=1)
+    i, o, forget, new = np.split(x + h @ w.first, 4, axis=1)
     if w.peepholes is not None:
         i, forget = i + w.peepholes[:n] * c, forget + w.peepholes[2 * n :] * c
     i = f(i)
@@ -200,7 +198,10 @@ def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, opera
     wide = n_gates * hidden
     due = {"W": (n, wide, size), "R": (n, wide, hidden), "B": (n, 2 * wide), "P": (n, 3 * hidden)}
     due |= dict.fromkeys(_states(node), (n, batch, hidden))
-    _require_shapes({"W": w, "R": r, "B": biases, "P": peepholes, **dict(zip(_states(node), initial, strict=True))}, due)
+    given = {"W": w, "R": r, "B": biases, "P": peepholes, **dict(zip(_states(node), initial, strict=True))}
+    for name, v in given.items():
+        if v is not None and v.shape != due[name]:
+            raise RefusedError(f"its input '{name}' has the shape {list(v.shape)}, and {list(due[name])} is due")
     if lengths is not None:
         known = node.importing.known(lengths)
         lengths = None if known is not None and (known == n_steps).all() else lengths
@@ -230,12 +231,6 @@ def _recurrent(node: Node, cell: Cell, usual: Sequence[str], n_gates: int, opera
 def _states(node: Node) -> Sequence[str]:
     """The names of the states that a step hands on."""
     return ("initial_h", "initial_c") if node.op_type == "LSTM" else ("initial_h",)
-
-
-def _require_shapes(given: Mapping[str, Value], due: Mapping[str, tuple[int, ...]]) -> None:
-    for name, x in given.items():
-        if x is not None and x.shape != due[name]:
-            raise RefusedError(f"its input '{name}' has the shape {list(x.shape)}, and {list(due[name])} is due")
 
 
 def _run(

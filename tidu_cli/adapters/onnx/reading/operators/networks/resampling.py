@@ -15,7 +15,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tidu_cli.adapters.onnx.reading.node import Node, Operator, RefusedError, Value
 from tidu_cli.adapters.onnx.reading.operators.indexing import gathered
-from tidu_cli.adapters.onnx.reading.operators.networks.open_axes import open_resampled, scale_between, scaled_open
+from tidu_cli.adapters.onnx.reading.operators.networks.open_axes import open_resampled, repeated, scale_between, scaled_open
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
@@ -75,11 +75,20 @@ ROUNDINGS: Mapping[str, Callable[[Any], Any]] = {
 """How a place becomes the index of an element. Version 10 says nothing; onnxruntime rounds up where it shrinks, and else down."""
 
 
+def _near(t: Any, a: float) -> Any:
+    """Keys' kernel (1981) at distances up to 1."""
+    return ((a + 2) * t - (a + 3)) * t * t + 1
+
+
+def _far(t: Any, a: float) -> Any:
+    """That kernel at distances from 1 to 2."""
+    return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+
+
 def _cubic(t: Any, a: float) -> Any:
-    """Keys' kernel (1981)."""
+    """That kernel at any distances, of either sign."""
     t = np.abs(t)
-    near, far = ((a + 2) * t - (a + 3)) * t * t + 1, ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
+    return np.where(t <= 1, _near(t, a), np.where(t < 2, _far(t, a), 0.0))
 
 
 def _taps(node: Node, axis: Axis, places: Any) -> tuple[Any, Any]:
@@ -118,9 +127,7 @@ def _selected(x: Value, k: int, at: Any) -> Value:
     """Elements along axis k: slices, and repetitions, where they are, have better transposes than what is gathered."""
     n, size = x.shape[k], len(at)
     if n and size % n == 0 and np.array_equal(at, np.repeat(np.arange(n), size // n)):
-        before, after = x.shape[:k], x.shape[k + 1 :]
-        wide = np.broadcast_to(x.reshape(*before, n, 1, *after), (*before, n, size // n, *after))
-        return wide.reshape(*before, size, *after)
+        return repeated(x, k, size // n)
     steps = np.unique(np.diff(at))
     if steps.size == 1 and steps[0] > 0:
         return x[(*[slice(None)] * k, slice(int(at[0]), int(at[-1]) + 1, int(steps[0])))]
@@ -270,14 +277,7 @@ def _linear(rest: Value) -> list[tuple[int, Value]]:
 def _sampled_cubic(rest: Value) -> list[tuple[int, Value]]:
     """Keys' kernel with a = -0.75."""
     a = -0.75
-
-    def near(t: Value) -> Value:
-        return ((a + 2) * t - (a + 3)) * t * t + 1
-
-    def far(t: Value) -> Value:
-        return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-
-    return [(-1, far(rest + 1)), (0, near(rest)), (1, near(1 - rest)), (2, far(2 - rest))]
+    return [(-1, _far(rest + 1, a)), (0, _near(rest, a)), (1, _near(1 - rest, a)), (2, _far(2 - rest, a))]
 
 
 def _index(place: Value) -> Value:
@@ -361,8 +361,7 @@ def _grid_sample(node: Node, x: Value, grid: Value) -> Value:
         for _, counts in taps if padding == "zeros" else ():
             values = np.where(counts[..., np.newaxis], values, np.zeros((), x.dtype))
         return np.moveaxis(values, -1, 1)
-    weigh = _linear if mode == "linear" else _sampled_cubic
-    values = _interpolated(read, places, sizes, fix, weigh)
+    values = _interpolated(read, places, sizes, fix, _linear if mode == "linear" else _sampled_cubic)
     return np.moveaxis(values.astype(x.dtype), -1, 1)
 
 

@@ -230,11 +230,9 @@ def _deform_conv(node: Node, x: Value, w: Value, offset: Value, bias: Value = No
         raise RefusedError(f"has offsets {list(offset.shape)} and a mask that do not fit {shifted} groups of {taps} elements")
     if c % shifted or c != w.shape[1] * groups or w.shape[0] % groups:
         raise RefusedError(f"has weights of shape {list(w.shape)} in {groups} groups, {shifted} of offsets, for {c} channels")
-    offsets = offset.reshape(n, shifted, taps, 2, rows, columns)
-    row_places, column_places = (grid.places(k) for k in (0, 1))
-    at_row = np.repeat(row_places.T, grid.kernel[1], 0)[:, :, np.newaxis]
-    at_column = np.tile(column_places.T, (grid.kernel[0], 1))[:, np.newaxis, :]
-    offsets = widened(offsets)
+    offsets = widened(offset.reshape(n, shifted, taps, 2, rows, columns))
+    at_row = np.repeat(grid.places(0).T, grid.kernel[1], 0)[:, :, np.newaxis]
+    at_column = np.tile(grid.places(1).T, (grid.kernel[0], 1))[:, np.newaxis, :]
     places = [offsets[:, :, :, 0] + at_row.astype(offsets.dtype), offsets[:, :, :, 1] + at_column.astype(offsets.dtype)]
     grouped = widened(x).reshape(n, shifted, c // shifted, *x.shape[2:])
     batch = np.arange(n).reshape(-1, 1, 1, 1, 1), np.arange(shifted).reshape(1, -1, 1, 1, 1)

@@ -153,11 +153,8 @@ def _regressor(node: Node, x: Value) -> Value:
 
 
 def _classifier(node: Node, x: Value) -> list[Value]:
-    x, labels, kind = (
-        machine_learning.matrix(machine_learning.floats(node, x)),
-        machine_learning.labels_of(node, "classlabels_int64s"),
-        node["post_transform"],
-    )
+    x, labels = machine_learning.matrix(machine_learning.floats(node, x)), machine_learning.labels_of(node, "classlabels_int64s")
+    kind = node["post_transform"]
     n, base = len(labels), _listed(node, "base_values", x.dtype)
     trees = _trees(node, "class", n)
     leaves = _leaves(node, x, trees)
@@ -175,17 +172,14 @@ def _classifier(node: Node, x: Value) -> list[Value]:
             both = [computed(node, "logistic", s) for s in (-score, score)]
         if classes == [1]:  # as onnxruntime has it, the other class has the score 0
             both = [machine_learning.transformed(node, scores, kind)]
-        return [machine_learning.labelled(node, labels, chosen[:, 0].astype(np.int64)), np.concatenate(both, 1)]
+        return [at(node, labels, chosen[:, 0].astype(np.int64)), np.concatenate(both, 1)]
     if base.size:
         scores = scores + base
     competing = scores
     if np.nanmin(trees.weights, initial=0) < 0:  # classes that no leaf has a weight for do not compete
         has_any = np.any(at(node, ~np.isnan(trees.weights), leaves), 1)
         competing = np.where(has_any, scores, number(scores, -np.inf))
-    return [
-        machine_learning.labelled(node, labels, machine_learning.best(node, competing)),
-        machine_learning.transformed(node, scores, kind),
-    ]
+    return [at(node, labels, machine_learning.best(node, competing)), machine_learning.transformed(node, scores, kind)]
 
 
 def _ensemble(node: Node, x: Value) -> Value:
