@@ -117,7 +117,7 @@ def instead_of(name: str, known: Sequence[str]) -> str:
     """A hint `; write ...` for a function that formulas have not, by another language's word or a misspelling, or nothing."""
     plain = name.lower()
     if plain in FOREIGN:
-        return f"; write {FUNCTIONS[plain]}"
+        return f"; write {FOREIGN[plain]}"
     if plain in NOT_HERE:
         return f"; {NOT_HERE[plain]}"
     if plain in known:
