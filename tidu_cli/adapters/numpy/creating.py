@@ -89,7 +89,7 @@ def full(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> 
         return _of_sizes("full", args, options)
     if not holds_traced(bound["fill_value"]):
         return made(function, args, options)
-    value = array(_ARRAY, True, (bound["fill_value"],), {"dtype": bound.get("dtype")})
+    value = array(_ARRAY, (bound["fill_value"],), {"dtype": bound.get("dtype")})
     buffer = owned(np.empty(bound["shape"], value.dtype, bound.get("order", "C")))
     buffer[...] = value
     return buffer
@@ -98,14 +98,13 @@ def full(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> 
 _FULL = inspect.signature(np.full)
 
 
-def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """What np.array gives, which `copies`, or one of its like."""
+def array(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What np.array gives, which copies, or one of its like."""
     value: Any = args[0] if args else None
     if isinstance(value, deque):
         value = list(value)
-    options = {
-        k: v for k, v in options.items() if k != "like" or not holds_traced(v)
-    }  # an array that is given back is written into
+    # An array that is given back is written into.
+    options = {k: v for k, v in options.items() if k != "like" or not holds_traced(v)}
     if not args or options.get("like") is not None or not (isinstance(value, Memory) or holds_traced(value)):
         return made(function, args, options)
     dtype, least = options.get("dtype", args[1] if len(args) > 1 else None), options.get("ndmin", 0)
@@ -114,7 +113,8 @@ def array(function: Function, copies: bool, args: tuple[Any, ...], options: dict
     elif dtype is not None and np.dtype(dtype) != value.dtype:
         result = resolved(value).astype(dtype) if isinstance(value, Array) or value.dtype == object else value.astype(dtype)
     elif isinstance(value, Array):
-        like, *rest = (_ARRAY,) if copies and options.get("copy", True) else _laying_out(function, args, options)
+        copies = function.__name__ == "array" and options.get("copy", True)
+        like, *rest = (_ARRAY,) if copies else _laying_out(function, args, options)
         result = value.recorder.numpy["function"](like, (value, *rest), {}, value)
     else:
         plain_value = np.ndarray.view(value, np.ndarray)
@@ -136,7 +136,7 @@ def _laying_out(function: Function, args: tuple[Any, ...], options: dict[str, An
 
 def fromiter(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """np.fromiter, of traced values too."""
-    values, *rest = (list(args[0]), *args[1:])
+    values, rest = list(args[0]), args[1:]
     if not holds_traced(values):
         return wrapped(function(values, *rest, **options))
     return nested(values, rest[0] if rest else options["dtype"])
@@ -315,25 +315,23 @@ def _of_results(results: Sequence[Any], shape: tuple[int, ...], types: str | Non
 # Where `math` raises, as for the root of a negative number, a graph has NaN or an infinity.
 
 
-_UFUNCS = names_in("numpy")
-_RENAMED = {name: _UFUNCS[op] for name, op in ops_of("math").items() if op in _UFUNCS} | {"pow": "float_power", "fabs": "absolute"}
+def _named_in(system: str) -> dict[str, str]:
+    """What a system calls the functions of `math`."""
+    return {name: names_in(system)[op] for name, op in ops_of("math").items() if op in names_in(system)}
+
+
 _SAME = ("copysign", "degrees", "isfinite", "isinf", "isnan", "log10", "log2", "radians")
-_WHOLE = ("ceil", "floor", "trunc")
-_FUNCTIONS = names_in("scipy.special")
-_SPECIAL = {name: _FUNCTIONS[op] for name, op in ops_of("math").items() if op in _FUNCTIONS}
+_UFUNCS = {**dict(zip(_SAME, _SAME, strict=True)), **_named_in("numpy"), "pow": "float_power", "fabs": "absolute"}
 
 
 def _numbers(name: str, args: Any) -> list[Any]:
     """Arguments as floats. Raises TypeError for an argument that is not a number."""
     numbers = []
     for x in resolved(args):
-        if isinstance(x, Array):
-            if x.shape:
-                raise TypeError(f"math.{name} of an array of {x.type}; write np.{_RENAMED.get(name, name)}")
-            if x.type.complex:
-                raise TypeError(f"math.{name} of a complex number; write np.{_RENAMED.get(name, name)}")
-            x = x.convert("f64")
-        numbers.append(x if isinstance(x, Array) else float(x))
+        if isinstance(x, Array) and (x.shape or x.type.complex):
+            what = f"an array of {x.type}" if x.shape else "a complex number"
+            raise TypeError(f"math.{name} of {what}; write np.{_UFUNCS.get(name, name)}")
+        numbers.append(x.convert("f64") if isinstance(x, Array) else float(x))
     return numbers
 
 
@@ -377,10 +375,9 @@ def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{name: _function(name, getattr(np, name)) for name in _SAME},
-    **{name: _function(name, getattr(np, numpys)) for name, numpys in _RENAMED.items()},
-    **{name: _whole(name, getattr(np, name)) for name in _WHOLE},
-    **{name: _special(name, function) for name, function in _SPECIAL.items()},
+    **{name: _function(name, getattr(np, numpys)) for name, numpys in _UFUNCS.items()},
+    **{name: _whole(name, getattr(np, name)) for name in ("ceil", "floor", "trunc")},
+    **{name: _special(name, function) for name, function in _named_in("scipy.special").items()},
     "log": _log,
     "hypot": _hypot,
     "dist": lambda p, q: _hypot(*(a - b for a, b in zip(p, q, strict=True))),

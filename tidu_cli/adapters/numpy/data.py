@@ -49,10 +49,8 @@ def with_data(function: Callable[..., Any], given: Mapping[str, Given], data: Da
             if hint is None and type(default) is int and type(value) is int:
                 data.constants[key] = value
             for part in path:
-                hint, default = (
-                    parameters.hint_below(hint, part),
-                    (parameters.members_of(default) or {}).get(part, parameters.MISSING),
-                )
+                hint = parameters.hint_below(hint, part)
+                default = (parameters.members_of(default) or {}).get(part, parameters.MISSING)
             inputs.update((k, x) for k, x in parts_of(key, value, hint, default) if not _is_given(k, x, given))
     taken = {key.partition(".")[0] for key in inputs}
     _require_known(name_of_function(function), "parameter", data, known, [k for k in known if k not in taken])
@@ -77,10 +75,7 @@ def named_with_data(formula: str, given: Mapping[str, Given], data: Data | None)
             raise BuildError(f"input '{key}' of the formula is not a number or array of numbers; give its type with -i {key}:TYPE")
         inputs[key] = type_
     _require_known("the formula", "name", data, free, [k for k in free if k not in inputs])
-    order = {name: k for k, name in enumerate(free)}
-    return dict(
-        sorted(inputs.items(), key=lambda item: (item[0] not in given, order.get(item[0], -1) if item[0] not in given else 0))
-    )
+    return {**given, **{k: inputs[k] for k in free if k in inputs}}
 
 
 def with_numbers(formula: str, given: Mapping[str, Given]) -> Mapping[str, Given]:

@@ -16,9 +16,9 @@ import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of
 from tidu_cli.adapters.numpy.buffers.memory import resolved
-from tidu_cli.adapters.numpy.control_flow.bodies import Body, leaves, leaves_as, members_of, operands_of, rebuilt, run
+from tidu_cli.adapters.numpy.control_flow.bodies import Body, leaves, leaves_as, operands_of, rebuilt, run
 from tidu_cli.adapters.numpy.errors import BuildError, called, name_of_function, signature_of
-from tidu_cli.adapters.numpy.pytree import MAX_LEVELS, outputs_of, type_of_argument
+from tidu_cli.adapters.numpy.pytree import MAX_LEVELS, members_of, outputs_of, type_of_argument
 from tidu_cli.adapters.numpy.recorder import Recorder, running
 from tidu_cli.adapters.numpy.scipy.calling import scipy_traced
 from tidu_cli.adapters.numpy.tracing import numpy_traced
@@ -26,7 +26,7 @@ from tidu_cli.errors import ArgumentError, did_you_mean
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.graph.types import FLOATS, TensorType, Type
 from tidu_cli.port_data import Static
 from tidu_cli.transforms import shorthands
 
@@ -183,13 +183,7 @@ class _Derived:
         return transform(recorded.document, wrt, **self._how).document
 
     def _require_number(self, types: Sequence[Type]) -> None:
-        if (
-            len(types) != 1
-            or not isinstance(types[0], TensorType)
-            or types[0].size != 1
-            or types[0].complex
-            or not types[0].inexact
-        ):
+        if len(types) != 1 or not isinstance(types[0], TensorType) or types[0].size != 1 or types[0].dtype not in FLOATS:
             raise ArgumentError(
                 f"{self._name} is of a function that returns one real number, and {_named(self._function)} returns "
                 f"{', '.join(map(str, types))}; return a sum, or take the jacobian"

@@ -139,9 +139,8 @@ def called(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         )
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "error", "you are shuffling a 'Array'", UserWarning
-            )  # whose rows are views, so that some get lost
+            # Whose rows are views, so that some get lost.
+            warnings.filterwarnings("error", "you are shuffling a 'Array'", UserWarning)
             return function(*args, **options)
     except KeyboardInterrupt:
         raise
@@ -203,15 +202,14 @@ def _place(error: BaseException) -> str | None:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_MACHINERY)]
     if not frames:
         return None
-    own = [f for f in frames if not _installed(f.filename)]
-    frames = own or frames
-    return f"{shown(frames[-1].filename)}:{frames[-1].lineno}"
+    last = ([f for f in frames if not _installed(f.filename)] or frames)[-1]
+    return f"{shown(last.filename)}:{last.lineno}"
 
 
 def place_of_caller() -> str:
     """FILE:LINE of what the user wrote that runs now."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and (frame.f_code.co_filename.startswith(_MACHINERY) or _installed(frame.f_code.co_filename)):
+    while frame.f_back is not None and not written_by_users(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{shown(frame.f_code.co_filename)}:{frame.f_lineno}"
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from inspect import Parameter
 from typing import Any
 
+from tidu_cli.adapters.numpy import pytree
 from tidu_cli.adapters.numpy.errors import BuildError, name_of_function, signature_of
-from tidu_cli.adapters.numpy.pytree import MAX_LEVELS
 from tidu_cli.errors import UnknownNameError, did_you_mean
 from tidu_cli.port_data import Given, Static
 
@@ -79,8 +79,8 @@ def tree_of(given: Mapping[str, Given]) -> Node:
     root = Node()
     for key, value in given.items():
         path = key.split(".")
-        if len(path) > MAX_LEVELS + 1:
-            raise BuildError(f"input '{key[:60]}' nests deeper than {MAX_LEVELS} levels")
+        if len(path) > pytree.MAX_LEVELS + 1:
+            raise BuildError(f"input '{key[:60]}' nests deeper than {pytree.MAX_LEVELS} levels")
         node = root
         for part in path:
             if node.key is not None and not isinstance(given[node.key], Static):
@@ -102,17 +102,13 @@ def filled(node: Node, hint: Any, values: Mapping[str, Any], base: Any = MISSING
     if not node.below:
         return base
     hint, members = annotated_class(hint), members_of(base)
-    if base is MISSING or (members is None and node.key is None):
-        parts = {k: filled(below, hint_below(hint, k), values, path=f"{path}.{k}") for k, below in node.below.items()}
-        return _made(parts, hint)
-    if members is None:
+    is_new = base is MISSING or (members is None and node.key is None)
+    if members is None and not is_new:
         told = f"{base!r}"[:60]
         raise BuildError(f"input '{path}.{next(iter(node.below))}' is inside of '{path}', which is {told}")
-    hint = hint or type(base)
-    parts = {
-        k: filled(below, hint_below(hint, k), values, members.get(k, MISSING), f"{path}.{k}") for k, below in node.below.items()
-    }
-    return _changed(base, parts, members, path)
+    hint, given = hint if is_new else hint or type(base), members or {}
+    parts = {k: filled(below, hint_below(hint, k), values, given.get(k, MISSING), f"{path}.{k}") for k, below in node.below.items()}
+    return _made(parts, hint) if is_new else _changed(base, parts, given, path)
 
 
 def _made(parts: dict[str, Any], hint: Any) -> Any:
@@ -169,13 +165,8 @@ def shaped(value: Any, hint: Any) -> Any:
 
 def members_of(value: Any) -> dict[str, Any] | None:
     """The parts of a structure by their names; None for what is none."""
-    if isinstance(value, dict):
-        return {str(k): v for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return dict(zip(map(str, getattr(value, "_fields", range(len(value)))), value, strict=True))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-    return None
+    members = None if value is None else pytree.members_of(value)
+    return None if members is None else {str(k): x for k, x in members}
 
 
 # Annotations.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,26 +26,41 @@ MAX_LEVELS = 64
 """How deep inputs and outputs may nest."""
 
 
+def members_of(tree: Any) -> list[tuple[Any, Any]] | None:
+    """What a tree holds, by name or number; None if it is not a tree."""
+    if tree is None:
+        return []
+    if isinstance(tree, dict):
+        return list(tree.items())
+    if isinstance(tree, list | tuple):
+        return list(zip(getattr(tree, "_fields", range(len(tree))), tree, strict=True))
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree) if f.init]
+    return None
+
+
+def with_members(tree: Any, members: Mapping[Any, Any]) -> Any:
+    """A tree like this of other members, in the same order."""
+    if tree is None:
+        return None
+    if isinstance(tree, dict):
+        return members
+    if isinstance(tree, list | tuple):
+        parts = list(members.values())
+        return parts if isinstance(tree, list) else type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
+    return dataclasses.replace(tree, **members)
+
+
 def inputs_of(recorder: Recorder, value: Any, path: str, level: int = 0) -> Any:
     """The structure of types `value` with Arrays in their place, declared in order. None, functions and constants stay."""
     if level > MAX_LEVELS:
         raise BuildError(f"input '{path[:60]}' nests deeper than {MAX_LEVELS} levels")
-    if isinstance(value, dict):
-        return {k: inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        names = getattr(value, "_fields", range(len(value)))
-        items = [inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in zip(names, value, strict=True)]
-        return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type | TensorType | RecordType | Static):
-        fields = {
-            f.name: inputs_of(recorder, getattr(value, f.name), f"{path}.{f.name}", level + 1)
-            for f in dataclasses.fields(value)
-            if f.init
-        }
-        return dataclasses.replace(value, **fields)
+    members = None if isinstance(value, TensorType | RecordType | Static) else members_of(value)
+    if members is not None:
+        return with_members(value, {k: inputs_of(recorder, v, f"{path}.{k}", level + 1) for k, v in members})
     if isinstance(value, Static):
         return value.value
-    if value is None or (callable(value) and not hasattr(value, "dtype")):
+    if callable(value) and not hasattr(value, "dtype"):
         return value
     return recorder.input(Key(path), type_of_argument(value, path))
 

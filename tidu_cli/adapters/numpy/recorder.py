@@ -154,10 +154,13 @@ class Recorder:
         """All results of a node; those of the node recorded before, if it is the same."""
         return self.open[-1]._record(op, operands, attrs)
 
-    def inlined(self, graph: Graph, operands: Sequence[Array | Traced]) -> list[Array]:
-        """The outputs of a self-contained graph, whose nodes are recorded here, of these operands for its inputs."""
+    def inlined(self, graph: Graph, operands: Sequence[Array | Traced | None]) -> list[Array]:
+        """The outputs of a self-contained graph, whose nodes are recorded here, of these operands for its inputs.
+
+        None stands for what no node reads.
+        """
         here = self.open[-1]
-        values = [here.value_of(x) for x in operands]
+        values = [-1 if x is None else here.value_of(x) for x in operands]
         for node in range(graph.n_nodes):
             case = graph.case(node)
             code = here.cases.intern(replace(case, mask=None))

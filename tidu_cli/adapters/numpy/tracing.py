@@ -95,22 +95,24 @@ def _vectorized(self: Any, *args: Any, **options: Any) -> Any:
 
 def _replacements() -> list[tuple[Any, str, Any]]:
     """What is replaced: where, by what name, and by what."""
+    making: dict[str, Callable[..., Any]] = {
+        **dict.fromkeys(creating.MAKING, creating.made),
+        **dict.fromkeys(creating.NESTED, creating.array),
+        "full": creating.full,
+        "fromiter": creating.fromiter,
+        "ndenumerate": creating.enumerated,
+        "apply_along_axis": creating.along_axis,
+        "piecewise": creating.piecewise,
+    }
     replacements: list[tuple[Any, str, Any]] = [
-        (np, k, _replacement(f := getattr(np, k), functools.partial(creating.made, f))) for k in creating.MAKING
+        (np, k, _replacement(f := getattr(np, k), functools.partial(ours, f))) for k, ours in making.items()
     ]
-    replacements += [
-        (np, k, _replacement(f := getattr(np, k), functools.partial(creating.array, f, k == "array"))) for k in creating.NESTED
-    ]
-    replacements.append((np, "full", _replacement(np.full, functools.partial(creating.full, np.full))))
     modules = {"": np, "linalg": np.linalg}
     for name in FUNCTIONS:
         module, _, short = name.rpartition(".")
         f = getattr(modules.get(module), short, None)
         if f is not None and not isinstance(f, np.ufunc) and name not in creating.NESTED:
             replacements.append((modules[module], short, _replacement(f, functools.partial(creating.computed, f, name))))
-    replacements.append((np, "fromiter", _replacement(np.fromiter, functools.partial(creating.fromiter, np.fromiter))))
-    calling = {"ndenumerate": creating.enumerated, "apply_along_axis": creating.along_axis, "piecewise": creating.piecewise}
-    replacements += [(np, k, _replacement(f := getattr(np, k), functools.partial(ours, f))) for k, ours in calling.items()]
     replacements += [(np, k, _Joining(getattr(np, k))) for k in ("r_", "c_")]
     replacements.append((np.vectorize, "__call__", _vectorized))
     return replacements + [(math, k, _mathematical(getattr(math, k), f)) for k, f in creating.FUNCTIONS.items() if hasattr(math, k)]

@@ -94,10 +94,6 @@ class Call(Frozen, eq=False):
     model: Array
     part: int | None = None
 
-    def of(self, part: int) -> Call:
-        """That of a result of several."""
-        return replace(self, part=part)
-
     def _called(self, function: Callable[..., Any], whole: Any) -> Any:
         blanks = isinstance(whole, np.ndarray)
         args = [whole if x is self.model else blank(x.type) if blanks and isinstance(x, Array) else x for x in self.args]
@@ -218,8 +214,7 @@ def shared(name: str, value: Any, args: Sequence[Any], options: Mapping[str, Any
     `numpys` is NumPy's function; None stands for others, whose results have elements of their own.
     """
     operands = arrays_in([*args, *options.values()])
-    model = operands[0] if operands else None
-    call = Call(name, numpys, args, options, model) if numpys is not None and model is not None else None
+    call = Call(name, numpys, args, options, operands[0]) if numpys is not None and operands else None
     return _shared(name, value, operands, call)
 
 
@@ -227,7 +222,7 @@ def _shared(name: str, result: Any, operands: Sequence[Array], call: Call | None
     if isinstance(result, list | tuple):
         parts = []
         for k, x in enumerate(result):
-            one = call.of(k) if call is not None else None
+            one = replace(call, part=k) if call is not None else None
             if one is not None and name in _EACH and len(one.args) > 1:
                 given = one.args[k]
                 one = replace(one, model=given) if isinstance(given, Array) else None
@@ -274,17 +269,17 @@ def _lens(name: str, result: Array, call: Call) -> Lens | None:
         (name in VIEWS and not (name in ("flip", "unstack") and not result.type.rank))
         or name in READ_ONLY
         or (name == "diag" and result.type.rank == 1)
+        or (name == "einsum" and _only_moves(call.args))
     )
-    shows = shows or (name == "einsum" and _only_moves(call.args))
     return call if shows and not copies else None
 
 
 def _only_moves(args: Sequence[Any]) -> bool:
     """Whether an einsum is of one array and adds nothing up."""
+    if len(args) != 2 or not np.ndim(args[1]):
+        return False
     before, arrow, after = args[0].partition("->") if isinstance(args[0], str) else ("", "->", "")
-    return (
-        len(args) == 2 and bool(np.ndim(args[1])) and (set(before) <= {*after, " "} if arrow else len(set(before)) == len(before))
-    )
+    return set(before) <= {*after, " "} if arrow else len(set(before)) == len(before)
 
 
 def _own(name: str, result: Array, operands: Sequence[Array]) -> Array:

@@ -161,16 +161,12 @@ def name_of_call(frame: Any) -> str | None:
 
 def instead_of(name: str) -> str | None:
     """What to write instead of a function of that name."""
-    if name.startswith(("np.", "numpy.")) and name.partition(".")[2].rstrip("_0123456789") in (
-        "float",
-        "int",
-        "uint",
-        "complex",
-        "bool",
-    ):
-        return f"write x.astype({name})"
-    if isinstance(getattr(np, name.partition(".")[2], None), np.ufunc) and name.startswith(("np.", "numpy.")):
-        return f"give it an array: {name}(np.array(...))"
+    module, _, function = name.partition(".")
+    if module in ("np", "numpy"):
+        if function.rstrip("_0123456789") in ("float", "int", "uint", "complex", "bool"):
+            return f"write x.astype({name})"
+        if isinstance(getattr(np, function, None), np.ufunc):
+            return f"give it an array: {name}(np.array(...))"
     if name.endswith(".sort"):
         return INSTEAD["sorted"]
     return INSTEAD.get(name) or (f"write np.{name[5:]}" if name.startswith("math.") else None)

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import Array, known
+from tidu_cli.adapters.numpy.arrays.array import Array, Shape, known
 from tidu_cli.adapters.numpy.arrays.refused import name_of_call
 from tidu_cli.adapters.numpy.errors import UntraceableError, written_by_users
 from tidu_cli.errors import TiduError
@@ -25,8 +25,6 @@ from tidu_cli.graph.sizes.open import NUMBERS, OpenSize, larger, smaller
 from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.types import FLOATS, TensorType
 from tidu_cli.rules.recording.trace import emit_size
-
-Shape = tuple[int, ...]
 
 
 def number_of(recorder: Any, size: OpenSize, dtype: Any = None) -> Array:
@@ -140,13 +138,6 @@ def reshaped(type_: TensorType, sizes: Sequence[Any]) -> Shape:
     return tuple(quotient if k in rest else n for k, n in enumerate(sizes))
 
 
-def has_open(value: Any) -> bool:
-    """Whether there is an open size in an argument, or in lists and tuples of it."""
-    if isinstance(value, tuple | list):
-        return any(map(has_open, value))
-    return isinstance(value, OpenSize) or (isinstance(value, slice) and has_open((value.start, value.stop, value.step)))
-
-
 def standing(value: Any) -> Any:
     """The same with numbers for open sizes, such that NumPy says of these what holds of those."""
     if type(value) in (tuple, list):
@@ -209,10 +200,9 @@ def diagonals(recorder: Any, n: Any, m: Any, k: int, dtype: Any, keeps: Any = op
     return ones.convert(np.dtype(np.float64) if dtype is None else np.dtype(dtype))
 
 
-def repeated_number(recorder: Any, shape: Any, value: Any, dtype: Any = None) -> Array:
+def repeated_number(recorder: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> Array:
     """np.full."""
-    if isinstance(value, OpenSize):
-        value = number_of(recorder, value)
+    value = number_of(recorder, fill_value) if isinstance(fill_value, OpenSize) else fill_value
     filling = value if isinstance(value, Array) else recorder.constant(value)
     filling = filling if dtype is None else filling.convert(np.dtype(dtype))
     return filling.broadcast(tuple(shape) if isinstance(shape, tuple | list) else (shape,))
@@ -228,9 +218,7 @@ MAKING: Mapping[str, Any] = {
     "zeros": _filled(0),
     "empty": _filled(0),
     "ones": _filled(1),
-    "full": lambda recorder, shape, fill_value, dtype=None, order="C", **options: repeated_number(
-        recorder, shape, fill_value, dtype
-    ),
+    "full": repeated_number,
     "arange": lambda recorder, start, stop=None, step=1, dtype=None, **options: counted(
         recorder, 0 if stop is None else start, start if stop is None else stop, step, dtype
     ),

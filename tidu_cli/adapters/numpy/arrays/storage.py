@@ -36,9 +36,8 @@ AN_INDEX = (
 
 def current(x: Array) -> int:
     """The number of an array's value as it is now. Raises UntraceableError if it is not certain whether that has been changed."""
-    share = x.share
-    if share is not None:
-        x.value = _current(share)
+    if x.share is not None:
+        x.value = _current(x.share)
     return x.value
 
 

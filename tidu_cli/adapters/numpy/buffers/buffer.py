@@ -49,10 +49,8 @@ class Buffer(memory.Memory):
         elif isinstance(value, memory.Memory):
             memory.write(self, memory.plain(index), value)
         else:
-            value = memory.resolved(value)
-            if not isinstance(value, Array) and memory.holds_traced(value):
-                value = memory.first_array(value).recorder.numpy["stack"](value)
-            memory.write(self, memory.plain(index), value)
+            traced = memory.holds_traced(value)
+            memory.write(self, memory.plain(index), writing.as_array(value) if traced else memory.resolved(value))
 
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
@@ -110,33 +108,19 @@ class Buffer(memory.Memory):
         return array[()] if return_scalar else wrapped(array)
 
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
-        traced = memory.is_traced(self)
-        return (
-            memory.array_of(self).__array_namespace__() if traced else np.ndarray.__array_namespace__(self, api_version=api_version)
-        )
+        if memory.is_traced(self):
+            return memory.array_of(self).__array_namespace__()
+        return np.ndarray.__array_namespace__(self, api_version=api_version)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if memory.is_traced(self):
             raise UntraceableError(f"{memory.array_of(self)!r} cannot be pickled; return it")
         return np.array(np.ndarray.view(self, np.ndarray)).__reduce_ex__(protocol)
 
-    def __deepcopy__(self, memo: object) -> Any:
-        return self.copy()
-
-    def __copy__(self) -> Any:
-        return self.copy()
+    __copy__ = __deepcopy__ = lambda self, *memo: self.copy()  # type: ignore[assignment]
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())
-
-    def __repr__(self) -> str:
-        return repr(_now(self))
-
-    def __str__(self) -> str:
-        return str(_now(self))
-
-    def __format__(self, spec: str) -> str:
-        return format(_now(self), spec)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("real", "imag") and (memory.is_traced(self) or memory.holds_traced(value)):
@@ -164,7 +148,7 @@ def _now(x: Buffer) -> Any:
     return memory.array_of(x) if memory.numbers_of(x) is not None else np.ndarray.view(x, np.ndarray)
 
 
-def _of(x: Buffer, *others: Any) -> Array:
+def _of(x: Buffer) -> Array:
     """A buffer as a traced array, also if all of it is known."""
     if memory.is_traced(x):
         array: Array = memory.resolved(x)
@@ -219,8 +203,8 @@ def _method(name: str) -> Callable[..., Any]:
     return apply
 
 
-def _conversion(name: str) -> Callable[[Any], Any]:
-    return lambda self: getattr(_now(self), name)()
+def _conversion(name: str) -> Callable[..., Any]:
+    return lambda self, *args: getattr(_now(self), name)(*args)
 
 
 def _attribute(name: str) -> Any:
@@ -258,7 +242,7 @@ for _name in dir(np.ndarray):
         setattr(Buffer, _name, writing.METHODS.get(_name) or _method(_name))
 for _name in ("T", "mT", "real", "imag"):
     setattr(Buffer, _name, _attribute(_name))
-for _name in ("__bool__", "__float__", "__int__", "__index__", "__complex__"):
+for _name in ("__bool__", "__float__", "__int__", "__index__", "__complex__", "__repr__", "__str__", "__format__"):
     setattr(Buffer, _name, _conversion(_name))
 Buffer.copy, Buffer.flatten = _copied, _flattened  # type: ignore[method-assign]
 

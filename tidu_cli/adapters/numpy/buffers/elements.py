@@ -132,11 +132,10 @@ def _breaks(numbers: Any, starts: Any) -> Any:
 def _runs(numbers: Any, starts: Any) -> list[_Run]:
     bounds = [0, *(np.nonzero(_breaks(numbers, starts))[0] + 1).tolist(), len(numbers)]
     firsts = numbers[bounds[:-1]].tolist() if len(numbers) else []
-    runs = []
-    for start, stop, first in zip(bounds, bounds[1:], firsts, strict=False):
-        step = 0 if stop - start > 1 and numbers[start + 1] == first else 1
-        runs.append(_Run(start, stop, first, step))
-    return runs
+    return [
+        _Run(start, stop, first, 0 if stop - start > 1 and numbers[start + 1] == first else 1)
+        for start, stop, first in zip(bounds, bounds[1:], firsts, strict=False)
+    ]
 
 
 def _best_axes(numbers: Any, starts: Any) -> tuple[int, ...]:

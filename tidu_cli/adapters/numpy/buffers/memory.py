@@ -20,12 +20,6 @@ RUNNING: ContextVar[Any] = ContextVar("running", default=None)
 """The outermost one."""
 
 
-def innermost_of(x: Array) -> Any:
-    """The recording in which what is computed of a traced array is recorded now."""
-    recording: Any = x.recorder
-    return recording.open[-1]
-
-
 LOADING: ContextVar[bool] = ContextVar("loading", default=False)
 """Whether a file is run whose function is to be traced."""
 
@@ -98,7 +92,7 @@ def plain(x: Any) -> Any:
 
 def require_here(x: Memory, value: Array | None = None) -> None:
     """Has to be called before x is changed. Raises UntraceableError unless what runs now may."""
-    owner, now = root_of(x), innermost_running() if value is None else innermost_of(value)
+    owner, now = root_of(x), innermost_running() if value is None else value.recorder.open[-1]
     home = owner.home if isinstance(owner, Memory) else None
     if value is not None and (home is None or home.open[0] is not now.open[0]):
         raise UntraceableError(_BEFORE)
@@ -146,7 +140,7 @@ def described(x: Memory, value: Array) -> Contents:
     """What the memory of x holds, from now on also if that was known."""
     owner = root_of(x)
     if owner.contents is None:
-        owner.contents = Contents(owner, innermost_of(value), value.recorder.elements)
+        owner.contents = Contents(owner, value.recorder.open[-1], value.recorder.elements)
     contents: Contents = owner.contents
     return contents
 
@@ -159,7 +153,7 @@ def array_of(x: Memory) -> Array:
     numbers, contents = numbers_of(x), contents_of(x)
     assert numbers is not None and contents is not None
     array = joined(contents.table, numbers, np.ndarray.view(x, np.ndarray))
-    if innermost_of(array) is contents.home and contents.table.pieces(numbers) > MANY:
+    if array.recorder.open[-1] is contents.home and contents.table.pieces(numbers) > MANY:
         traced = numbers != STATIC
         numbers[traced] = contents.table.numbered(array)[traced]
     return array
@@ -198,7 +192,7 @@ def resolved(x: Any) -> Any:
 
 
 def _resolved(x: Any) -> Any:
-    if x.dtype == object and _has_objects(x):
+    if _has_objects(x):
         return of_objects(x)
     if not isinstance(x, Memory):
         return x

@@ -29,7 +29,7 @@ def deposit(x: memory.Memory, values: Any, act: Callable[[Any, Any], object]) ->
         act(ours.seen(x), theirs.seen(values))  # also where one is written into the other
         return
     traced = memory.holds_traced(values)
-    given = _array(values) if traced else memory.plain(values)
+    given = as_array(values) if traced else memory.plain(values)
     contents = memory.contents_of(x)
     if traced or contents is not None:
         places = np.full(x.shape, _NONE)
@@ -45,7 +45,7 @@ def deposit(x: memory.Memory, values: Any, act: Callable[[Any, Any], object]) ->
         contents.seen(x)[written] = STATIC
 
 
-def _array(value: Any) -> Array:
+def as_array(value: Any) -> Array:
     """A traced array, or what nested lists hold, as one."""
     value = memory.resolved(value)
     return value if isinstance(value, Array) else memory.first_array(value).recorder.numpy["stack"](value)
@@ -255,10 +255,8 @@ def set_objects(x: Any, index: Any, value: Any) -> None:
     if memory.holds_traced(value) and np.shape(_shaped(value)):
         value = _shaped(value)
     elif isinstance(value, Array):
-        one = np.empty((), object)
-        one[()] = value
         entry = np.ndarray.view(x, np.ndarray)[index]
-        value = one if isinstance(entry, np.ndarray) and entry.shape else value
+        value = _shaped(value) if isinstance(entry, np.ndarray) and entry.shape else value
     memory.require_here(x)
     np.ndarray.__setitem__(x, index, value)
 

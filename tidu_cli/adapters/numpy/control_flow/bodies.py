@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -15,12 +14,11 @@ from tidu_cli.adapters.numpy.arrays.operands import kind, promoted
 from tidu_cli.adapters.numpy.arrays.storage import A_NUMBER, rooted
 from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.errors import BuildError, name_of_function
-from tidu_cli.adapters.numpy.pytree import MAX_LEVELS
+from tidu_cli.adapters.numpy.pytree import MAX_LEVELS, members_of, with_members
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost, running
 from tidu_cli.errors import ArgumentError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import MAX_GRAPH_NESTING, TOO_DEEP, ClosedGraph
-from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import TensorType, Type
 
 # What loops and branches take and give: arrays in dicts, lists, tuples and dataclasses; None holds none.
@@ -49,57 +47,21 @@ def leaves(tree: Any, path: str, level: int = 0) -> Iterator[Named]:
         raise BuildError(f"'{path}' is {told}; loops and branches take and give arrays, in dicts, lists, tuples or dataclasses")
 
 
-def members_of(tree: Any) -> list[tuple[Any, Any]] | None:
-    """What a tree holds, by name or number; None if it is not a tree."""
-    if tree is None:
-        return []
-    if isinstance(tree, dict):
-        return list(tree.items())
-    if isinstance(tree, list | tuple):
-        return list(zip(getattr(tree, "_fields", range(len(tree))), tree, strict=True))
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        return [(f.name, getattr(tree, f.name)) for f in dataclasses.fields(tree) if f.init]
-    return None
-
-
 def rebuilt(tree: Any, values: Iterable[Leaf]) -> Any:
     """A tree like this with other leaves, in the order in which `leaves` gives them."""
-    return _rebuilt(tree, iter(values))
-
-
-def _rebuilt(tree: Any, values: Iterator[Leaf]) -> Any:
-    members = members_of(tree)
-    if members is None:
-        return next(values)
-    if tree is None:
-        return None
-    by_name = {name: _rebuilt(member, values) for name, member in members}
-    if isinstance(tree, dict):
-        return by_name
-    if isinstance(tree, list | tuple):
-        parts = list(by_name.values())
-        return parts if isinstance(tree, list) else type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
-    return dataclasses.replace(tree, **by_name)
+    members, rest = members_of(tree), iter(values)
+    return next(rest) if members is None else with_members(tree, {name: rebuilt(member, rest) for name, member in members})
 
 
 def stopped(tree: Any) -> Any:
     """A tree whose traced leaves are held still by derivatives."""
     members = members_of(tree)
-    if members:
-        return rebuilt(tree, [stopped(x) for x in _every(tree)])
-    if members is None and not isinstance(tree, LEAVES):
+    if members is not None:
+        return with_members(tree, {name: stopped(member) for name, member in members})
+    if not isinstance(tree, LEAVES):
         raise ArgumentError(f"stop_gradient takes arrays, also nested, not a value of type {type(tree).__name__}")
     x = resolved(tree)
     return x.emit("stop_gradient") if isinstance(x, Array) else x
-
-
-def _every(tree: Any) -> Iterator[Any]:
-    members = members_of(tree)
-    if members is None:
-        yield tree
-        return
-    for _, member in members:
-        yield from _every(member)
 
 
 def leaves_as(model: Any, tree: Any, path: str, whence: str) -> Iterator[Leaf]:
@@ -148,9 +110,8 @@ class Body:
 
     def argument(self, name: str, type_: TensorType, weak: type | None = None) -> Array:
         """An input of its own; a number of Python's if it is `weak`."""
-        x = self.recorder.input(Key(name), type_)
-        assert isinstance(x, Array)
-        x.share, x.weak = None, weak
+        x = self.recorder.argument(name, type_)
+        x.weak = weak
         return x
 
     def copy(self, leaf: Leaf) -> Leaf:
@@ -290,8 +251,7 @@ def type_of(leaf: Leaf) -> TensorType:
 
 def weak_of(leaf: Leaf) -> type | None:
     """int, float or complex for a number of Python's."""
-    kind_of_leaf = kind(leaf)
-    return None if isinstance(kind_of_leaf, str) else kind_of_leaf
+    return None if isinstance(number := kind(leaf), str) else number
 
 
 def fits(leaf: Leaf, due: TensorType) -> bool:
@@ -333,9 +293,7 @@ def settled(
 def common_type(path: str, given: Sequence[tuple[str, Leaf]]) -> TensorType:
     """The type of what branches, by name, give under a path; numbers of Python's give way. Raises BuildError if they differ."""
     strong = [(name, type_of(x)) for name, x in given if weak_of(x) is None]
-    numbers = TensorType(name_of(promoted([kind(x) for _, x in given]))) if not strong else None
-    first, due = strong[0] if strong else (given[0][0], numbers)
-    assert due is not None
+    first, due = strong[0] if strong else (given[0][0], TensorType(name_of(promoted([kind(x) for _, x in given]))))
     for name, x in given:
         if not fits(x, due):
             alike = type_of(x).shape == due.shape

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of
+from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.control_flow.bodies import (
     Body,
     Carried,
     Leaf,
     Outside,
+    begun,
     constant_of,
     leaves,
     leaves_as,
@@ -27,8 +28,8 @@ from tidu_cli.adapters.numpy.control_flow.bodies import (
 )
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct
-from tidu_cli.frozen import Frozen
-from tidu_cli.graph.closed import ClosedGraph, forwards
+from tidu_cli.frozen import Frozen, replace
+from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.graph import Graph
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.recording.functions import kernel
@@ -80,7 +81,7 @@ class Equation(Frozen, slots=False):
         init = list(leaves(_as_floats(self.guess), "x"))
 
         def record(carried: Sequence[Carried]) -> tuple[Body, Sequence[Leaf]]:
-            body, (given,) = _begun(recorder, carried)
+            body, given = begun(recorder, carried)
             with body.going_on():
                 return body, self._leaves(self.function(rebuilt(self.guess, given)), self.function)
 
@@ -98,7 +99,7 @@ class Equation(Frozen, slots=False):
 
     def _solver(self, recorder: Recorder, name: str, solver: Function, carried: Sequence[Carried], equation: Body) -> Body:
         if name == "solve":
-            body, (given,) = _begun(recorder, carried)
+            body, given = begun(recorder, carried)
             with body.going_on():
                 result = solver(self.function, rebuilt(self.guess, given))
         else:
@@ -106,13 +107,14 @@ class Equation(Frozen, slots=False):
             if self.op == "fixed_point":  # whose graph is not the one that is zero at the solution
                 closed = BUILTIN.parse_attrs(self.op, {"num_consts": len(outside), self.main: closed}).residual  # type: ignore[attr-defined]
             graph = derivative(closed, len(outside), turned=self.linear)
-            body, (*at, given) = _begun(recorder, carried, 1 if self.linear else 2)
-            point = [None] * len(given) if self.linear else at[0]
+            sides = [replace(c, path=f"b{c.path[1:]}") for c in carried]
+            body, given = begun(recorder, carried if self.linear else [*carried, *sides])
+            point, given = ([None] * len(given), given) if self.linear else (given[: len(carried)], given[len(carried) :])
 
             def along(tree: Any) -> Any:
                 given = [c.fitted(x, named(solver, name)) for c, x in zip(carried, self._leaves(tree, solver), strict=True)]
                 moved = [constant_of(recorder, c, x) for c, x in zip(carried, given, strict=True)]
-                return rebuilt(self.guess, applied(body.recorder, graph, [*operands_of(recorder, outside), *point, *moved]))
+                return rebuilt(self.guess, body.recorder.inlined(graph, [*operands_of(recorder, outside), *point, *moved]))
 
             with body.going_on():
                 result = solver(along, rebuilt(self.guess, given))
@@ -128,18 +130,6 @@ class Equation(Frozen, slots=False):
         with body.going_on():
             fitted = [c.fitted(x, named(whence, "the function")) for c, x in zip(carried, after, strict=True)]
             body.give(distinct([c.path for c in carried]), [body.array(x) for x in fitted])
-
-
-def _begun(recorder: Recorder, carried: Sequence[Carried], times: int = 1) -> tuple[Body, list[list[Array]]]:
-    """The body of a function that takes the unknowns `times` times, and its arguments."""
-    body = Body(recorder)
-    names = iter(distinct([path for k in range(times) for path in _named([c.path for c in carried], k + 1 == times > 1)]))
-    with body.going_on():
-        return body, [[body.argument(next(names), c.type, c.weak) for c in carried] for _ in range(times)]
-
-
-def _named(paths: Sequence[str], of_right_side: bool) -> list[str]:
-    return [f"b{path[1:]}" if of_right_side else path for path in paths]
 
 
 def _as_floats(tree: Any) -> Any:
@@ -161,16 +151,6 @@ def derivative(closed: ClosedGraph, n_consts: int, *, turned: bool) -> Graph:
     with listening(None):
         document = linearize(closed.document, [i.key for i in closed.graph.inputs[n_consts:]])
         return materialize(transpose(document) if turned else document).head
-
-
-def applied(recorder: Recorder, graph: Graph, operands: Sequence[Any]) -> list[Array]:
-    """The outputs of a graph of these operands, whose nodes are recorded; None stands for what none of them reads."""
-    values, cases = list(operands), graph.cases
-    for code, args, _, _ in forwards(graph, graph.args):
-        attrs = {name: value for name, value in cases[code].attrs if value is not None}  # type: ignore[attr-defined]
-        values += recorder.emit_all(cases[code].op, [values[a] for a in args], **attrs)
-    zeros = [np.zeros(o.type.shape, dtype_of(o.type.dtype)) for o in graph.outputs]  # type: ignore[union-attr]
-    return [recorder.constant(zero) if o.value is None else values[o.value] for o, zero in zip(graph.outputs, zeros, strict=True)]
 
 
 def root(f: Function, x0: Any, solve: Function | None = None, tangent_solve: Function | None = None) -> Any:

@@ -98,9 +98,7 @@ class Loop(Frozen, slots=False):
         init = list(leaves(self.init, self.carry))
         values = [x for _, x in init] + [s.array for s in self.slices if isinstance(s, Rows)]
         around = innermost() if isinstance(self.length, OpenSize) else None
-        carry, ys = (
-            self._staged(around) if around is not None else run(values, lambda recorder: self._staged(recorder), self._called)
-        )
+        carry, ys = self._staged(around) if around is not None else run(values, self._staged, self._called)
         return rebuilt(self.init, carry), ys
 
     def _staged(self, recorder: Recorder) -> tuple[Sequence[Array], Any]:

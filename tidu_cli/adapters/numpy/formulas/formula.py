@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import math
 import re
 import warnings
@@ -216,8 +215,8 @@ def _expression(graph: Graph, node: int, case: Case, operands: Sequence[ast.expr
     text = _text(replace(case, mask=None))
     if text is None:
         raise BuildError(f"{graph.describe(node)} has no form in formulas; {_INSTEAD}")
-    template = copy.deepcopy(ast.parse(text, mode="eval").body)
-    return _Filled(dict(zip("abcdef", operands, strict=False))).visit(template)  # type: ignore[no-any-return]
+    filled = _Filled(dict(zip("abcdef", operands, strict=False)))
+    return filled.visit(ast.parse(text, mode="eval").body)  # type: ignore[no-any-return]
 
 
 def _exact(number: ast.expr, type_: Type) -> ast.expr | None:

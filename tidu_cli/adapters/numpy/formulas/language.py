@@ -187,10 +187,9 @@ def function_names() -> tuple[str, ...]:
 
 def function_named(name: str) -> Callable[..., Any] | None:
     """The function of that name, None if formulas have none. Those of `CREATION` also take a recorder, which comes first."""
-    if name in CREATION:
-        return CREATION[name]
-    if name in _OWN:
-        return _OWN[name]
+    own = CREATION.get(name) or _OWN.get(name)
+    if own is not None:
+        return own
     name = OTHER_NAMES.get(name, name)
     name = ALIASES.get(name, name)
     if name in UFUNCS or (name in SCIPYS and name not in FUNCTIONS):

@@ -223,15 +223,12 @@ class Walker(ast.NodeVisitor):
             self.refuse(node, f"functions are called with parentheses; write {node.value.id.lower()}(...)")
         operand = self.value(node.value, several=True)
         index = self._index(node.slice)
-        if isinstance(operand, Several):
-            if not isinstance(index, int) or not -len(operand) <= index < len(operand):
-                self.refuse(node, f"of {len(operand)} arrays one is taken by an integer")
-            return operand[index]
         if isinstance(operand, Record):
             return self.checked(node, "field", lambda: operand[index])
-        if isinstance(operand, tuple) and isinstance(node.value, ast.Attribute):
+        if isinstance(operand, Several) or (isinstance(operand, tuple) and isinstance(node.value, ast.Attribute)):
             if not isinstance(index, int) or not -len(operand) <= index < len(operand):
-                self.refuse(node, f"a shape of {len(operand)} sizes, of which one is taken by an integer")
+                some = f"of {len(operand)} arrays" if isinstance(operand, Several) else f"a shape of {len(operand)} sizes, of which"
+                self.refuse(node, f"{some} one is taken by an integer")
             return operand[index]
         if any(isinstance(i, float | complex) for i in (index if isinstance(index, tuple) else (index,))):
             self.refuse(node, "indices are integers")

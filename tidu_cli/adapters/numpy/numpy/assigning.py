@@ -174,18 +174,13 @@ def _replaced_rows(x: Array, entries: Sequence[Any], part: Array) -> Array:
     return part if part.shape == x.shape else x.emit("dynamic_update_slice", part, *[lift(k, x, "i64") for k in starts])
 
 
-def _taken(shape: Shape, entries: Sequence[Any]) -> list[range]:
-    """The places that integers and slices take of each axis."""
-    return [range(n)[_as_slice(e)] for n, e in zip(shape, entries, strict=True)]
-
-
 def _replaced(x: Array, entries: Sequence[Any], part: Array) -> Array:
     """x with what `sliced` gives of these entries replaced."""
     if part.size == 0:
         return x
     if any(_is_open(n, e) for n, e in zip(x.shape, entries, strict=True)):
         return _replaced_rows(x, entries, part)
-    taken = _taken(x.shape, entries)
+    taken = [range(n)[_as_slice(e)] for n, e in zip(x.shape, entries, strict=True)]
     back = tuple(axis for axis, r in enumerate(taken) if r.step < 0 and len(r) > 1)
     part = part.emit("rev", dimensions=back) if back else part
     taken = [r if r.step > 0 else r[::-1] for r in taken]

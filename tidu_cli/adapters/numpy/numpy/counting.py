@@ -44,7 +44,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     edges = np.histogram_bin_edges(samples, bins, range, np.ones(given.shape))
     sums = _in_bins([samples.reshape(-1)], [edges], given.reshaped((given.size,)))
     sums = sums.convert(given.type.dtype)
-    return (sums / np.diff(edges) / np.sum(sums) if density else sums), edges
+    return (_density(sums, [edges]) if density else sums), edges
 
 
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> tuple[Array, Any]:

@@ -129,21 +129,18 @@ def _as_numpys(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def apply(*args: Any, **options: Any) -> Any:
-        place = places_of_out(name).get("out", math.inf)
-        out = args[int(place)] if place < len(args) else options.get("out")
-        if isinstance(out, Memory):
-            args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
-            return into(out, apply(*args, **{k: v for k, v in options.items() if k != "out"}), True, "same_kind", f" of np.{name}")
-        args, options = resolved(args), resolved(options)
         for option, place in places_of_out(name).items():
             given = args[int(place)] if place < len(args) else options.get(option)
             if any(given is nothing for nothing in (None, False, np._NoValue)):
                 continue
-            if option != "out" or not isinstance(given, Array):
+            if option != "out" or not isinstance(given, Array | Memory):
                 raise UntraceableError(f"np.{name} with {option}= would write into an array; leave it out and use the result")
             args = (*args[: int(place)], None, *args[int(place) + 1 :]) if place < len(args) else args
             options.pop(option, None)
+            if isinstance(given, Memory):
+                return into(given, apply(*args, **options), True, "same_kind", f" of np.{name}")
             return written_exactly(given, apply(*args, **options), f"np.{name}")
+        args, options = resolved(args), resolved(options)
         if writes:
             return function(*args, **options)
         given = (an_array(args[0]), *args[1:]) if lifts and args and type(args[0]) is not Array else args

@@ -117,6 +117,11 @@ def truth(x: Array) -> Array:
     return x if x.type.dtype == "bool" else x.emit("ne", filled(x, 0))
 
 
+def squares(x: Array) -> Array:
+    """The squares of magnitudes: they have derivatives at 0, which magnitudes have not."""
+    return x.emit("real") * x.emit("real") + x.emit("imag") * x.emit("imag") if x.type.complex else x * x
+
+
 def is_nan(x: Array) -> Array:
     """Where x is NaN."""
     return x.emit("ne", x)
@@ -262,15 +267,13 @@ def sliced(x: Array, entries: list[Any]) -> Array:
         if any(isinstance(k, OpenSize) for k in (n, entry.start, entry.stop)):
             start, limit, step = open_slice(n, entry)
             strides.append(abs(step))
-            if step < 0:
-                reverse.append(axis)
         else:
             taken = range(n)[entry]
-            strides.append(min(abs(taken.step), max(n, 1)))
-            if taken.step < 0:
-                reverse.append(axis)
-                taken = taken[::-1] or range(0)
+            step = taken.step
+            strides.append(min(abs(step), max(n, 1)))
+            taken = taken if step > 0 else taken[::-1] or range(0)
             start, limit = taken.start, taken[-1] + 1 if taken else taken.start
+        reverse += [axis] if step < 0 else []
         starts.append(start)
         limits.append(limit)
     if (starts, limits) != ([0] * x.ndim, list(x.shape)) or any(s != 1 for s in strides):

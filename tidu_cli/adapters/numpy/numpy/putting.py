@@ -83,11 +83,8 @@ def putmask(a: Operand, mask: Operand, values: Operand) -> None:
     if chosen.size != x.size:
         raise ValueError("putmask: mask and data must be the same size")
     if new.size:
-        row = (
-            taken(new.reshaped((new.size,)), np.arange(x.size) % new.size)
-            if new.size > 1
-            else new.reshaped(()).broadcast((x.size,))
-        )
+        new = new.reshaped((new.size,) if new.size > 1 else ())
+        row = taken(new, np.arange(x.size) % new.size) if new.ndim else new.broadcast((x.size,))
         write(x, select(chosen.reshaped(x.shape), row.reshaped(x.shape), x))
 
 
@@ -104,26 +101,15 @@ def put_along_axis(arr: Operand, indices: Operand, values: Operand, axis: int | 
     set_item(x, tuple(at if k == axis else grid[k] for k in range(x.ndim)), values)
 
 
-WRITING: Mapping[str, Callable[..., Any]] = {
-    "copyto": copyto,
-    "fill_diagonal": fill_diagonal,
-    "place": place,
-    "put": put,
-    "put_along_axis": put_along_axis,
-    "putmask": putmask,
-}
+WRITING: Mapping[str, Callable[..., Any]] = {f.__name__: f for f in (copyto, fill_diagonal, place, put, put_along_axis, putmask)}
 """NumPy's functions that write into their first argument."""
 
 
 # Ufuncs at places, where each one counts.
 
 _SCATTERS = {
-    "add": "scatter-add",
-    "subtract": "scatter-sub",
-    "multiply": "scatter-mul",
-    "maximum": "scatter-max",
-    "minimum": "scatter-min",
-}
+    "add": "scatter-add", "subtract": "scatter-sub", "multiply": "scatter-mul", "maximum": "scatter-max", "minimum": "scatter-min",
+}  # fmt: skip
 
 
 MAX_ROUNDS = 1_000

@@ -26,6 +26,7 @@ from tidu_cli.adapters.numpy.numpy.indexing import (
     places,
     resized,
     select,
+    squares,
 )
 from tidu_cli.adapters.numpy.numpy.linear_algebra.decompositions import lstsq
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
@@ -70,7 +71,8 @@ def argpartition(x: Array, kth: Any, axis: int | None = -1, kind: object = None,
 def _partitioned(x: Array, kth: Any, axis: int | None) -> Array:
     if arrays_in([kth]):
         raise UntraceableError("np.partition takes places that are not traced; write np.sort")
-    n = along(x, axis)[0].shape[along(x, axis)[1]]
+    flat, k = along(x, axis)
+    n = flat.shape[k]
     if any(not -n <= k < n for k in np.ravel(kth).tolist()):
         raise ValueError(f"kth={kth} is out of range for {n} elements")
     return x
@@ -155,12 +157,8 @@ def var(
     n, less = _count(x, axis), correction if is_given(correction) else ddof
     off = x - sum(x, axis, keepdims=True) / n
     freedom: Any = n - less
-    variance: Array = sum(_squares(off), axis, keepdims=keepdims) / larger(freedom, 0)
+    variance: Array = sum(squares(off), axis, keepdims=keepdims) / larger(freedom, 0)
     return variance
-
-
-def _squares(x: Array) -> Array:
-    return x.emit("real") * x.emit("real") + x.emit("imag") * x.emit("imag") if x.type.complex else x * x
 
 
 def nanmean(
@@ -187,7 +185,7 @@ def nanvar(
     count = sum(x.emit("eq", x), axis, keepdims=True).convert(real_of(x))
     off = where_(is_nan(x), x.dtype.type(0), x - nansum(x, axis, keepdims=True) / count)
     freedom = count - (correction if is_given(correction) else ddof)
-    variance = sum(_squares(off), axis, keepdims=True) / where_(freedom > 0, freedom, freedom.dtype.type(math.nan))
+    variance = sum(squares(off), axis, keepdims=True) / where_(freedom > 0, freedom, freedom.dtype.type(math.nan))
     return variance if keepdims is True else sum(variance, axis)
 
 

@@ -37,6 +37,10 @@ class Distribution(Frozen, slots=False):
     isf: Function | None = None
     more: Mapping[str, Function] = field(default_factory=dict)
     """Of `logcdf` and `logsf` those that are better than logarithms."""
+    largest: int | None = None
+    """Of a discrete one, which shape is the largest number, if one is."""
+    probability: int | None = None
+    """Of a discrete one, which shape is a probability, if one is; the others are positive."""
 
 
 def special(name: str) -> Function:
@@ -160,10 +164,7 @@ CONTINUOUS: Mapping[str, Distribution] = {
         isf=lambda p, df: (df * 0.5).emit("igammac_inv", p) * 2,
     ),
     "f": Distribution(
-        _log_f,
-        lambda x, m, n: special("fdtr")(m, n, x),
-        lambda x, m, n: special("fdtrc")(m, n, x),
-        _POSITIVE,
+        _log_f, lambda x, m, n: special("fdtr")(m, n, x), lambda x, m, n: special("fdtrc")(m, n, x), _POSITIVE
     ),
     "beta": Distribution(
         lambda x, a, b: _xlogy(a - 1, x) + _xlog1py(b - 1, -x) - betaln(a, b),
@@ -247,54 +248,41 @@ CONTINUOUS: Mapping[str, Distribution] = {
 """By SciPy's names."""
 
 
-DISCRETE: Mapping[str, tuple[Distribution, int | None]] = {
-    "poisson": (
-        Distribution(
-            lambda k, mu: _xlogy(k, mu) - (k + 1).emit("lgamma") - mu,
-            lambda k, mu: (k + 1).emit("igammac", mu),
-            lambda k, mu: (k + 1).emit("igamma", mu),
-            _POSITIVE,
-        ),
-        None,
+DISCRETE: Mapping[str, Distribution] = {
+    "poisson": Distribution(
+        lambda k, mu: _xlogy(k, mu) - (k + 1).emit("lgamma") - mu,
+        lambda k, mu: (k + 1).emit("igammac", mu),
+        lambda k, mu: (k + 1).emit("igamma", mu),
+        _POSITIVE,
     ),
-    "binom": (
-        Distribution(
-            lambda k, n, p: -betaln(n - k + 1, k + 1) - log(n + 1) + _xlogy(k, p) + _xlog1py(n - k, -p),
-            lambda k, n, p: _beta(n - k, k + 1, 1 - p),
-            lambda k, n, p: _beta(k + 1, n - k, p),
-            _POSITIVE,
-        ),
-        0,
+    "binom": Distribution(
+        lambda k, n, p: -betaln(n - k + 1, k + 1) - log(n + 1) + _xlogy(k, p) + _xlog1py(n - k, -p),
+        lambda k, n, p: _beta(n - k, k + 1, 1 - p),
+        lambda k, n, p: _beta(k + 1, n - k, p),
+        _POSITIVE,
+        largest=0,
+        probability=1,
     ),
-    "bernoulli": (
-        Distribution(
-            lambda k, p: _xlogy(k, p) + _xlog1py(1 - k, -p),
-            lambda k, p: select(k < 1, 1 - p, filled(p, 1)),
-            lambda k, p: select(k < 1, p, filled(p, 0)),
-            (0.0, 1.0),
-        ),
-        None,
+    "bernoulli": Distribution(
+        lambda k, p: _xlogy(k, p) + _xlog1py(1 - k, -p),
+        lambda k, p: select(k < 1, 1 - p, filled(p, 1)),
+        lambda k, p: select(k < 1, p, filled(p, 0)),
+        (0.0, 1.0),
+        probability=0,
     ),
-    "geom": (
-        Distribution(
-            lambda k, p: _xlog1py(k - 1, -p) + log(p),
-            lambda k, p: -_xlog1py(k, -p).emit("expm1"),
-            lambda k, p: exp(_xlog1py(k, -p)),
-            (1.0, math.inf),
-        ),
-        None,
+    "geom": Distribution(
+        lambda k, p: _xlog1py(k - 1, -p) + log(p),
+        lambda k, p: -_xlog1py(k, -p).emit("expm1"),
+        lambda k, p: exp(_xlog1py(k, -p)),
+        (1.0, math.inf),
+        probability=0,
     ),
-    "nbinom": (
-        Distribution(
-            lambda k, n, p: -betaln(n, k + 1) - log(n + k) + n * log(p) + _xlog1py(k, -p),
-            lambda k, n, p: _beta(n, k + 1, p),
-            lambda k, n, p: _beta(k + 1, n, 1 - p),
-            _POSITIVE,
-        ),
-        None,
+    "nbinom": Distribution(
+        lambda k, n, p: -betaln(n, k + 1) - log(n + k) + n * log(p) + _xlog1py(k, -p),
+        lambda k, n, p: _beta(n, k + 1, p),
+        lambda k, n, p: _beta(k + 1, n, 1 - p),
+        _POSITIVE,
+        probability=1,
     ),
 }
-"""By SciPy's names, with the shape that is the largest number, if one is."""
-
-PROBABILITIES: Mapping[str, tuple[int, ...]] = {"binom": (1,), "bernoulli": (0,), "geom": (0,), "nbinom": (1,)}
-"""Which shapes are probabilities; the others are positive."""
+"""By SciPy's names."""

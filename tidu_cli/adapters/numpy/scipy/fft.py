@@ -12,19 +12,14 @@ from tidu_cli.adapters.numpy.arrays.operands import Operand
 from tidu_cli.adapters.numpy.numpy import signal
 
 
-def _of(name: str) -> Callable[..., Array]:
-    transform, several = signal.FUNCTIONS[f"fft.{name}"], name[-1] in "2n"
+def _of(name: str, transform: Callable[..., Array]) -> Callable[..., Array]:
+    several = name[-1] in "2n"
     every = (-2, -1) if name[-1] == "2" else None if several else -1
 
     def applied(
-        x: Operand,
-        lengths: Any = None,
-        axes: Any = every,
-        norm: Any = None,
-        overwrite_x: bool = False,
-        workers: Any = None,
+        x: Operand, lengths: Any = None, axes: Any = every, norm: Any = None, overwrite_x: bool = False, workers: Any = None,
         **options: Any,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         names = ("s", "axes") if several else ("n", "axis")
         options.pop("plan", None)
         given = {names[0]: lengths, names[1]: axes} | options
@@ -35,7 +30,5 @@ def _of(name: str) -> Callable[..., Array]:
     return applied
 
 
-COMPOSED: Mapping[str, Callable[..., Array]] = {
-    name: _of(name) for name in (full.removeprefix("fft.") for full in signal.FUNCTIONS)
-}
+COMPOSED: Mapping[str, Callable[..., Array]] = {k.removeprefix("fft."): _of(k, f) for k, f in signal.FUNCTIONS.items()}
 """By SciPy's names, which are NumPy's."""

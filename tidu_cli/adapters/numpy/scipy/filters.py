@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,7 @@ def _filtered(x: Any, kernel: Any, axes: Sequence[int], modes: Sequence[str], cv
     """The correlation of x over these axes by a kernel of as many, centred but for the origins."""
     if arrays_in([kernel, cval]):
         raise UntraceableError("filters of scipy.ndimage are traced with constant weights and cval; write scipy.signal.correlate")
-    like = an_array(x, kernel)
-    array = lift(x, like)
+    array = an_array(x)
     if not array.type.inexact:
         raise UntraceableError(f"filters of scipy.ndimage round integers; convert {array.type} first, x.astype(float)")
     weights = np.asarray(kernel)
@@ -153,9 +153,9 @@ def gaussian_filter(
     *, radius: Any = None, axes: Any = None,
 ) -> Any:  # fmt: skip
     def one(x: Any, sigma: Any, **options: Any) -> Any:
-        return (
-            x if not arrays_in([sigma]) and sigma <= 1e-15 else gaussian_filter1d(x, sigma, cval=cval, truncate=truncate, **options)
-        )
+        if not arrays_in([sigma]) and sigma <= 1e-15:
+            return x
+        return gaussian_filter1d(x, sigma, cval=cval, truncate=truncate, **options)
 
     return _axis_by_axis(one, input, axes, output, sigma=sigma, order=order, mode=mode, radius=radius)
 
@@ -186,11 +186,11 @@ def gaussian_laplace(
     over = normal_axes(axes, x.ndim)
     modes, widths = _each(mode, len(over), "mode"), _each(sigma, len(over), "sigma")
     sigmas = [dict(zip(over, widths, strict=True)).get(k, 0.0) for k in range(x.ndim)]
-    total: Any = None
-    for k, m in zip(over, modes, strict=True):
-        part = gaussian_filter(x, sigmas, [2 * (j == k) for j in range(x.ndim)], None, m, cval, **options)
-        total = part if total is None else total + part
-    return _output(output, x if total is None else total)
+    parts = (
+        gaussian_filter(x, sigmas, [2 * (j == k) for j in range(x.ndim)], None, m, cval, **options)
+        for k, m in zip(over, modes, strict=True)
+    )
+    return _output(output, reduce(operator.add, parts) if over else x)
 
 
 COMPOSED = {"prewitt": _smoothed_difference([1, 1, 1]), "sobel": _smoothed_difference([1, 2, 1])}

@@ -11,13 +11,8 @@ from tidu_cli.adapters.numpy.arrays.operands import Operand, arrays_in, lift
 from tidu_cli.adapters.numpy.numpy.indexing import normal_axis
 from tidu_cli.adapters.numpy.numpy.reductions.intervals import trapezoids
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import cumsum, sum
-from tidu_cli.adapters.numpy.numpy.reductions.series import diff
-from tidu_cli.adapters.numpy.numpy.reductions.series import trapezoid as _trapezoid
+from tidu_cli.adapters.numpy.numpy.reductions.series import diff, trapezoid
 from tidu_cli.adapters.numpy.numpy.shaping import broadcast_to, concatenate, moveaxis
-
-
-def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    return _trapezoid(y, x, dx, axis)
 
 
 def cumulative_trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Array:
@@ -54,3 +49,6 @@ def simpson(y: Operand, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Arra
         integral = integral + y[..., -1] * ((2 * b * b + 3 * a * b) / (6 * (a + b)))
         integral = integral + y[..., -2] * ((b * b + 3 * a * b) / (6 * a)) - y[..., -3] * (b * b * b / (6 * a * (a + b)))
     return integral
+
+
+COMPOSED = {"trapezoid": trapezoid}

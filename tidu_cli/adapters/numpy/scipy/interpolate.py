@@ -105,10 +105,9 @@ def make_interp_spline(
     piecewise.require_constants(make_interp_spline, x=x, t=t, bc_type=bc_type)
     values = piecewise.as_values(y)
     spline = scipys(x, piecewise.zeros(values), k, t, bc_type, axis)
-    ends = bc_type
 
     def coefficients(units: Any, n: int) -> Any:
-        nonlocal ends
+        ends = bc_type
         if bc_type is not None and not isinstance(bc_type, str):
             ends = [e if e is None or isinstance(e, str) else [(order, np.zeros(n)) for order, _ in e] for e in bc_type]
         return piecewise.get(scipys(x, units, k, t, ends), "c")

@@ -45,14 +45,6 @@ def logsumexp(a: Operand, axis: Any = None, b: Operand = None, keepdims: bool = 
     return (logarithm, sign) if return_sign else logarithm
 
 
-def softmax(x: Array, axis: Any = None) -> Array:
-    return reducing.softmax(x, axis)
-
-
-def log_softmax(x: Array, axis: Any = None) -> Array:
-    return reducing.log_softmax(x, axis)
-
-
 def softplus(x: Array, **options: Any) -> Array:
     return apply_ufunc("logaddexp", floating(x), 0.0, **options)
 
@@ -120,3 +112,6 @@ def perm(N: Operand, k: Operand, exact: bool = False) -> Array:  # noqa: N803
 def _inexact(name: str, exact: bool) -> None:
     if exact:
         raise UntraceableError(f"{name} with exact=True cannot be traced, as graphs have no integers of any length; leave it out")
+
+
+COMPOSED = {"softmax": reducing.softmax, "log_softmax": reducing.log_softmax}

@@ -15,7 +15,7 @@ from tidu_cli.adapters.numpy.numpy.elementwise.special import all_of
 from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, select
 from tidu_cli.adapters.numpy.numpy.linear_algebra.systems import cholesky, solve_triangular
 from tidu_cli.adapters.numpy.numpy.shaping import concatenate, squeeze
-from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE, PROBABILITIES, Distribution, special
+from tidu_cli.adapters.numpy.scipy.distributions import CONTINUOUS, DISCRETE, Distribution, special
 
 Method = Callable[..., Array]
 
@@ -59,7 +59,7 @@ def _logarithm(function: Callable[..., Array], complement: Callable[..., Array])
     return logarithm
 
 
-def _named(self: Any, method: str, table: Mapping[str, Any]) -> Any:
+def _named(self: Any, method: str, table: Mapping[str, Distribution]) -> Distribution:
     name = type(self).__name__.removesuffix("_gen")
     if not type(self).__module__.startswith("scipy.stats") or name not in table:
         raise UnknownFunctionError(
@@ -71,7 +71,7 @@ def _named(self: Any, method: str, table: Mapping[str, Any]) -> Any:
 
 def _continuous(method: str, quantity: str, *, exponential: bool = False) -> Method:
     def apply(self: Any, x: Operand, *args: Operand, **options: Operand) -> Array:
-        distribution: Distribution = _named(self, method, CONTINUOUS)
+        distribution = _named(self, method, CONTINUOUS)
         shapes, loc, scale = self._parse_args(*args, **options)
         x, loc, scale, *shapes = _in_one_shape(x, loc, scale, *shapes)
         valid = all_of(scale > 0, *[s > 0 for s in shapes])
@@ -97,7 +97,7 @@ def _continuous(method: str, quantity: str, *, exponential: bool = False) -> Met
 
 def _quantile(method: str) -> Method:
     def apply(self: Any, q: Operand, *args: Operand, **options: Operand) -> Array:
-        distribution: Distribution = _named(self, method, CONTINUOUS)
+        distribution = _named(self, method, CONTINUOUS)
         if distribution.ppf is None:
             raise UnknownFunctionError(f"scipy.stats.{self.name}.{method} cannot be traced: it has no closed form")
         shapes, loc, scale = self._parse_args(*args, **options)
@@ -114,11 +114,11 @@ def _quantile(method: str) -> Method:
 
 def _discrete(method: str, quantity: str, *, exponential: bool = False) -> Method:
     def apply(self: Any, k: Operand, *args: Operand, **options: Operand) -> Array:
-        distribution, largest = _named(self, method, DISCRETE)
+        distribution = _named(self, method, DISCRETE)
+        largest, probability = distribution.largest, distribution.probability
         shapes, loc, _ = self._parse_args(*args, **options)
         k, loc, *shapes = _in_one_shape(k, loc, *shapes)
-        probabilities = PROBABILITIES.get(type(self).__name__.removesuffix("_gen"), ())
-        valid = all_of(*[s >= 0 for s in shapes], *[shapes[i] <= 1 for i in probabilities])
+        valid = all_of(*[s >= 0 for s in shapes], *([] if probability is None else [shapes[probability] <= 1]))
         x = k - loc
         whole = x.emit("floor")
         low, high = (filled(x, end) for end in distribution.support)

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from tidu_cli.adapters.numpy.arrays.array import Array
-from tidu_cli.adapters.numpy.arrays.sizes import number_of
 from tidu_cli.adapters.numpy.buffers.memory import resolved
 from tidu_cli.adapters.numpy.control_flow.bodies import Body, Leaf, Outside, operands_of, parameters, type_of, weak_of
 from tidu_cli.adapters.numpy.recorder import Recorder, distinct, innermost
-from tidu_cli.errors import UndecidedSizeError
+from tidu_cli.adapters.numpy.written.operations import as_array
 from tidu_cli.graph.sizes.open import OpenSize
+from tidu_cli.graph.sizes.open import surely as surely
 from tidu_cli.graph.types import TensorType
 
 
@@ -207,14 +207,6 @@ def branch(index: Leaf, functions: Sequence[Function], operands: Sequence[Leaf],
     return recorder.emit_all("cond", [chosen, *operands_of(recorder, outside), *arrays], branches=closed)
 
 
-def surely(condition: Callable[[], Any]) -> bool:
-    """Whether a condition on sizes holds, whatever open ones are."""
-    try:
-        return bool(condition())
-    except UndecidedSizeError:
-        return False
-
-
 def _recorder() -> Recorder | None:
     """Where nodes are recorded now."""
     recorder = innermost()
@@ -223,14 +215,8 @@ def _recorder() -> Recorder | None:
 
 def _operands(recorder: Recorder, leaves: Sequence[Leaf]) -> tuple[list[Any], list[Array]]:
     """What a function is given, and the arrays in it, which are operands."""
-    given = [_array(recorder, x) if isinstance(x, Array | np.ndarray | np.generic) else x for x in map(resolved, leaves)]
+    given = [as_array(recorder, x) if isinstance(x, Array | np.ndarray | np.generic) else x for x in map(resolved, leaves)]
     return given, [x for x in given if isinstance(x, Array)]
-
-
-def _array(recorder: Recorder, x: Leaf) -> Array:
-    if isinstance(x, OpenSize):
-        return number_of(recorder, x, "i64")
-    return x if isinstance(x, Array) else recorder.constant(np.asarray(x))
 
 
 def _recorded(recorder: Recorder, function: Function, given: Sequence[Any]) -> tuple[Body, list[TensorType | None]]:
@@ -247,5 +233,5 @@ def _recorded(recorder: Recorder, function: Function, given: Sequence[Any]) -> t
         results = function(*arguments)
         results = [resolved(x) for x in (results if isinstance(results, tuple) else (results,))]
         due = [None if weak_of(x) else type_of(x) for x in results]
-        body.give([f"y{k}" for k in range(len(results))], [body.array(_array(body.recorder, x)) for x in results])
+        body.give([f"y{k}" for k in range(len(results))], [body.array(as_array(body.recorder, x)) for x in results])
     return body, due

@@ -25,7 +25,7 @@ def _arrays(*operands: Operand, dtype: str = "") -> list[Array] | None:
     recorder = innermost()
     if recorder is None or not any(isinstance(x, Array) for x in given):
         return None
-    return [_array(recorder, x, dtype) for x in given]
+    return [as_array(recorder, x, dtype) for x in given]
 
 
 def _converted(*operands: Operand, dtype: str) -> list[Array] | None:
@@ -36,7 +36,8 @@ def _converted(*operands: Operand, dtype: str) -> list[Array] | None:
     return _arrays(*operands, dtype=dtype)
 
 
-def _array(recorder: Any, x: Operand, dtype: str) -> Array:
+def as_array(recorder: Any, x: Operand, dtype: str = "") -> Array:
+    """An operand as an array of a recording; numbers of Python's have the dtype."""
     if isinstance(x, Array):
         return x
     if isinstance(x, OpenSize):
@@ -107,7 +108,7 @@ def accumulated(op: str, reverse: bool, x: Operand, axis: int, **options: Any) -
     own, function = resolved(x), _ACCUMULATING[op]
     recorder = innermost()
     if recorder is not None and isinstance(axis, int) and axis >= 0 and options.keys() <= {"dtype"}:
-        given = _array(recorder, own, "")
+        given = as_array(recorder, own)
         dtype = dtype_of(given.type.dtype)
         widens = op in ("cumsum", "cumprod") and dtype.kind in "iub" and dtype.itemsize < 8
         if options.get("dtype", None if widens else dtype) == dtype:
@@ -142,7 +143,7 @@ def pad(x: Operand, widths: Sequence[tuple[int, int]], constant_values: Operand 
     own = resolved(x)
     pairs = isinstance(widths, tuple | list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in widths)
     if pairs and any(isinstance(n, OpenSize) for pair in widths for n in pair):
-        own = _array(innermost(), own, "")
+        own = as_array(innermost(), own)
     is_plain = pairs and isinstance(own, Array) and len(widths) == own.ndim
     given = _converted(own, constant_values, dtype=own.type.dtype) if is_plain else None
     if given is None or given[1].ndim:
@@ -183,94 +184,83 @@ def select(index: Operand, *cases: Operand) -> Any:
     return (at.broadcast(shape) if at.ndim else at).emit("select_n", *[x.broadcast(shape) for x in values])
 
 
-def _same(op: str, **attrs: object) -> Callable[..., Any]:
-    """A helper that is an operation of arrays of one shape and dtype."""
+def _where_traced(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """A helper that is this operation, or what is written where that gives None."""
 
-    def operation(function: Callable[..., Any]) -> Callable[..., Any]:
-        def computed(*operands: Operand) -> Any:
-            given = _arrays(*operands)
-            if given is None or len({x.type.dtype for x in given}) > 1:
-                return function(*operands)
-            first, *others = _alike(given)
-            return first.emit(op, *others, **attrs)
+    def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+        def computed(*args: Any) -> Any:
+            result = operation(*args)
+            return function(*args) if result is None else result
 
         return computed
 
-    return operation
+    return helper
 
 
-def _to_integer(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(x: Operand, dtype: Any) -> Any:
-        given = _arrays(x)
-        return function(x, dtype) if given is None else given[0].convert(np.dtype(dtype))
+def _same(op: str, **attrs: object) -> Callable[..., Any]:
+    """A helper that is an operation of arrays of one shape and dtype."""
 
-    return computed
+    def same(*operands: Operand) -> Array | None:
+        given = _arrays(*operands)
+        if given is None or len({x.type.dtype for x in given}) > 1:
+            return None
+        first, *others = _alike(given)
+        return first.emit(op, *others, **attrs)
 
-
-def _complex(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(real: Operand, imag: Operand, dtype: Any) -> Any:
-        given = _arrays(real, imag, dtype="f32" if dtype is np.complex64 else "f64")
-        if given is None:
-            return function(real, imag, dtype)
-        a, b = _alike(given)
-        return a.emit("complex", b)
-
-    return computed
+    return _where_traced(same)
 
 
-def _solve_triangular(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(a: Operand, b: Operand, lower: bool, unit: bool) -> Any:
-        given = _arrays(a, b)
-        if given is None:
-            return function(a, b, lower, unit)
-        attrs = dict.fromkeys(("transpose_a", "conjugate_a"), False)
-        return given[0].emit("triangular_solve", given[1], left_side=True, lower=lower, unit_diagonal=unit, **attrs)
-
-    return computed
+@_where_traced
+def _to_integer(x: Operand, dtype: Any) -> Array | None:
+    given = _arrays(x)
+    return given[0].convert(np.dtype(dtype)) if given else None
 
 
-def _lu(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(x: Operand) -> Any:
-        given = _arrays(x)
-        return function(x) if given is None else given[0].recorder.emit_all("lu", given)
-
-    return computed
-
-
-def _permutation(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(pivots: Operand, n: int) -> Any:
-        given = _arrays(pivots)
-        return function(pivots, n) if given is None else given[0].emit("lu_pivots_to_permutation", permutation_size=n)
-
-    return computed
+@_where_traced
+def _complex(real: Operand, imag: Operand, dtype: Any) -> Array | None:
+    given = _arrays(real, imag, dtype="f32" if dtype is np.complex64 else "f64")
+    if given is None:
+        return None
+    a, b = _alike(given)
+    return a.emit("complex", b)
 
 
-def _slice(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(x: Operand, starts: Sequence[Operand], sizes: Sequence[int]) -> Any:
-        given = _arrays(x, *starts)
-        return function(x, starts, sizes) if given is None else given[0].emit("dynamic_slice", *given[1:], slice_sizes=tuple(sizes))
-
-    return computed
+@_where_traced
+def _solve_triangular(a: Operand, b: Operand, lower: bool, unit: bool) -> Array | None:
+    given, attrs = _arrays(a, b), dict.fromkeys(("transpose_a", "conjugate_a"), False)
+    return given[0].emit("triangular_solve", given[1], left_side=True, lower=lower, unit_diagonal=unit, **attrs) if given else None
 
 
-def _updated(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(x: Operand, part: Operand, starts: Sequence[Operand]) -> Any:
-        given = _arrays(x, part, *starts)
-        return function(x, part, starts) if given is None else given[0].emit("dynamic_update_slice", *given[1:])
-
-    return computed
+@_where_traced
+def _lu(x: Operand) -> tuple[Array, ...] | None:
+    given = _arrays(x)
+    return given[0].recorder.emit_all("lu", given) if given else None
 
 
-def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
-    def computed(x: Operand, fill: Operand, padding: Sequence[tuple[int, int]], dilation: Sequence[int]) -> Any:
-        own = resolved(x)
-        given = _arrays(own, fill, dtype=own.type.dtype) if isinstance(own, Array) else None
-        if given is None:
-            return function(x, fill, padding, dilation)
-        config = tuple([(low, high, step - 1) for (low, high), step in zip(padding, dilation, strict=True)])
-        return given[0].emit("pad", given[1], padding_config=config)
+@_where_traced
+def _permutation(pivots: Operand, n: int) -> Array | None:
+    given = _arrays(pivots)
+    return given[0].emit("lu_pivots_to_permutation", permutation_size=n) if given else None
 
-    return computed
+
+@_where_traced
+def _slice(x: Operand, starts: Sequence[Operand], sizes: Sequence[int]) -> Array | None:
+    given = _arrays(x, *starts)
+    return given[0].emit("dynamic_slice", *given[1:], slice_sizes=tuple(sizes)) if given else None
+
+
+@_where_traced
+def _updated(x: Operand, part: Operand, starts: Sequence[Operand]) -> Array | None:
+    given = _arrays(x, part, *starts)
+    return given[0].emit("dynamic_update_slice", *given[1:]) if given else None
+
+
+@_where_traced
+def _spread(x: Operand, fill: Operand, padding: Sequence[tuple[int, int]], dilation: Sequence[int]) -> Array | None:
+    own = resolved(x)
+    given = _arrays(own, fill, dtype=own.type.dtype) if isinstance(own, Array) else None
+    config = tuple([(low, high, step - 1) for (low, high), step in zip(padding, dilation, strict=True)])
+    return given[0].emit("pad", given[1], padding_config=config) if given else None
 
 
 HELPERS: Mapping[str, Callable[..., Any]] = {

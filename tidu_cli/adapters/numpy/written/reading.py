@@ -137,7 +137,8 @@ class _Statements(ast.NodeTransformer):
         name = dotted(node.func)
         match name, len(node.args), [k.arg for k in node.keywords]:
             case _, 1, ["axis"] | ["axis", "dtype"] if name in _ACCUMULATING:
-                return _performed("accumulated", [*(ast.Constant(part) for part in _ACCUMULATING[name]), *node.args], node.keywords)
+                given = [ast.Constant(_ACCUMULATING[name]), ast.Constant(False), *node.args]
+                return _performed("accumulated", given, node.keywords)
             case "np.bitwise_and.reduce" | "np.bitwise_or.reduce" | "np.bitwise_xor.reduce", 1, ["axis"]:
                 return _performed("bitwise", [ast.Constant(name[11:-7]), *node.args], node.keywords)
             case _, 1, [] if _A_NUMBER.fullmatch(name):
@@ -235,8 +236,8 @@ def _index(tests: Sequence[ast.expr]) -> ast.expr | None:
 
 
 _ACCUMULATING = {
-    "np.cumsum": ("cumsum", False), "np.cumprod": ("cumprod", False), "np.maximum.accumulate": ("cummax", False),
-    "np.minimum.accumulate": ("cummin", False), "np.logaddexp.accumulate": ("cumlogsumexp", False),
+    "np.cumsum": "cumsum", "np.cumprod": "cumprod", "np.maximum.accumulate": "cummax", "np.minimum.accumulate": "cummin",
+    "np.logaddexp.accumulate": "cumlogsumexp",
 }  # fmt: skip
 
 
@@ -251,7 +252,7 @@ def _backwards(node: ast.Call) -> ast.Call:
             op = _ACCUMULATING.get(dotted(inner.func))
             along = {ast.dump(axis) for axis in (first, last, *(k.value for k in inner.keywords if k.arg == "axis"))}
             if functions == ["np.flip"] * 2 and op and len(along) == 1:
-                return _performed("accumulated", [ast.Constant(op[0]), ast.Constant(True), x], inner.keywords)
+                return _performed("accumulated", [ast.Constant(op), ast.Constant(True), x], inner.keywords)
     return node
 
 

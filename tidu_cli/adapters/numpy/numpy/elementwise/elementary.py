@@ -56,8 +56,8 @@ def _in_range(x: Operand, bound: Operand, *, low: bool) -> Operand:
     """A bound; None, as NumPy has it, if it is a Python integer that no integer of x's dtype passes."""
     if isinstance(x, Array) and x.type.dtype in INTEGERS and type(bound) is int:
         limits = np.iinfo(x.dtype)
-        idle = bound <= limits.min if low else bound >= limits.max
-        return None if idle else bound
+        if bound <= limits.min if low else bound >= limits.max:
+            return None
     return bound
 
 

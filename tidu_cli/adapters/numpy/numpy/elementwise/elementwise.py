@@ -26,10 +26,6 @@ def _logical(op: str) -> Rule:
     return lambda *operands: truth(operands[0]).emit(op, *map(truth, operands[1:]))
 
 
-def _scaled(name: str, factor: float) -> Rule:
-    return lambda x: x.emit(name) * factor
-
-
 def _remainder(x: Array, y: Array) -> Array:
     # NumPy's has the sign of the divisor, the primitive that of the dividend.
     rest = x.emit("rem", y)
@@ -192,18 +188,16 @@ UFUNCS: Mapping[str, Rule] = {
     "absolute": _abs,
     "fabs": _abs,
     "conjugate": lambda x: x.emit("conj") if x.type.complex else x,
-    "fmax": _fmax("max"),
-    "fmin": _fmax("min"),
-    "log2": _scaled("log", 1 / _LOG2),
-    "log10": _scaled("log", 1 / math.log(10)),
+    **{f"f{op}": _fmax(op) for op in ("max", "min")},
+    "log2": lambda x: x.emit("log") * (1 / _LOG2),
+    "log10": lambda x: x.emit("log") * (1 / math.log(10)),
     "logaddexp": logaddexp,
     "logaddexp2": lambda x, y: logaddexp(x * _LOG2, y * _LOG2) * (1 / _LOG2),
     "reciprocal": lambda x: filled(x, 1).emit("div", x),
     "hypot": lambda x, y: (x.emit("square") + y.emit("square")).emit("sqrt"),
     **dict.fromkeys(("degrees", "rad2deg"), lambda x: x * (180 / math.pi)),
     **dict.fromkeys(("radians", "deg2rad"), lambda x: x * (math.pi / 180)),
-    "floor": _unless_integer("floor"),
-    "ceil": _unless_integer("ceil"),
+    **{op: _unless_integer(op) for op in ("floor", "ceil")},
     "trunc": lambda x: _trunc(x) if x.type.dtype in FLOATS else x,
     "rint": _rint,
     "modf": _modf,

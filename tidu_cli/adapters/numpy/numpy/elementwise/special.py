@@ -233,7 +233,7 @@ def _ratio(m: Array, n: Array, x: Array) -> Array:
     return select(finite, bounded / (bounded + n), filled(x, 1))
 
 
-def _scaled(name: str, exponent: Callable[[Array], Array], **attrs: object) -> Rule:
+def scaled(name: str, exponent: Callable[[Array], Array], **attrs: object) -> Rule:
     """A function that is a scaled primitive times the exponential that it was scaled by."""
     return lambda x: exponent(x).emit("exp") * x.emit(name, **attrs)
 
@@ -242,8 +242,8 @@ _BESSEL: Mapping[str, Rule] = {
     **{f"j{k}": as_op("bessel_j", order=float(k)) for k in (0, 1)},
     **{f"y{k}": as_op("bessel_y", order=float(k)) for k in (0, 1)},
     **{f"k{k}e": as_op("bessel_ke", order=float(k)) for k in (0, 1)},
-    **{f"k{k}": _scaled("bessel_ke", lambda x: -x, order=float(k)) for k in (0, 1)},
-    **{f"i{k}": _scaled(f"bessel_i{k}e", abs) for k in (0, 1)},
+    **{f"k{k}": scaled("bessel_ke", lambda x: -x, order=float(k)) for k in (0, 1)},
+    **{f"i{k}": scaled(f"bessel_i{k}e", abs) for k in (0, 1)},
 }
 
 _DISTRIBUTIONS: Mapping[str, Rule] = {

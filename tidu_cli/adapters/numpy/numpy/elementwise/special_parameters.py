@@ -6,7 +6,9 @@ They are attrs of primitives (the order of a Bessel function), or say how many s
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand
 from tidu_cli.adapters.numpy.errors import BuildError
 from tidu_cli.adapters.numpy.numpy.elementwise.elementwise import Rule
-from tidu_cli.adapters.numpy.numpy.elementwise.special import all_of, betaln, gammasgn, safe
+from tidu_cli.adapters.numpy.numpy.elementwise.special import all_of, betaln, gammasgn, safe, scaled
 from tidu_cli.adapters.numpy.numpy.indexing import filled, select
 
 
@@ -26,20 +28,10 @@ class Parametrized(NamedTuple):
     rule: Callable[..., Array]
 
 
-def _scaled(name: str, exponent: Callable[[Array], Array]) -> Callable[..., Array]:
-    return lambda x, order: exponent(x).emit("exp") * x.emit(name, order=order)
-
-
 def _expn(x: Array, n: float) -> Array:
     if n < 0 or n != int(n):
         raise BuildError(f"expn takes a whole order from 0, got {n:g}")
     return (-x).emit("exp") / x if n == 0 else x.emit("expn", n=int(n))
-
-
-def _degree(name: str, n: float) -> int:
-    if n < 0 or n != int(n) or n > 1000:
-        raise BuildError(f"{name} takes a whole degree from 0 to 1000, got {n:g}")
-    return int(n)
 
 
 def _recurrence(
@@ -48,51 +40,43 @@ def _recurrence(
     """Polynomials P(n) by P(1) and P(k + 1) = step(k, x, P(k), P(k - 1)); Abramowitz and Stegun 22.7."""
 
     def polynomial(x: Array, n: float, alpha: float = 0.0) -> Array:
-        degree = _degree(name, n)
+        if n < 0 or n != int(n) or n > 1000:
+            raise BuildError(f"{name} takes a whole degree from 0 to 1000, got {n:g}")
         before, current = filled(x, 1), first(x, alpha)
-        if degree == 0:
-            return before
-        for k in range(1, degree):
+        for k in range(1, int(n)):
             before, current = current, step(k, x, current, before, alpha)
-        return current
+        return current if n else before
 
     return polynomial
 
 
-_chebyt = _recurrence("eval_chebyt", lambda x, a: x, lambda k, x, p, q, a: x * 2 * p - q)
-_chebyu = _recurrence("eval_chebyu", lambda x, a: x * 2, lambda k, x, p, q, a: x * 2 * p - q)
-_hermite = _recurrence("eval_hermite", lambda x, a: x * 2, lambda k, x, p, q, a: x * 2 * p - q * (2 * k))
-_hermitenorm = _recurrence("eval_hermitenorm", lambda x, a: x, lambda k, x, p, q, a: x * p - q * k)
-_legendre = _recurrence("eval_legendre", lambda x, a: x, lambda k, x, p, q, a: x * p * ((2 * k + 1) / (k + 1)) - q * (k / (k + 1)))
+_POLYNOMIALS: Mapping[str, tuple[Callable[..., Array], Callable[..., Array]]] = {
+    "eval_chebyt": (lambda x, a: x, lambda k, x, p, q, a: x * 2 * p - q),
+    "eval_chebyu": (lambda x, a: x * 2, lambda k, x, p, q, a: x * 2 * p - q),
+    "eval_hermite": (lambda x, a: x * 2, lambda k, x, p, q, a: x * 2 * p - q * (2 * k)),
+    "eval_hermitenorm": (lambda x, a: x, lambda k, x, p, q, a: x * p - q * k),
+    "eval_legendre": (lambda x, a: x, lambda k, x, p, q, a: x * p * ((2 * k + 1) / (k + 1)) - q * (k / (k + 1))),
+}
+"""Those without alpha, by what `_recurrence` takes."""
 
 
-def _genlaguerre(x: Array, n: float, alpha: float) -> Array:
-    polynomial = _recurrence(
-        "eval_genlaguerre",
-        lambda x, a: 1 + a - x,
-        lambda k, x, p, q, a: ((2 * k + 1 + a) - x) * p * (1 / (k + 1)) - q * ((k + a) / (k + 1)),
-    )
-    return polynomial(x, n, alpha)
+_genlaguerre = _recurrence(
+    "eval_genlaguerre",
+    lambda x, a: 1 + a - x,
+    lambda k, x, p, q, a: ((2 * k + 1 + a) - x) * p * (1 / (k + 1)) - q * ((k + a) / (k + 1)),
+)
 
 
 def falling(x: Array, k: int) -> Array:
     """x (x - 1) ... (x - k + 1)"""
-    product = filled(x, 1)
-    for j in range(k):
-        product = product * (x - j) if j else x
-    return product
+    return reduce(operator.mul, (x - j if j else x for j in range(k))) if k else filled(x, 1)
 
 
 def rising(x: Array, k: int) -> Array:
     """x (x + 1) ... (x + k - 1), Pochhammer's symbol; for k < 0 it is 1 / ((x - 1) ... (x + k))."""
-    product = filled(x, 1)
     if k < 0:
-        for j in range(-k):
-            product = product * (x - (j + 1)) if j else x - 1
-        return 1 / product
-    for j in range(k):
-        product = product * (x + j) if j else x
-    return product
+        return 1 / reduce(operator.mul, (x - j for j in range(1, 1 - k)))
+    return reduce(operator.mul, (x + j if j else x for j in range(k))) if k else filled(x, 1)
 
 
 MOST_FACTORS = 64
@@ -118,19 +102,15 @@ WITH_PARAMETERS: Mapping[str, Parametrized] = {
     "jv": Parametrized(1, lambda x, v: x.emit("bessel_j", order=v)),
     **{name: Parametrized(1, lambda x, v: x.emit("bessel_y", order=v)) for name in ("yv", "yn")},
     "ive": Parametrized(1, lambda x, v: x.emit("bessel_ie", order=v)),
-    "iv": Parametrized(1, _scaled("bessel_ie", abs)),
+    "iv": Parametrized(1, lambda x, v: scaled("bessel_ie", abs, order=v)(x)),
     "kve": Parametrized(1, lambda x, v: x.emit("bessel_ke", order=v)),
-    **{name: Parametrized(1, _scaled("bessel_ke", lambda x: -x)) for name in ("kv", "kn")},
+    **{name: Parametrized(1, lambda x, v: scaled("bessel_ke", operator.neg, order=v)(x)) for name in ("kv", "kn")},
     "expn": Parametrized(1, _expn),
     "hyp0f1": Parametrized(1, lambda x, b: x.emit("hyp0f1", b=b)),
     "hyp1f1": Parametrized(2, lambda x, a, b: x.emit("hyp1f1", a=a, b=b)),
     "hyp2f1": Parametrized(3, lambda x, a, b, c: x.emit("hyp2f1", a=a, b=b, c=c)),
-    "eval_chebyt": Parametrized(1, _chebyt),
-    "eval_chebyu": Parametrized(1, _chebyu),
-    "eval_hermite": Parametrized(1, _hermite),
-    "eval_hermitenorm": Parametrized(1, _hermitenorm),
-    "eval_legendre": Parametrized(1, _legendre),
-    "eval_laguerre": Parametrized(1, lambda x, n: _genlaguerre(x, n, 0.0)),
+    **{name: Parametrized(1, _recurrence(name, *rules)) for name, rules in _POLYNOMIALS.items()},
+    "eval_laguerre": Parametrized(1, _genlaguerre),
     "eval_genlaguerre": Parametrized(2, _genlaguerre),
 }
 """Ufuncs by name."""

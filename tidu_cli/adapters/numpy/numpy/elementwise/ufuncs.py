@@ -33,14 +33,9 @@ SCIPYS: Mapping[str, Any] = {**SPECIAL, **GENERAL, **WITH_PARAMETERS}
 """Those of scipy.special."""
 
 _REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
     "logaddexp": "logsumexp",
-}
+}  # fmt: skip
 _ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 
 
@@ -148,8 +143,7 @@ def _dtypes(name: str, kinds: tuple[Any, ...], dtype: Any) -> tuple[tuple[str, .
     """The dtypes that NumPy would compute a ufunc in, and those of its results, by tidu's names."""
     ufunc = ufunc_named(name)
     if "bf16" in kinds:
-        example = {int: 0, float: 0.0, complex: 0j}
-        strong = [dtype_of(k) for k in kinds if k not in example]
+        strong = [dtype_of(k) for k in kinds if isinstance(k, str)]
         common = np.result_type(*strong, *([0j] if complex in kinds else [])) if dtype is None else np.dtype(dtype)
         kinds = (name_of(common),) * len(kinds)
     alone = not any(isinstance(k, str) for k in kinds)  # numbers of Python's, which NumPy makes arrays of first

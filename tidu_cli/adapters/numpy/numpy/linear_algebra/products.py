@@ -82,9 +82,7 @@ def matmul(x: Operand, y: Operand, **options: Any) -> Array:
 
 def dot(x: Operand, y: Operand, out: object = None) -> Array:
     a, b = lifted_as_arrays(x, y)
-    if not (a.ndim and b.ndim):
-        return a * b
-    return product(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+    return product(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),))) if a.ndim and b.ndim else a * b
 
 
 def inner(x: Operand, y: Operand) -> Array:
@@ -221,7 +219,7 @@ def _subscripts(text: str, arrays: Sequence[Array]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(arrays):
         raise ValueError(f"einsum '{text}' has {len(terms)} operands, got {len(arrays)}")
-    spare = [c for c in string.ascii_uppercase + string.ascii_lowercase if c not in text]
+    spare = [c for c in _LETTERS if c not in text]
     widths = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, arrays, strict=True)]
     if any(w < 0 or (w and "..." not in t) for w, t in zip(widths, terms, strict=True)):
         raise ValueError(f"einsum '{text}' does not fit {', '.join(str(x.type) for x in arrays)}")

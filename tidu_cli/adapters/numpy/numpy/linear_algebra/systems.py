@@ -10,7 +10,7 @@ import numpy as np
 from tidu_cli.adapters.numpy.arrays.array import Array
 from tidu_cli.adapters.numpy.arrays.operands import Operand, lifted, real_of
 from tidu_cli.adapters.numpy.errors import BuildError
-from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, floating, normal_axes, places, resized, select
+from tidu_cli.adapters.numpy.numpy.indexing import common_shape, filled, floating, normal_axes, places, resized, select, squares
 from tidu_cli.adapters.numpy.numpy.linear_algebra.matrices import inexact, singular_values, square, system
 from tidu_cli.adapters.numpy.numpy.linear_algebra.products import matmul
 from tidu_cli.adapters.numpy.numpy.reductions.reducing import max as max_
@@ -49,9 +49,7 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: Any = "fro") -> Arr
 def _vector_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Array:
     x = floating(x)
     if ord == 2:
-        # Of squares and not of magnitudes, which have no derivative at 0.
-        squares = (x.real * x.real + x.imag * x.imag) if x.type.complex else x * x
-        return sum_(squares, axes, keepdims=keepdims).emit("sqrt")
+        return sum_(squares(x), axes, keepdims=keepdims).emit("sqrt")
     size = abs(x)
     if ord in (math.inf, -math.inf):
         return (max_ if ord > 0 else min_)(size, axes, keepdims=keepdims)
@@ -69,8 +67,7 @@ def _matrix_norm(x: Array, ord: Any, axes: tuple[int, ...], keepdims: bool) -> A
     rows, columns = axes
     if ord in (2, -2, "nuc"):
         values = singular_values(inexact(moveaxis(x, axes, (-2, -1)), x, "norm"))
-        reduce = {2: max_, -2: min_, "nuc": sum_}[ord]
-        norms = reduce(values, -1)
+        norms = {2: max_, -2: min_, "nuc": sum_}[ord](values, -1)
         return norms.reshaped(resized(x.shape, axes)) if keepdims else norms
     if ord not in (1, -1, math.inf, -math.inf):
         raise ValueError(f"the matrix norm of order {ord} is not defined; orders are 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc'")
@@ -125,17 +122,6 @@ def inv(a: Array) -> Array:
 
 def slogdet(a: Array) -> SlogdetResult:
     a = square(a, "slogdet")
-    diagonal, parity = _diagonal_and_parity(a)
-    size = abs(diagonal)
-    return SlogdetResult(parity * prod(diagonal.emit("sign"), -1), sum_(size.emit("log"), -1))
-
-
-def det(a: Array) -> Array:
-    return square(a, "det").emit("det")
-
-
-def _diagonal_and_parity(a: Array) -> tuple[Array, Array]:
-    """The diagonal of U, and the determinant of P: 1 or -1."""
     lu, pivots, _ = a.recorder.emit_all("lu", (a,))
     swaps = pivots.emit("ne", places(a, pivots.shape, -1, "i32")).convert("i32").emit("reduce_sum", axes=(pivots.ndim - 1,))
     is_odd = (swaps & 1) == 1
@@ -143,7 +129,12 @@ def _diagonal_and_parity(a: Array) -> tuple[Array, Array]:
     rows, columns = places(lu, lu.shape, -2), places(lu, lu.shape, -1)
     off = filled(lu, 0)
     diagonal = select(rows.emit("eq", columns), lu, off).emit("reduce_sum", axes=(lu.ndim - 1,))
-    return diagonal, select(is_odd, -one, one)
+    parity, size = select(is_odd, -one, one), abs(diagonal)
+    return SlogdetResult(parity * prod(diagonal.emit("sign"), -1), sum_(size.emit("log"), -1))
+
+
+def det(a: Array) -> Array:
+    return square(a, "det").emit("det")
 
 
 def cholesky(a: Array, /, *, upper: bool = False) -> Array:

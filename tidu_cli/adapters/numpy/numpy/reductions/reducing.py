@@ -167,11 +167,9 @@ def _extremum_without_nan(extremum: Callable[..., Array], neutral: float) -> Cal
             return extremum(x, axis, **options)
         missing = indexing.is_nan(x)
         extreme = extremum(where_(missing, x.dtype.type(neutral), x), axis, **options)
-        return (
-            extreme
-            if indexing.is_given(initial)
-            else where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), extreme)
-        )
+        if indexing.is_given(initial):
+            return extreme
+        return where_(all(missing, axis, keepdims=keepdims), x.dtype.type(math.nan), extreme)
 
     return reduced
 
