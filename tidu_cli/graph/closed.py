@@ -42,9 +42,8 @@ class ClosedGraph:
     @classmethod
     def of(cls, graph: Graph) -> ClosedGraph:
         """A graph without externals, whose nodes lose their roles."""
-        cases = CaseTable(graph.cases.vocabulary)
-        number = {code: cases.intern(replace(graph.cases[code], mask=None)) for code in dict.fromkeys(graph.code)}
-        return cls(replace(graph, cases=cases, code=column(map(number.__getitem__, graph.code)), linear=None))
+        graph = with_cases(graph, CaseTable(graph.cases.vocabulary), lambda case: replace(case, mask=None))
+        return cls(replace(graph, linear=None))
 
     @property
     def input_types(self) -> tuple[Type, ...]:
@@ -59,8 +58,7 @@ class ClosedGraph:
     @property
     def document(self) -> Document:
         """The document of this graph alone, over a table of its own, to which transforms may add."""
-        cases = self.graph.cases.copy()
-        return Document((replace(self.graph, cases=cases),), cases)
+        return document_of(self.graph)
 
     @cached_property
     def positional(self) -> Document:
@@ -122,6 +120,18 @@ class ClosedGraph:
                 _with_meta({"key": key_to_json(o.key), "value": o.value, "type": str(o.type)}, o.meta) for o in graph.outputs
             ],
         }
+
+
+def document_of(graph: Graph) -> Document:
+    """The document of a self-contained graph alone, over a table of its own, to which transforms may add."""
+    cases = graph.cases.copy()
+    return Document((replace(graph, cases=cases),), cases)
+
+
+def with_cases(graph: Graph, cases: CaseTable, change: Callable[[Case], Case]) -> Graph:
+    """The graph over another table, to which those of its cases are added that its nodes have, each of them changed."""
+    number = {code: cases.intern(change(graph.cases[code])) for code in dict.fromkeys(graph.code)}
+    return replace(graph, cases=cases, code=column(map(number.__getitem__, graph.code)))
 
 
 def closed_graphs(attrs: object) -> Sequence[ClosedGraph]:

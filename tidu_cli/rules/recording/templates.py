@@ -186,9 +186,8 @@ def along_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active
     case, rule = cases[code], primitives[cases[code].op].rules.along
     assert rule is not None
     trace = Trace(primitives, cases)
-    operands, tangents = (
-        [trace.source(t, linear=False) for t in types] for types in (case.operands, [t and tangent_type(t) for t in case.operands])
-    )
+    operands = [trace.source(t, linear=False) for t in case.operands]
+    tangents = [trace.source(t and tangent_type(t), linear=False) for t in case.operands]
     results = [trace.source(t, linear=False) for t in case.results]
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
     values, derivatives = rule(JVP(case.attrs, operands, results, given))
@@ -208,15 +207,9 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
     operands = [trace.source(t, linear=False) for t in case.operands]
     cotangents = [trace.source(t, linear=True) for t in case.results]
     n_sources = trace.n_slots
-    back = rule(
-        Transposition(
-            case.attrs,
-            [None if a else t for t, a in zip(operands, case.mask, strict=True)],
-            case.operands,  # type: ignore[arg-type]
-            case.mask,
-            [t if a else None for t, a in zip(cotangents, live, strict=True)],
-        )
-    )
+    readable = [None if a else t for t, a in zip(operands, case.mask, strict=True)]
+    incoming = [t if a else None for t, a in zip(cotangents, live, strict=True)]
+    back = rule(Transposition(case.attrs, readable, case.operands, case.mask, incoming))  # type: ignore[arg-type]
     return _linear(trace, trace.template(n_sources, _checked(back, case.op, case.operands)), f"transpose rule of {case.op}")
 
 
