@@ -50,6 +50,11 @@ def conj(x: Term) -> Term:
     return _conj(x) if x.type.complex else x
 
 
+def as_dtype(x: Term, dtype: str) -> Term:
+    """x converted to a dtype; of that dtype, itself."""
+    return x if x.type.dtype == dtype else convert(x, new_dtype=dtype)
+
+
 def require_dtype(dtypes: frozenset[str], types: contract.Types, what: str = "input") -> None:
     """Raises TypeRuleError if some operand's dtype is not among `dtypes`."""
     for k, t in enumerate(types):

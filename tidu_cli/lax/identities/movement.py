@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from tidu_cli.graph.types import INEXACT, INTEGERS, REALS, TensorType
+from tidu_cli.lax.arrays.slicing import part
 from tidu_cli.lax.identities.elementwise import FINITE, NO_SIGNED_ZEROS, Of, only, unchanged, whole_number
 from tidu_cli.rules.terms import Identity, Operand, Rewriting, Site, Term, op
 
@@ -215,13 +216,7 @@ def _joined_parts(site: Site) -> Term | None:
     if any((one[0], one[2]) != other[:2] for one, other in pairwise(parts)):  # type: ignore[index]
         return None
     x, first, end = site.operands[0].operands[0], parts[0][1], parts[-1][2]  # type: ignore[index]
-    return x.term if (first, end) == (0, x.type.shape[axis]) else _part(x, axis, first, end)
-
-
-def _part(x: Operand, axis: int, first: int, end: int) -> Term:
-    starts, limits = [0] * x.type.rank, list(x.type.shape)
-    starts[axis], limits[axis] = first, end
-    return slice_(x.term, start_indices=tuple(starts), limit_indices=tuple(limits))
+    return x.term if (first, end) == (0, x.type.shape[axis]) else part(x.term, axis, first, end)
 
 
 def _part_of_joined(site: Site, y: Operand) -> Term | None:
@@ -235,7 +230,7 @@ def _part_of_joined(site: Site, y: Operand) -> Term | None:
     for x, start in zip(y.operands, starts, strict=False):
         size = x.type.shape[axis]
         if start <= first < end <= start + size:
-            return x.term if end - first == size else _part(x, axis, first - start, end - start)
+            return x.term if end - first == size else part(x.term, axis, first - start, end - start)
     return None
 
 
