@@ -105,12 +105,10 @@ class ClosedGraph:
         """The file form, its nodes a list."""
         graph = self.graph
         common = {number: _common(case, binary) for number, case in enumerate(graph.cases.cases)}
-        nodes: list[dict[str, object]] = []
-        end = 0
-        for node, code in enumerate(graph.code):
-            start, end = end, end + graph.cases.arity[code]
-            data = {"op": graph.cases[code].op, "inputs": graph.args[start:end].tolist(), **common[code]}
-            nodes.append(_with_meta(data, graph.node_meta.get(node)))
+        nodes = [
+            _with_meta({"op": graph.cases[code].op, "inputs": [*args], **common[code]}, graph.node_meta.get(node))
+            for node, (code, args, _, _) in enumerate(forwards(graph, graph.args))
+        ]
         return {
             **({"name": graph.name} if graph.name else {}),
             **({"meta": graph.meta} if graph.meta is not None else {}),

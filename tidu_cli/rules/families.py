@@ -185,10 +185,7 @@ def minus(x: Term | None, y: Term | None) -> Term | None:
 
 
 _FACETS: dict[str, type[Frozen]] = {
-    "domain": contract.Domain,
-    "evaluation": contract.Evaluation,
-    "rules": contract.Rules,
-    "catalogue": contract.Catalogue,
+    kind.__name__.lower(): kind for kind in (contract.Domain, contract.Evaluation, contract.Rules, contract.Catalogue)
 }
 _FACET_OF = {part: facet for facet, kind in _FACETS.items() for part in field_names(kind)}
 

@@ -13,7 +13,7 @@ from math import copysign, frexp, isinf, isnan, ldexp, prod
 
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.literals import NONFINITE, Literal, literal_to_numbers
-from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, real_dtype
 from tidu_cli.rules.terms import Assumption, Identity, Operand, Rewriting, Site, Term, op
 
 abs_, add, convert, imag, neg, real = map(op, ("abs", "add", "convert_element_type", "imag", "neg", "real"))
@@ -248,8 +248,7 @@ def _holds(wide: str, narrow: str) -> bool:
         more = int(wide[1:]) - int(narrow[1:])
         return more > 0 if (wide[0], narrow[0]) == ("i", "u") else more >= 0 and wide[0] == narrow[0]
     if wide in COMPLEXES:
-        part = {"c64": "f32", "c128": "f64"}
-        return _holds(part[wide], part.get(narrow, narrow)) if narrow in FLOATS | COMPLEXES else False
+        return narrow in INEXACT and _holds(real_dtype(wide), real_dtype(narrow))
     return narrow == "bool" and (wide in INTEGERS or wide in FLOATS)
 
 

@@ -109,11 +109,9 @@ def _by_unit_matrix(site: Site) -> Term | None:
     if batch[0] or len(contract[0]) != 1 or site.type.dtype != x.dtype or x.dtype != y.dtype:
         return None
     for k, unit, other in ((0, x, y), (1, y, x)):
-        if unit.known is None or unit.known.kind != "unit" or unit.type.rank != 2:
+        if unit.known is None or unit.known.kind != "unit" or unit.type.rank != 2 or unit.type.shape[0] != unit.type.shape[1]:
             continue
         (axis,), rest = contract[1 - k], [a for a in range(other.type.rank) if a != contract[1 - k][0]]
-        if unit.type.shape[0] != unit.type.shape[1]:
-            continue
         order = (axis, *rest) if k == 0 else (*rest, axis)
         return other.term if list(order) == sorted(order) else transpose(other.term, permutation=order)
     return None

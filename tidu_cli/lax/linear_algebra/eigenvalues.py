@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.types import TensorType, real_dtype
+from tidu_cli.graph.types import TensorType, complex_dtype, real_dtype
 from tidu_cli.lax.linear_algebra import matrices
 from tidu_cli.lax.linear_algebra.singular import apart, infinite, quotient, repeating, resolution, rounding
 from tidu_cli.rules.analysis import on_matrices
@@ -66,12 +66,9 @@ class EigAttrs(Attrs):
     compute_right_eigenvectors: bool = True
 
 
-_COMPLEX = {"f32": "c64", "f64": "c128"}
-
-
 def _eig_types(attrs: EigAttrs, operands: Types) -> Types:
     (x,) = matrices.require_square(operands)
-    vectors = TensorType(_COMPLEX.get(x.dtype, x.dtype), x.shape)
+    vectors = x if x.complex else x.with_dtype(complex_dtype(x.dtype))
     n_vectors = attrs.compute_left_eigenvectors + attrs.compute_right_eigenvectors
     return (vectors.with_shape(x.shape[:-1]), *[vectors] * n_vectors)
 

@@ -41,7 +41,7 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
     """
     primitive, rule = trace.primitives[op], trace.primitives.jvp_rule(op)
     zeros: list[Term | None] = [None] * len(node.results)
-    if primitive.rules.integers == "moved" or _holds_record(node):
+    if primitive.rules.integers == "moved" or any(isinstance(x.known_type, RecordType) for x in (*node.operands, *node.results)):
         if not any(moves(y.value_type) for y in node.results):
             return zeros
         return [t if moves(y.value_type) else None for t, y in zip(rule(node), node.results, strict=True)]
@@ -63,10 +63,6 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
         operands = [x if primitive.domain.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
         node = replace(node, operands=operands, results=[_as_number(trace, y) for y in node.results])
     return rule(node)
-
-
-def _holds_record(node: JVP) -> bool:
-    return any(isinstance(x.known_type, RecordType) for x in (*node.operands, *node.results))
 
 
 def _is_exact(x: Term) -> bool:
