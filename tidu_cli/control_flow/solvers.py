@@ -17,15 +17,16 @@ from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType, Type, real_dtype
 from tidu_cli.lax.linear_algebra.matrices import solved, turned, with_diagonal
 from tidu_cli.lax.vocabulary import vocabulary
+from tidu_cli.rules.families import as_dtype
 from tidu_cli.rules.recording.trace import Trace
 from tidu_cli.rules.terms import Recorder, Term, op
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 
-abs_, concatenate, convert, div, dot_general, imag, join, real, reduce_max, reshape, select_n, slice_, spread = map(
+abs_, concatenate, div, dot_general, imag, join, real, reduce_max, reshape, select_n, slice_, spread = map(
     op,
-    ("abs", "concatenate", "convert_element_type", "div", "dot_general", "imag", "complex", "real", "reduce_max", "reshape",
-     "select_n", "slice", "broadcast_in_dim"),
+    ("abs", "concatenate", "div", "dot_general", "imag", "complex", "real", "reduce_max", "reshape", "select_n", "slice",
+     "broadcast_in_dim"),
 )  # fmt: skip
 and_, ge, gt, le, lt, not_ = map(op, ("and", "ge", "gt", "le", "lt", "not"))
 
@@ -111,7 +112,7 @@ class Flat:
     def pack(self, arrays: Sequence[Term]) -> Term:
         """The vector of arrays."""
         parts = [part for x in arrays for part in ([real(x), imag(x)] if x.type.complex else [x])]
-        rows = [_of_dtype(reshape(x, new_sizes=(x.type.size,)), self.dtype) for x in parts]
+        rows = [as_dtype(reshape(x, new_sizes=(x.type.size,)), self.dtype) for x in parts]
         return concatenate(*rows, dimension=0) if len(rows) > 1 else rows[0]
 
     def unpack(self, vector: Term) -> list[Term]:
@@ -122,7 +123,7 @@ class Flat:
             for _ in range(2 if type_.complex else 1):
                 end = start + type_.size
                 whole = vector if type_.size == self.size else slice_(vector, start_indices=(start,), limit_indices=(end,))
-                parts.append(_of_dtype(reshape(whole, new_sizes=type_.shape), real_dtype(type_.dtype)))
+                parts.append(as_dtype(reshape(whole, new_sizes=type_.shape), real_dtype(type_.dtype)))
                 start = end
             arrays.append(join(*parts) if type_.complex else parts[0])
         return arrays
@@ -130,10 +131,6 @@ class Flat:
     def map_of(self, graph: ClosedGraph, consts: Sequence[Term]) -> Vector:
         """A graph of these constants and arrays as a function of their vector."""
         return lambda v: self.pack(outputs_of(v.trace, graph, [*consts, *self.unpack(v)]))
-
-
-def _of_dtype(x: Term, dtype: str) -> Term:
-    return x if x.type.dtype == dtype else convert(x, new_dtype=dtype)
 
 
 def _by_matrix(trace: Trace, matvec: ClosedGraph, consts: Sequence[Term], flat: Flat, b: Term) -> Term:

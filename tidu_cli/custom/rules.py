@@ -83,7 +83,6 @@ class _ByGraphs(ABC):
             self.types,  # type: ignore[arg-type]  # of records, too
             self.kernel,
             **rules | more,
-            linear_in=self.linear_in,
             attrs=attrs_class(self.name, attrs),
             hidden=self.hidden,
             n_results=lambda attrs, n_operands: len(self.definition.outputs),

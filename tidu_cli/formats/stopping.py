@@ -27,7 +27,7 @@ def stopped(document: Document, names: Sequence[str]) -> Document:
     for name in names:
         stops.update(_values(graph, name))
     primitives = vocabulary(document.cases)
-    builder, new, node_meta = GraphBuilder(document.cases, graph.inputs), [*range(len(graph.inputs))], {}
+    builder, new = GraphBuilder(document.cases, graph.inputs), [*range(len(graph.inputs))]
 
     def stop(value: int) -> None:
         if value in stops:
@@ -37,15 +37,12 @@ def stopped(document: Document, names: Sequence[str]) -> Document:
     for value in range(len(graph.inputs)):
         stop(value)
     for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
-        if (meta := graph.node_meta.get(node)) is not None:
-            node_meta[len(builder.code)] = meta
+        builder.keep_meta(graph, node)
         start = builder.append(code, [new[a] for a in args])
         new += range(start, start + end - first)
         for value in range(first, end):
             stop(value)
-    outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
-    fresh = builder.build(graph.name, outputs, meta=graph.meta, node_meta=node_meta)
-    return replace(document, graphs=(fresh,))
+    return replace(document, graphs=(builder.rebuilt(graph, new),))
 
 
 def _values(graph: Graph, name: str) -> Sequence[int]:

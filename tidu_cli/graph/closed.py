@@ -42,9 +42,8 @@ class ClosedGraph:
     @classmethod
     def of(cls, graph: Graph) -> ClosedGraph:
         """A graph without externals, whose nodes lose their roles."""
-        cases = CaseTable(graph.cases.vocabulary)
-        number = {code: cases.intern(replace(graph.cases[code], mask=None)) for code in dict.fromkeys(graph.code)}
-        return cls(replace(graph, cases=cases, code=column(map(number.__getitem__, graph.code)), linear=None))
+        graph = with_cases(graph, CaseTable(graph.cases.vocabulary), lambda case: replace(case, mask=None))
+        return cls(replace(graph, linear=None))
 
     @property
     def input_types(self) -> tuple[Type, ...]:
@@ -59,8 +58,7 @@ class ClosedGraph:
     @property
     def document(self) -> Document:
         """The document of this graph alone, over a table of its own, to which transforms may add."""
-        cases = self.graph.cases.copy()
-        return Document((replace(self.graph, cases=cases),), cases)
+        return document_of(self.graph)
 
     @cached_property
     def positional(self) -> Document:
@@ -107,12 +105,10 @@ class ClosedGraph:
         """The file form, its nodes a list."""
         graph = self.graph
         common = {number: _common(case, binary) for number, case in enumerate(graph.cases.cases)}
-        nodes: list[dict[str, object]] = []
-        end = 0
-        for node, code in enumerate(graph.code):
-            start, end = end, end + graph.cases.arity[code]
-            data = {"op": graph.cases[code].op, "inputs": graph.args[start:end].tolist(), **common[code]}
-            nodes.append(_with_meta(data, graph.node_meta.get(node)))
+        nodes = [
+            _with_meta({"op": graph.cases[code].op, "inputs": [*args], **common[code]}, graph.node_meta.get(node))
+            for node, (code, args, _, _) in enumerate(forwards(graph, graph.args))
+        ]
         return {
             **({"name": graph.name} if graph.name else {}),
             **({"meta": graph.meta} if graph.meta is not None else {}),
@@ -122,6 +118,18 @@ class ClosedGraph:
                 _with_meta({"key": key_to_json(o.key), "value": o.value, "type": str(o.type)}, o.meta) for o in graph.outputs
             ],
         }
+
+
+def document_of(graph: Graph) -> Document:
+    """The document of a self-contained graph alone, over a table of its own, to which transforms may add."""
+    cases = graph.cases.copy()
+    return Document((replace(graph, cases=cases),), cases)
+
+
+def with_cases(graph: Graph, cases: CaseTable, change: Callable[[Case], Case]) -> Graph:
+    """The graph over another table, to which those of its cases are added that its nodes have, each of them changed."""
+    number = {code: cases.intern(change(graph.cases[code])) for code in dict.fromkeys(graph.code)}
+    return replace(graph, cases=cases, code=column(map(number.__getitem__, graph.code)))
 
 
 def closed_graphs(attrs: object) -> Sequence[ClosedGraph]:

@@ -43,11 +43,9 @@ class CaseAttrs(Hashable, Protocol):
 
     def to_data(self, *, binary: bool) -> dict[str, object]:
         """The file form: lists, numbers and strings, and bytes for constants if `binary`."""
-        ...
 
     def identity(self, of_graph: Callable[[Any], object]) -> dict[str, object]:
         """What a digest hashes: the binary file form, with this in the place of graphs that they hold."""
-        ...
 
 
 class Defined(Protocol):
@@ -56,11 +54,9 @@ class Defined(Protocol):
     @property
     def name(self) -> str:
         """The op's name."""
-        ...
 
     def to_data(self) -> dict[str, object]:
         """The file form without meta: plain data, the same for definitions that are the same."""
-        ...
 
 
 class Vocabulary(Protocol):
@@ -68,7 +64,6 @@ class Vocabulary(Protocol):
 
     def definitions_behind(self, op: str) -> Sequence[Defined]:
         """The definitions that say what an op is: that of its own and those that these use, by name; none if it is built in."""
-        ...
 
 
 class Case(Frozen):

@@ -8,6 +8,7 @@ for every op that reaches it, not for every node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -38,11 +39,11 @@ def digests(document: Document) -> list[list[bytes]]:
 
     Linear in the size of the graphs, and for each distinct custom op in them in what it reaches, all of which its digests hash.
     """
-    cases, ops = document.cases, _Ops(document.cases.vocabulary)
+    cases, beginning = document.cases, _beginnings(document.cases.vocabulary)
     prefixes: list[bytes] = [b""] * len(cases)
     hashing: list[Hashing] = [sha256] * len(cases)
     for code in {code for graph in document.graphs for code in graph.code}:
-        begun, hashing[code] = ops[cases[code].op]
+        begun, hashing[code] = beginning(cases[code].op)
         prefixes[code] = begun + _after_op(cases[code], len(cases[code].operands))
     bound = document.bound
     detached = [bytes.fromhex(d.digest.removeprefix(PREFIX)) for d in document.detached]
@@ -62,10 +63,10 @@ def digests(document: Document) -> list[list[bytes]]:
 
 def case_digests(cases: CaseTable, codes: Iterable[int]) -> dict[int, bytes]:
     """Of each of these cases what the digest of a node would be that reads nothing: it says op, attrs and role, and no types."""
-    ops = _Ops(cases.vocabulary)
+    beginning = _beginnings(cases.vocabulary)
     by_code = {}
     for code in codes:
-        begun, hashing = ops[cases[code].op]
+        begun, hashing = beginning(cases[code].op)
         by_code[code] = hashing(begun + _after_op(cases[code], 0) + _pack(0)).digest()
     return by_code
 
@@ -84,35 +85,29 @@ def closed_digest(closed: ClosedGraph) -> bytes:
     return closed.digest
 
 
-class _Ops:
+def _beginnings(vocabulary: Vocabulary | None) -> Callable[[str], tuple[bytes, Hashing]]:
     """How the encoding of `["node", op, attrs, mask, [operands...], slot]` begins, up to attrs.
 
     That of a custom operation is `[name, definitions]`, and may be long: it has been hashed before the rest comes.
     """
+    encoded: dict[str, bytes] = {}
 
-    def __init__(self, vocabulary: Vocabulary | None) -> None:
-        self._vocabulary = vocabulary
-        self._begun: dict[str, tuple[bytes, Hashing]] = {}
-        self._encoded: dict[str, bytes] = {}
-
-    def __getitem__(self, op: str) -> tuple[bytes, Hashing]:
+    @cache
+    def beginning(op: str) -> tuple[bytes, Hashing]:
         """The first bytes that are to be hashed, and the hash function for them and what follows."""
-        if op not in self._begun:
-            self._begun[op] = self._begin(op)
-        return self._begun[op]
-
-    def _begin(self, op: str) -> tuple[bytes, Hashing]:
-        definitions = self._vocabulary.definitions_behind(op) if self._vocabulary else ()
+        definitions = vocabulary.definitions_behind(op) if vocabulary else ()
         if not definitions:
             return _NODE + _pack(op), sha256
         packer = msgpack.Packer()
         state = sha256(_NODE + packer.pack_array_header(2) + _pack(op) + packer.pack_map_header(len(definitions)))
         for definition in definitions:
             name = definition.name
-            if name not in self._encoded:
-                self._encoded[name] = _pack(name) + _pack(_sorted_maps(definition.to_data()))
-            state.update(self._encoded[name])
+            if name not in encoded:
+                encoded[name] = _pack(name) + _pack(_sorted_maps(definition.to_data()))
+            state.update(encoded[name])
         return b"", _continued(state)
+
+    return beginning
 
 
 _NODE = b"\x96\xa4node"

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
-from tidu_cli.frozen import Frozen
+from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import mark_dependencies
 from tidu_cli.graph.graph import Case, CaseTable, Column, Detached, Document, Externals, Graph, Input, Meta, Output, Place, column
 from tidu_cli.graph.keys import Key
@@ -195,6 +195,7 @@ class GraphBuilder:
         self.code: MutableSequence[int] = []
         self.args: MutableSequence[int] = []
         self.external = Externals()
+        self.node_meta: dict[int, Meta] = {}
         self.n_values = len(self.inputs)
         self._external_number: dict[tuple[int, int], int] = {}
 
@@ -216,6 +217,11 @@ class GraphBuilder:
         self.n_values = first + self.cases.n_results[code]
         return first
 
+    def keep_meta(self, graph: Graph, node: int) -> None:
+        """The node that is appended next has the meta of this node of another graph."""
+        if node in graph.node_meta:
+            self.node_meta[len(self.code)] = graph.node_meta[node]
+
     def columns(self) -> tuple[Column[int], Column[int]]:
         """The columns `code` and `args` as they are now."""
         code, args = (part if isinstance(part, Column) else column(part) for part in (self.code, self.args))
@@ -232,4 +238,9 @@ class GraphBuilder:
     ) -> Graph:
         """The finished graph. The builder must not be used after."""
         inputs, outputs = tuple(self.inputs), tuple(outputs)
-        return Graph(name, inputs, outputs, self.cases, *self.columns(), self.external, linear, meta, node_meta or {})
+        return Graph(name, inputs, outputs, self.cases, *self.columns(), self.external, linear, meta, node_meta or self.node_meta)
+
+    def rebuilt(self, graph: Graph, new: Sequence[int | None]) -> Graph:
+        """The finished graph in the place of another one, whose values have these arguments now: with its outputs and its meta."""
+        outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
+        return self.build(graph.name, outputs, linear=graph.linear, meta=graph.meta)

@@ -141,8 +141,7 @@ def _fixed_type(text: str) -> TensorType:
     sizes = (match[2] or "[]")[1:-1].split(",")
     if any(len(n) > 19 for n in sizes):  # int() of an endless string of digits is slow, and Python refuses it past 4,300
         raise TypeTextError(f"the type {text[:60]} is larger than any memory")
-    parsed = TensorType(dtype, tuple(map(int, sizes)) if sizes != [""] else ())
-    return _possible(parsed)
+    return _possible(TensorType(dtype, tuple(map(int, sizes)) if sizes != [""] else ()))
 
 
 def _possible(parsed: TensorType) -> TensorType:

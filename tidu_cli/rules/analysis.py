@@ -205,27 +205,21 @@ class Patterns(Protocol):
 
     def through(self, graph: ClosedGraph, values: Sequence[Any]) -> list[Any]:
         """The outputs of a graph for these values of its inputs."""
-        ...
 
     def union(self, values: Sequence[Any]) -> Any:
         """What may be any of these values."""
-        ...
 
     def same(self, values: Sequence[Any], others: Sequence[Any]) -> bool:
         """Whether these are the same values."""
-        ...
 
     def steps(self, n: int, values: Sequence[Any]) -> Iterator[list[Any]]:
         """The parts of values along their first axis, which has `n` places."""
-        ...
 
     def stacked(self, parts: Sequence[Any]) -> Any:
         """The value that has these along its first axis."""
-        ...
 
     def solved(self, map: ClosedGraph, consts: Sequence[Any], right: Sequence[Any]) -> list[Any]:
         """What a linear map, a graph of constants and of unknowns, takes to the values `right`."""
-        ...
 
 
 PatternRule = Callable[["Patterns", Any, Sequence[Any]], Sequence[Any]]

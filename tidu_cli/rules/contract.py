@@ -119,11 +119,9 @@ class Segmented(Protocol):
 
     def first(self, operands: Sequence[Term]) -> tuple[Sequence[Term | None], Sequence[Term]]:
         """The results of the first, None for those that only the second reads, and the states that it stores."""
-        ...
 
     def second(self, operands: Sequence[Term], of_first: Sequence[Term], states: Sequence[Term]) -> Sequence[Term]:
         """The results of the second, from its operands but for what it read of the first, the first's operands, and the states."""
-        ...
 
 
 SegmentedRule = Callable[[Any, Any, Sequence["int | None"], Sequence[int], Callable[[int], int]], "Segmented | None"]
@@ -305,8 +303,6 @@ class Rules(Frozen, slots=False):
     """How results depend on tangents where graphs in attrs compute them."""
     carried: Callable[[Any], range] = lambda attrs: range(0)
     """The operands that stand for what a first step would have carried over: zeros there are zeros of a linear map."""
-    linear_in: Callable[[int], tuple[bool, ...]] | None = None
-    """In which of n operands an operation of a document is declared linear, in these together."""
 
 
 class Primitive(Frozen, slots=False):

@@ -50,6 +50,11 @@ def conj(x: Term) -> Term:
     return _conj(x) if x.type.complex else x
 
 
+def as_dtype(x: Term, dtype: str) -> Term:
+    """x converted to a dtype; of that dtype, itself."""
+    return x if x.type.dtype == dtype else convert(x, new_dtype=dtype)
+
+
 def require_dtype(dtypes: frozenset[str], types: contract.Types, what: str = "input") -> None:
     """Raises TypeRuleError if some operand's dtype is not among `dtypes`."""
     for k, t in enumerate(types):
@@ -180,10 +185,7 @@ def minus(x: Term | None, y: Term | None) -> Term | None:
 
 
 _FACETS: dict[str, type[Frozen]] = {
-    "domain": contract.Domain,
-    "evaluation": contract.Evaluation,
-    "rules": contract.Rules,
-    "catalogue": contract.Catalogue,
+    kind.__name__.lower(): kind for kind in (contract.Domain, contract.Evaluation, contract.Rules, contract.Catalogue)
 }
 _FACET_OF = {part: facet for facet, kind in _FACETS.items() for part in field_names(kind)}
 

@@ -55,16 +55,12 @@ def origin(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
     return (operands[0] == 0) & (operands[1] == 0)
 
 
-def attained(axes: Callable[[Any], Any]) -> Where:
-    """Several elements along some axes, of attrs, are the result; or are what is at the place that it says."""
-
-    def where(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
-        (x,), (y,) = operands, results
-        y = np.expand_dims(y, axes(attrs))
-        taken = x == (y if y.dtype == x.dtype else np.take_along_axis(x, y.astype(np.int64), axes(attrs)[0]))
-        return taken & (taken.sum(axes(attrs), keepdims=True) > 1)
-
-    return where
+def attained(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
+    """Several elements along the axes are the result; or are what is at the place that it says."""
+    (x,), (y,) = operands, results
+    y = np.expand_dims(y, attrs.axes)
+    taken = x == (y if y.dtype == x.dtype else np.take_along_axis(x, y.astype(np.int64), attrs.axes[0]))
+    return taken & (taken.sum(attrs.axes, keepdims=True) > 1)
 
 
 def attained_again(np: Any, attrs: Any, operands: Any, results: Any) -> Any:

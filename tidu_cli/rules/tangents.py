@@ -143,9 +143,8 @@ def _joined(types: Sequence[Type]) -> Type | None:
 def scaled_operand(types: Sequence[Type | None]) -> int | None:
     """Which of two operands is a vector that the other one scales; None if these are no vector and number."""
     for k, (vector, number) in enumerate(zip(types, types[::-1], strict=True)):
-        if not isinstance(number, TensorType) or number.dtype not in FLOATS | INTEGERS:
-            continue
-        if vector is None:  # hidden by a detached reference
+        # A vector of None is hidden by a detached reference.
+        if vector is None or not isinstance(number, TensorType) or number.dtype not in FLOATS | INTEGERS:
             continue
         if isinstance(vector, RecordType):
             return k if vector.inexact and number.shape == () else None

@@ -38,23 +38,18 @@ class Recorder(Protocol):
 
     def emit(self, op: str, /, *operands: Term | Number, **attrs: object) -> Term:
         """Record a node of one result."""
-        ...
 
     def emit_all(self, op: str, /, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
         """Record a node of any number of results."""
-        ...
 
     def apply(self, op: str, attrs: CaseAttrs, operands: Sequence[Term]) -> tuple[Term, ...]:
         """Likewise, for attrs that are parsed."""
-        ...
 
     def append(self, code: int, operands: Sequence[Term]) -> tuple[Term, ...]:
         """Likewise, for a case by its number."""
-        ...
 
     def full(self, value: Number, type_: TensorType) -> Term:
         """A constant array."""
-        ...
 
 
 class Term(Frozen, eq=False):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import backwards, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Column, Graph, Input, Output, column
 from tidu_cli.graph.keys import Key
@@ -16,7 +15,7 @@ from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import of_batch
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.contract import Narrowing
-from tidu_cli.rules.recording.linearity import is_vector
+from tidu_cli.rules.recording.linearity import constant_of, is_vector
 from tidu_cli.rules.recording.templates import Flags, Templates, batch_template, recorded_once
 from tidu_cli.rules.recording.trace import Template, Trace
 from tidu_cli.rules.terms import Term
@@ -92,8 +91,7 @@ def holds_graphs(graph: Graph) -> bool:
 
 def narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
     """A self-contained graph in which nodes that hold graphs are merged where they read the same, and compute what is needed."""
-    merged = _merged(graph, primitives)
-    return _narrowed(merged, primitives)
+    return _narrowed(_merged(graph, primitives), primitives)
 
 
 def _merged(graph: Graph, primitives: PrimitiveSet) -> Graph:
@@ -147,12 +145,8 @@ def _narrowed(graph: Graph, primitives: PrimitiveSet) -> Graph:
 
 def _literals(graph: Graph, primitives: PrimitiveSet) -> dict[int, Literal]:
     """The values that are constant scalars."""
-    literals: dict[int, Literal] = {}
-    for code, _, first, _ in forwards(graph, graph.args):
-        value = getattr(graph.cases[code].attrs, "value", None) if graph.cases[code].op == primitives.constant else None
-        if isinstance(value, Literal) and not value.type.shape:
-            literals[first] = value
-    return literals
+    constants = ((first, constant_of(primitives, graph.cases[code])) for code, _, first, _ in forwards(graph, graph.args))
+    return {first: literal for first, literal in constants if literal is not None and not literal.type.shape}
 
 
 @recorded_once
@@ -182,8 +176,7 @@ def _recorded(
     in attrs, which has no roles, and not beside it.
     """
     trace = Trace(primitives, cases)
-    mask = case.mask or (False,) * len(case.operands)
-    operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
+    operands = trace.operands(case)
     try:
         results = rule(operands)
     except MissingRuleError:
@@ -200,7 +193,6 @@ def _rebuilt(graph: Graph, replacements: Replacements, merged: dict[int, int]) -
     stamper = Stamper.alone(builder)
     new: list[int | None] = list(range(len(graph.inputs)))
     later: dict[int, list[int | None]] = {}
-    node_meta = {}
     for node, (code, args, first, end) in enumerate(forwards(graph, graph.args)):
         if node in later:
             new += later[node]
@@ -216,8 +208,6 @@ def _rebuilt(graph: Graph, replacements: Replacements, merged: dict[int, int]) -
         elif None in reads:  # it is dead
             new += [None] * (end - first)
         else:
-            if node in graph.node_meta:
-                node_meta[len(builder.code)] = graph.node_meta[node]
+            builder.keep_meta(graph, node)
             new += stamper.linear.append(code, [a for a in reads if a is not None])
-    outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
-    return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
+    return builder.rebuilt(graph, new)

@@ -34,9 +34,8 @@ class Trace(Frozen, slots=False, eq=False):
 
     def values_of(self, graph: int) -> Iterator[int]:
         """The new local ids of a graph's own values, as far as they are needed."""
-        for flat in range(self.logical.base[graph], self.logical.base[graph + 1]):
-            if self.needed[flat]:
-                yield self.new_id[flat]
+        own = range(self.logical.base[graph], self.logical.base[graph + 1])
+        return (self.new_id[flat] for flat in own if self.needed[flat])
 
 
 def materialize(document: Document, *, outputs: Sequence[Key] | None = None, needed_inputs: bool = False) -> Document:

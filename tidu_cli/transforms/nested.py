@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from tidu_cli.frozen import replace
-from tidu_cli.graph.closed import forwards
-from tidu_cli.graph.graph import Document, Graph
+from tidu_cli.graph.closed import document_of, forwards
+from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.recording.templates import Templates, along_template, jvp_template
@@ -28,12 +27,10 @@ Terms = Sequence[Term | None]
 
 def apply(trace: Recorder, graph: Graph, operands: Sequence[Term]) -> Terms:
     """Emit the graph itself. Gives its outputs."""
-    return spliced(trace, _document(graph), _by_input(graph, operands))
+    return spliced(trace, document_of(graph), _by_input(graph, operands))
 
 
-def push_forward(
-    trace: Recorder, graph: Graph, operands: Terms, tangents: Terms, primitives: PrimitiveSet | None = None
-) -> Sequence[Term | None]:
+def push_forward(trace: Recorder, graph: Graph, operands: Terms, tangents: Terms, primitives: PrimitiveSet | None = None) -> Terms:
     """Emit the derivative of a graph at these operands, along these tangents, None for zero. Gives the tangents of its outputs.
 
     Operands may be None where the derivative does not depend on them, since the graph is linear in them. `primitives` are those by
@@ -43,7 +40,7 @@ def push_forward(
     if not active:
         return [None] * len(graph.outputs)
     with listening(None):
-        document = linearize(_document(graph), list(active), primitives=_rules(trace, primitives))
+        document = linearize(document_of(graph), list(active), primitives=_rules(trace, primitives))
     seeds = {i.key: t for i, t in zip(document.head.inputs, active.values(), strict=True)}
     return spliced(trace, document, _by_input(graph, operands) | seeds)
 
@@ -99,7 +96,7 @@ def pull_back(
         return [None] * len(graph.inputs)
     primitives = _rules(trace, primitives)
     with listening(None):
-        tangents = linearize(_document(graph), wrt, outputs=list(live), primitives=primitives)
+        tangents = linearize(document_of(graph), wrt, outputs=list(live), primitives=primitives)
         document = transpose(tangents, primitives=primitives)
     seeds = {i.key: t for i, t in zip(document.head.inputs, live.values(), strict=True)}
     cotangent_of = dict(zip(wrt, spliced(trace, document, _by_input(graph, operands) | seeds), strict=True))
@@ -110,8 +107,8 @@ def batch(trace: Recorder, graph: Graph, operands: Sequence[Term], batched: Sequ
     """Emit a graph for many values of the `batched` operands at once. Gives its outputs, each with the batch as its first axis."""
     keys = {i.key for i, b in zip(graph.inputs, batched, strict=True) if b}
     with listening(None):
-        made, depends = vectorized(_document(graph).head, keys, size, trace.primitives)
-    outputs = spliced(trace, _document(made), _by_input(made, operands))
+        made, depends = vectorized(document_of(graph).head, keys, size, trace.primitives)
+    outputs = spliced(trace, document_of(made), _by_input(made, operands))
     return [t if t is None or d else repeated(t, size) for t, d in zip(outputs, depends, strict=True)]
 
 
@@ -119,11 +116,6 @@ def _rules(trace: Recorder, primitives: PrimitiveSet | None) -> PrimitiveSet:
     """These primitives, by default the recording's, with strong zeros if those of the recording have them."""
     chosen: PrimitiveSet = primitives or trace.primitives
     return chosen.strong if trace.primitives.weak else chosen
-
-
-def _document(graph: Graph) -> Document:
-    cases = graph.cases.copy()  # those of a graph within a node say what it is
-    return Document((replace(graph, cases=cases),), cases)
 
 
 def _by_input(graph: Graph, operands: Terms) -> dict[Key, Term]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tidu_cli.errors import Remedy, TransformError, did_you_mean
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import forwards
-from tidu_cli.graph.graph import Document, Graph, Meta, column
+from tidu_cli.graph.graph import Document, Graph, column
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.lax.vocabulary import vocabulary
@@ -55,7 +55,7 @@ def in_segments(graph: Graph, primitives: PrimitiveSet, steps: Steps) -> Graph:
     firsts, seconds = {p.first: p for p in pairs}, {p.second: p for p in pairs}
     cases = graph.cases
     builder = GraphBuilder(cases, graph.inputs)
-    stamper, node_meta = Stamper.alone(builder), {}
+    stamper = Stamper.alone(builder)
     new: list[int] = list(range(len(graph.inputs)))
     stored: dict[int, tuple[list[int], list[Term]]] = {}  # by the first node: the handles of its operands and states, and these
 
@@ -63,10 +63,8 @@ def in_segments(graph: Graph, primitives: PrimitiveSet, steps: Steps) -> Graph:
         return stamper.stamp(trace.template(len(handles), results), handles)
 
     for node, (code, args, _, _) in enumerate(forwards(graph, graph.args)):
-        reads, case = [new[a] for a in args], cases[code]
-        trace = Trace(primitives, cases)
-        mask = case.mask or (False,) * len(args)
-        operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
+        reads, trace = [new[a] for a in args], Trace(primitives, cases)
+        operands = trace.operands(cases[code])
         if node in firsts:
             results, states = firsts[node].segmented.first(operands)
             values = stamped(trace, [*results, *states], reads)
@@ -79,11 +77,9 @@ def in_segments(graph: Graph, primitives: PrimitiveSet, steps: Steps) -> Graph:
             n = len(cases[graph.code[pair.first]].operands)
             new += stamped(trace, pair.segmented.second(operands, more[:n], more[n:]), [*reads, *handles])
         else:
-            if node in graph.node_meta:
-                node_meta[len(builder.code)] = graph.node_meta[node]
+            builder.keep_meta(graph, node)
             new += stamper.linear.append(code, reads)
-    outputs = [o if o.value is None else replace(o, value=new[o.value]) for o in graph.outputs]
-    return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
+    return builder.rebuilt(graph, new)
 
 
 def _pairs(graph: Graph, primitives: PrimitiveSet, steps: Steps) -> list[_Pair]:
@@ -170,7 +166,6 @@ class _Rebuilding:
         self.here = _computed_here(schedule)
         self.builder = GraphBuilder(self.graph.cases, self.graph.inputs)
         self.new = column(range(self.graph.n_values))
-        self.meta: dict[int, Meta] = {}
         self.segment = 0
         self.copies: dict[tuple[int, int], int] = {}
         """By segment and old value: its copy."""
@@ -186,12 +181,10 @@ class _Rebuilding:
             operands = graph.operands(node)
             arguments = self._late_arguments(node, operands) if late[node] else [self.new[a] for a in operands]
             self._append(node, arguments)
-        outputs = [o if o.value is None else replace(o, value=self.new[o.value]) for o in graph.outputs]
-        return self.builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=self.meta)
+        return self.builder.rebuilt(graph, self.new)
 
     def _append(self, node: int, arguments: Sequence[int]) -> None:
-        if node in self.graph.node_meta:
-            self.meta[len(self.builder.code)] = self.graph.node_meta[node]
+        self.builder.keep_meta(self.graph, node)
         first = self.builder.append(self.graph.code[node], arguments)
         for k, value in enumerate(self.schedule.results(node)):
             self.new[value] = first + k
@@ -230,8 +223,8 @@ class _Rebuilding:
             if (self.here[node] or self.schedule.portable[node]) and not any(map(self._is_dropped, operands)):
                 least = min(range(len(operands)), key=lambda k: self.graph.type_of(operands[k]).nbytes)
                 arguments[least] = self._delayed(operands[least], awaited)
-            if node in self.graph.node_meta and not self.here[node]:
-                self.meta[len(self.builder.code)] = self.graph.node_meta[node]
+            if not self.here[node]:
+                self.builder.keep_meta(self.graph, node)
             first = self.builder.append(self.graph.code[node], arguments)
             for k, value in enumerate(self.schedule.results(node)):
                 self.copies[self.segment, value] = first + k

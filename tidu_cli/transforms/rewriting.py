@@ -9,13 +9,14 @@ from functools import cache
 from tidu_cli.errors import MissingRuleError, TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, backwards, closed_graphs, forwards
-from tidu_cli.graph.graph import Case, CaseTable, Document, Graph, Meta
+from tidu_cli.graph.graph import Case, CaseTable, Document, Graph
 from tidu_cli.graph.large import no_collection
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.lax.identities.replacement import (
     ROW_MAJOR,
+    TELLING,
     Layout,
     folded,
     identities,
@@ -24,7 +25,6 @@ from tidu_cli.lax.identities.replacement import (
     looked_at,
     may_change,
     passes_on,
-    tells,
 )
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.recording.linearity import is_vector, makes_zeros, zeros_due
@@ -88,11 +88,8 @@ def _constant(trace: Trace, primitives: PrimitiveSet, literal: Literal) -> Term:
 
 
 def _types(kind: Kind) -> list[Type | None]:
-    types = list(kind.case.operands)
-    for maker in kind.makers:
-        if maker is not None:
-            types += maker[0].operands
-    return types
+    makers = [maker[0] for maker in kind.makers if maker is not None]
+    return [type_ for case in (kind.case, *makers) for type_ in case.operands]
 
 
 def _recorded(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, identity: Identity) -> Template | None:
@@ -120,11 +117,10 @@ def _is_linear(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, template:
         case = cases[node.code]
         if node.linear:
             try:
-                if not zeros.issuperset(node.reads[k] for k in zeros_due(primitives, case)) or not all(
-                    map(is_vector, case.results)
-                ):
-                    return False
+                due = zeros_due(primitives, case)
             except TypeRuleError:
+                return False
+            if not zeros.issuperset(node.reads[k] for k in due) or not all(map(is_vector, case.results)):
                 return False
         if zeros.issuperset(node.reads) and makes_zeros(primitives, case):
             zeros.update(range(first, first + node.n_results))
@@ -135,9 +131,8 @@ def _is_linear(primitives: PrimitiveSet, cases: CaseTable, kind: Kind, template:
 def _site(trace: Trace, kind: Kind) -> Site:
     case, rest = kind.case, len(kind.case.operands)
     mask = case.mask or (False,) * rest
-    terms = [trace.source(t, linear=a) for t, a in zip(case.operands, mask, strict=True)]
     operands = []
-    for k, (term, maker) in enumerate(zip(terms, kind.makers, strict=True)):
+    for k, (term, maker) in enumerate(zip(trace.operands(case), kind.makers, strict=True)):
         if maker is None:
             operands.append(Operand(term, kind.numbers[k], kind.known[k]))
             continue
@@ -217,7 +212,7 @@ class _Rewriting:
         self.changed = False
         self.has_rules = cache(lambda code: may_change(self.cases[code].op, assumptions))
         self.looked_at = cache(lambda code: looked_at(self.cases[code].op))
-        self.tells = cache(lambda code: tells(self.cases[code].op))
+        self.tells = cache(lambda code: self.cases[code].op in TELLING)
         self.layout_of = cache(lambda code, operands: layout(self.cases[code], operands))
         self.known_of = cache(self._known_of)
         self.body_of = cache(self._body_of)
@@ -229,7 +224,6 @@ class _Rewriting:
         tell, uses = _told(graph, outputs_tell), Counter(graph.args)
         uses.update(o.value for o in graph.outputs if o.value is not None)
         new = [*range(len(graph.inputs))]
-        node_meta: dict[int, Meta] = {}
         nodes = forwards(graph, graph.args)
         for node, (code, args, first, end) in enumerate(watch("simplifying", graph.n_nodes)(nodes)):
             reads = tuple([new[a] for a in args])
@@ -239,12 +233,11 @@ class _Rewriting:
                 self.uses[value] += uses[old]
             new += results
             if node in graph.node_meta and len(self.reads) > before and self.firsts[-1] in new[first:end]:
-                node_meta[len(self.reads) - 1] = graph.node_meta[node]
+                self.builder.node_meta[len(self.reads) - 1] = graph.node_meta[node]
         layouts = [ROW_MAJOR if o.value is None else self.layout[new[o.value]] for o in graph.outputs]
         if not self.changed:
             return graph, layouts
-        outputs = [replace(o, value=None if o.value is None else new[o.value]) for o in graph.outputs]
-        return self.builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta), layouts
+        return self.builder.rebuilt(graph, new), layouts
 
     def append(self, code: int, args: Numbers, tell: bool, depth: int = 0) -> Sequence[int]:
         """The results of a node of a case that reads these values: of one, or of what stands for it."""

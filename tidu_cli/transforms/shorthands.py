@@ -74,6 +74,10 @@ def compose(document: Document, formula: str, input: str, built: Document) -> Do
     return _compose([document, built]).document
 
 
+def _reverse(document: Document, wrt: Keys, outputs: Keys, strong_zeros: bool) -> Pipeline:
+    return Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
+
+
 def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False) -> Pipeline:
     """Jacobian-vector products: from tangents x@1 to tangents y@1; with `value` the outputs y, too, before them."""
     run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs)
@@ -82,14 +86,14 @@ def jvp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fals
 
 def vjp(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False, strong_zeros: bool = False) -> Pipeline:
     """Vector-Jacobian products: from cotangents y@-1 to cotangents x@-1; with `value` the outputs y, too, before them."""
-    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
+    run = _reverse(document, wrt, outputs, strong_zeros)
     return run.then(materialize, outputs=_with_values(document, outputs, run.document) if value else ())
 
 
 def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = False, strong_zeros: bool = False) -> Pipeline:
     """The gradient x@-1 of one output, a real number; with `value` that output, too, before it."""
     loss = one_real_number(document, outputs, "a gradient")
-    run = Pipeline(document).then(linearize, wrt=wrt, outputs=outputs).then(transpose, strong_zeros=strong_zeros)
+    run = _reverse(document, wrt, outputs, strong_zeros)
     chosen = _with_values(document, outputs, run.document) if value else ()
     return run.then(materialize, outputs=chosen, fixed=seed(document, loss))
 
@@ -97,13 +101,7 @@ def grad(document: Document, wrt: Keys, outputs: Keys = (), *, value: bool = Fal
 def hvp(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """Hessian-vector products of one output, a real number, forward over reverse: from tangents x@2 to tangents x@-1@2."""
     loss = one_real_number(document, outputs, "a Hessian")
-    run = (
-        Pipeline(document)
-        .then(linearize, wrt=wrt, outputs=outputs)
-        .then(transpose, strong_zeros=strong_zeros)
-        .then(linearize, wrt=wrt)
-    )
-    return run.then(materialize, fixed=seed(document, loss))
+    return _reverse(document, wrt, outputs, strong_zeros).then(linearize, wrt=wrt).then(materialize, fixed=seed(document, loss))
 
 
 def jacobian(
@@ -142,13 +140,7 @@ def is_irreversible(head: Graph) -> bool:
 def hessian(document: Document, wrt: Keys, outputs: Keys = (), *, strong_zeros: bool = False) -> Pipeline:
     """The blocks y/x/z of the Hessian of one output y, a real number, with the axes of x and those of z: forward over reverse."""
     loss = one_real_number(document, outputs, "a Hessian")
-    run = (
-        Pipeline(document)
-        .then(linearize, wrt=wrt, outputs=outputs)
-        .then(transpose, strong_zeros=strong_zeros)
-        .then(linearize, wrt=wrt)
-        .then(matrix)
-    )
+    run = _reverse(document, wrt, outputs, strong_zeros).then(linearize, wrt=wrt).then(matrix)
     return run.then(materialize, fixed=seed(document, loss))
 
 

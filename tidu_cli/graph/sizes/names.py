@@ -74,8 +74,7 @@ def solved(size: Any, number: int, known: Mapping[str, int]) -> tuple[str, int] 
     Raises TypeRuleError where there is no such integer.
     """
     rest = substituted(size, known)
-    line = in_one_name(rest)
-    if line is None:
+    if (line := in_one_name(rest)) is None:
         return None
     name, coefficient, constant = line
     units, remainder = divmod(number - constant, coefficient)
@@ -89,49 +88,39 @@ def solved(size: Any, number: int, known: Mapping[str, int]) -> tuple[str, int] 
     return name.text, units * name.multiple
 
 
-class Found:
-    """Numbers for names, and where each was seen first."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-        self.places: dict[str, str] = {}
-
-
 def numbers_of(shapes: Iterable[tuple[str, Sequence[Any], Sequence[int]]], given: Mapping[str, int]) -> dict[str, int]:
     """What names stand for where arrays of these declared shapes have these shapes; each comes with its place, `input x`.
 
     Shapes of another number of axes say nothing, nor do sizes of two names that are not known; `given` are known before. Raises
     EvaluationError where two disagree, or where bounds do not admit what was found.
     """
-    found = Found()
-    found.numbers.update(given)
-    found.places.update(dict.fromkeys(given, "what was given"))
+    numbers, places = dict(given), dict.fromkeys(given, "what was given")  # and where each was seen first
     pairs = [(place, zip(declared, shape, strict=True)) for place, declared, shape in shapes if len(declared) == len(shape)]
     pending = [(place, size, n) for place, sizes in pairs for size, n in sizes if isinstance(size, Size)]
     while True:
-        later = [(place, size, n) for place, size, n in pending if not _is_settled(found, place, size, n)]
+        later = [(place, size, n) for place, size, n in pending if not _is_settled(numbers, places, place, size, n)]
         if len(later) == len(pending):
-            return found.numbers
+            return numbers
         pending = later
 
 
-def _is_settled(found: Found, place: str, size: Size, number: int) -> bool:
+def _is_settled(numbers: dict[str, int], places: dict[str, str], place: str, size: Size, number: int) -> bool:
     try:
-        rest = substituted(size, found.numbers)
+        rest = substituted(size, numbers)
         if isinstance(rest, int):
             if rest != number:
                 names = dict.fromkeys(name.text for name in names_of(size))
-                seen = ", ".join(f"{name}={found.numbers[name]} by {found.places[name]}" for name in names)
+                seen = ", ".join(f"{name}={numbers[name]} by {places[name]}" for name in names)
                 raise EvaluationError(f"{place}: the size {size} is {rest} ({seen}), got {number}")
             return True
-        solution = solved(size, number, found.numbers)
+        solution = solved(size, number, numbers)
         if solution is None:
             return False
         name = next(n for n in names_of(size) if n.text == solution[0])
         require_admitted(name, solution[1])
     except TypeRuleError as error:
         raise EvaluationError(f"{place}: got {number} for {size}, but {error}") from None
-    found.numbers[name.text], found.places[name.text] = solution[1], place
+    numbers[name.text], places[name.text] = solution[1], place
     return True
 
 

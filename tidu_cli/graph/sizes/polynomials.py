@@ -11,7 +11,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import gcd, inf
-from typing import Any, Protocol
+from typing import Any
 
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.sizes.open import OpenSize
@@ -33,21 +33,8 @@ SPELLING: ContextVar[Callable[[Any], str] | None] = ContextVar("how sizes are wr
 """What f-strings write of a size: its text, or what this gives while another language is written."""
 
 
-class Atom(Protocol):
-    """What polynomials are made of: it compares, hashes, and has a text, by which factors are ordered."""
-
-    @property
-    def text(self) -> str:
-        """The text of the atom alone."""
-        ...
-
-    def factor(self, count: int) -> tuple[str, int]:
-        """The text as a factor beside so many, and how many are left."""
-        ...
-
-
 Monomial = tuple[tuple[Any, int], ...]
-"""Powers of atoms, in the order of their texts."""
+"""Powers of atoms, in the order of their texts. An atom is a name or a part, as `algebra` has them: it compares and hashes."""
 
 Terms = tuple[tuple[Monomial, int], ...]
 """Coefficients of monomials, those of higher degree first; of the monomial () that of 1."""

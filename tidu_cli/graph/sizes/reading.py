@@ -75,10 +75,7 @@ def size_from_file(value: Any, least: int) -> Any:
 
 def parse_extent(text: str) -> Any:
     """Read the size of an axis, which is not less than 0. Raises TypeTextError."""
-    size = parse_size(text)
-    if bounds(size)[0] >= 0:
-        return size
-    raise _too_small(size, 0)
+    return size_from_file(text, 0)
 
 
 def _too_small(size: Any, least: int) -> TypeTextError:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from tidu_cli.graph.literals import Literal
-from tidu_cli.graph.types import ANY, COMPLEXES, DATETIME, DATETIMES, DURATION, TIMES, storage_dtype
+from tidu_cli.graph.types import ANY, COMPLEXES, DATETIME, DATETIMES, DURATION, ITEMSIZE, TIMES, storage_dtype
 from tidu_cli.rules.contract import Kernel, KernelRule, Types
 
 
@@ -18,8 +18,7 @@ def numpy_dtype(np: Any, dtype: str) -> Any:
         import ml_dtypes  # slow to import, and rarely needed
 
         return np.dtype(ml_dtypes.bfloat16)
-    kinds = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
-    return np.dtype("bool" if dtype == "bool" else kinds[dtype[0]] + dtype[1:])
+    return np.dtype(f"{dtype[0]}{ITEMSIZE[dtype]}")  # bool is NumPy's b1
 
 
 @lru_cache
@@ -27,8 +26,6 @@ def dtype_name(dtype: Any) -> str:
     """The tidu name of a NumPy dtype; for one that tidu does not have, NumPy's name."""
     if dtype.name == "bfloat16":
         return "bf16"
-    if dtype.name == "bool":
-        return "bool"
     if dtype.kind in "mM":
         name: str = dtype.name.replace("datetime64", DATETIME).replace("timedelta64", DURATION)
         return name if name in TIMES else str(dtype.name)

@@ -12,7 +12,7 @@ from tidu_cli.graph.literals import Literal, filled
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import FLOATS, NUMERIC, TensorType
 from tidu_cli.lax.arrays.dtypes import literal_array, numpy_dtype
-from tidu_cli.lax.arrays.slicing import operand_type, require_one_per_axis, zeros
+from tidu_cli.lax.arrays.slicing import operand_type, part, require_one_per_axis, zeros
 from tidu_cli.rules import families
 from tidu_cli.rules.analysis import free
 from tidu_cli.rules.attrs import Axes, Axis, DTypeName, Edge, Extent, Shape
@@ -177,13 +177,7 @@ def _concatenate_transpose(node: Transposition) -> Sequence[Term | None]:
     if len(node.types) == 1:
         return [ct]
     sizes = [operand_type(node, k).shape[axis] for k in range(len(node.types))]
-    return [_part(ct, axis, end - n, end) if a else None for n, end, a in zip(sizes, accumulate(sizes), node.active, strict=True)]
-
-
-def _part(ct: Term, axis: int, start: int, limit: int) -> Term:
-    starts, limits = [0] * ct.type.rank, list(ct.type.shape)
-    starts[axis], limits[axis] = start, limit
-    return slice_(ct, start_indices=tuple(starts), limit_indices=tuple(limits))
+    return [part(ct, axis, end - n, end) if a else None for n, end, a in zip(sizes, accumulate(sizes), node.active, strict=True)]
 
 
 def _squeeze_types(attrs: SqueezeAttrs, operands: Types) -> Types:

@@ -58,6 +58,13 @@ def zeros(type_: TensorType, like: Term) -> Term:
     return like.trace.full(0, type_)
 
 
+def part(x: Term, axis: int, start: int, limit: int) -> Term:
+    """The slice of an array along one axis."""
+    starts, limits = [0] * x.type.rank, list(x.type.shape)
+    starts[axis], limits[axis] = start, limit
+    return slice_(x, start_indices=tuple(starts), limit_indices=tuple(limits))
+
+
 def operand_type(node: Transposition, k: int) -> TensorType:
     """The type of operand k, active or not. Raises MissingRuleError where a detached reference hides it."""
     operand = node.operands[k]

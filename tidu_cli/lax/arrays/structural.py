@@ -16,7 +16,7 @@ from tidu_cli.rules.attrs import Axes, DTypeName, LiteralData, Shape
 from tidu_cli.rules.batching import itself, sized, with_batch_axis
 from tidu_cli.rules.catalogue import Caption, arrays, axes_words, listed, shape_words
 from tidu_cli.rules.contract import JVP, TOGETHER, Attrs, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import linear, linear_transpose, no_tangent, primitive, unary
+from tidu_cli.rules.families import as_dtype, linear, linear_transpose, no_tangent, primitive, unary
 from tidu_cli.rules.terms import Term, op
 
 broadcast_in_dim, convert, reduce_sum, reshape, transpose = map(
@@ -119,8 +119,7 @@ def _convert_jvp(node: JVP) -> Sequence[Term | None]:
 
         if is_step(x.type.dtype, y.type.dtype):
             return [None]
-    dtype = types.tensor_tangent_type(y.type).dtype
-    return [t if t.type.dtype == dtype else convert(t, new_dtype=dtype)]
+    return [as_dtype(t, types.tensor_tangent_type(y.type).dtype)]
 
 
 def _convert_transpose(node: Transposition, ct: Term, type_: types.TensorType) -> Term:

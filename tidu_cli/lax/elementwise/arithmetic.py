@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from tidu_cli.errors import MissingRuleError, TypeRuleError
+from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.types import FLOATS, INEXACT, INTEGERS, NUMERIC
 from tidu_cli.lax.arrays.dtypes import ORDERED, in_order, numpy_dtype
-from tidu_cli.lax.records.sums_and_products import ADD, DIV, MUL, NEG, SUB
+from tidu_cli.lax.records.sums_and_products import ADD, DIV, MUL, NEG, SUB, quotient_transpose
 from tidu_cli.rules import families
 from tidu_cli.rules.analysis import dividing, multiplying, per_element, per_power
 from tidu_cli.rules.batching import itself
@@ -100,13 +100,12 @@ def _pow_jvp(node: JVP) -> Sequence[Term | None]:
     (x, y), (z,), (tx, ty) = node.operands, node.results, node.tangents
     terms: list[Term | None] = []
     if tx is not None:
-        exponent = y if y.type == x.type else convert(y, new_dtype=x.type.dtype)
+        exponent = families.as_dtype(y, x.type.dtype)
         straight = op("and")(eq(exponent, 0), op("or")(eq(x, 0), op("ne")(x, x)))
         lowered = select_n(straight, exponent - 1, 1)
         terms.append(select_n(straight, exponent * power(x, lowered), 0) * tx)
     if ty is not None:
-        if ty.type != x.type:  # the exponent is of integers
-            ty = convert(ty, new_dtype=x.type.dtype)
+        ty = families.as_dtype(ty, x.type.dtype)  # where the exponent is of integers
         terms.append(log(select_n(eq(x, 0), x, 1)) * z * ty)
     return [families.summed(terms)]
 
@@ -165,13 +164,6 @@ def _kept(np: Any, x: Any, result: Any) -> Any:
 def _mul_adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     # In x it is 0 where y is 0: the factor of ct is then 0, and strong.
     return strong_mul(families.conj(other), ct if active == 1 else select_n(eq(other, 0), ct, 0))
-
-
-def _div_transpose(node: Transposition) -> Sequence[Term | None]:
-    _, divisor = node.operands
-    if divisor is None:
-        raise MissingRuleError("missing transpose rule for strong_div with an active divisor: it is not linear in it")
-    return [strong_div(node.cotangent, families.conj(divisor)), None]
 
 
 PRIMITIVES = (
@@ -256,7 +248,7 @@ PRIMITIVES = (
         "quotient; 0 where x is 0, also if y is 0 or NaN",
         kernel=families.computed(lambda np, x, y: _kept(np, x, np.divide(x, y))),
         tangents=(lambda t, x, y, z: strong_div(t, y), lambda t, x, y, z: -strong_mul(t, strong_div(z, y))),
-        transpose=_div_transpose,
+        transpose=quotient_transpose("strong_div"),
         within=((-2.0, 2.0), (0.5, 2.0)),
         linear=((0, 1),),
         flops=per_element(dividing),

@@ -13,7 +13,7 @@ from math import copysign, frexp, isinf, isnan, ldexp, prod
 
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.literals import NONFINITE, Literal, literal_to_numbers
-from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS
+from tidu_cli.graph.types import COMPLEXES, FLOATS, INEXACT, INTEGERS, NUMERIC, REALS, real_dtype
 from tidu_cli.rules.terms import Assumption, Identity, Operand, Rewriting, Site, Term, op
 
 abs_, add, convert, imag, neg, real = map(op, ("abs", "add", "convert_element_type", "imag", "neg", "real"))
@@ -23,13 +23,13 @@ NO_SIGNED_ZEROS: frozenset[Assumption] = frozenset({"no-signed-zeros"})
 FINITE: frozenset[Assumption] = frozenset({"finite"})
 
 
-def _neutral(number: float, dtypes: frozenset[str], *, first: bool = True, second: bool = True) -> Rewriting:
-    """A binary operation with a number on either side, or on one, that leaves the other operand as it is."""
+def _neutral(number: float, dtypes: frozenset[str], *, first: bool = True) -> Rewriting:
+    """A binary operation with a number on the right, or on either side, that leaves the other operand as it is."""
 
     def rewrite(site: Site) -> Term | None:
         x, y = site.operands
-        for there, other, number_there in ((second, x, y), (first, y, x)):
-            if there and other.dtype in dtypes and other.type == site.type and number_there.equals(number):
+        for other, number_there in ((x, y), (y, x)) if first else ((x, y),):
+            if other.dtype in dtypes and other.type == site.type and number_there.equals(number):
                 return other.term
         return None
 
@@ -165,12 +165,12 @@ def _sum_of_equals(site: Site) -> Term | None:
     number, n = _constant(x, 1), prod(x.type.shape[axis] for axis in site.attrs.axes)
     if number is None or not n or isinf(number) or copysign(1, number) < 0 == number:  # NumPy's sum of -0 is 0
         return None
-    digits, greatest = {"f16": (11, 15), "bf16": (8, 127), "f32": (24, 127), "f64": (53, 1023)}[x.dtype]
+    digits, exponent_bits = _DIGITS[x.dtype]
     mantissa, exponent = frexp(abs(number))
     whole = int(ldexp(mantissa, digits))
     while whole and not whole % 2:
         whole //= 2
-    if whole * n >= 2**digits or exponent + n.bit_length() > greatest:
+    if whole * n >= 2**digits or exponent + n.bit_length() >= 2 ** (exponent_bits - 1):
         return None
     return _full(number * n, site)
 
@@ -248,8 +248,7 @@ def _holds(wide: str, narrow: str) -> bool:
         more = int(wide[1:]) - int(narrow[1:])
         return more > 0 if (wide[0], narrow[0]) == ("i", "u") else more >= 0 and wide[0] == narrow[0]
     if wide in COMPLEXES:
-        part = {"c64": "f32", "c128": "f64"}
-        return _holds(part[wide], part.get(narrow, narrow)) if narrow in FLOATS | COMPLEXES else False
+        return narrow in INEXACT and _holds(real_dtype(wide), real_dtype(narrow))
     return narrow == "bool" and (wide in INTEGERS or wide in FLOATS)
 
 

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from tidu_cli.graph.types import INEXACT, INTEGERS, REALS, TensorType
+from tidu_cli.lax.arrays.slicing import part
 from tidu_cli.lax.identities.elementwise import FINITE, NO_SIGNED_ZEROS, Of, only, unchanged, whole_number
 from tidu_cli.rules.terms import Identity, Operand, Rewriting, Site, Term, op
 
@@ -108,11 +109,9 @@ def _by_unit_matrix(site: Site) -> Term | None:
     if batch[0] or len(contract[0]) != 1 or site.type.dtype != x.dtype or x.dtype != y.dtype:
         return None
     for k, unit, other in ((0, x, y), (1, y, x)):
-        if unit.known is None or unit.known.kind != "unit" or unit.type.rank != 2:
+        if unit.known is None or unit.known.kind != "unit" or unit.type.rank != 2 or unit.type.shape[0] != unit.type.shape[1]:
             continue
         (axis,), rest = contract[1 - k], [a for a in range(other.type.rank) if a != contract[1 - k][0]]
-        if unit.type.shape[0] != unit.type.shape[1]:
-            continue
         order = (axis, *rest) if k == 0 else (*rest, axis)
         return other.term if list(order) == sorted(order) else transpose(other.term, permutation=order)
     return None
@@ -215,13 +214,7 @@ def _joined_parts(site: Site) -> Term | None:
     if any((one[0], one[2]) != other[:2] for one, other in pairwise(parts)):  # type: ignore[index]
         return None
     x, first, end = site.operands[0].operands[0], parts[0][1], parts[-1][2]  # type: ignore[index]
-    return x.term if (first, end) == (0, x.type.shape[axis]) else _part(x, axis, first, end)
-
-
-def _part(x: Operand, axis: int, first: int, end: int) -> Term:
-    starts, limits = [0] * x.type.rank, list(x.type.shape)
-    starts[axis], limits[axis] = first, end
-    return slice_(x.term, start_indices=tuple(starts), limit_indices=tuple(limits))
+    return x.term if (first, end) == (0, x.type.shape[axis]) else part(x.term, axis, first, end)
 
 
 def _part_of_joined(site: Site, y: Operand) -> Term | None:
@@ -235,7 +228,7 @@ def _part_of_joined(site: Site, y: Operand) -> Term | None:
     for x, start in zip(y.operands, starts, strict=False):
         size = x.type.shape[axis]
         if start <= first < end <= start + size:
-            return x.term if end - first == size else _part(x, axis, first - start, end - start)
+            return x.term if end - first == size else part(x.term, axis, first - start, end - start)
     return None
 
 

@@ -43,17 +43,8 @@ _REAL = frozenset({"mul", "div", "sqrt", "square"})
 _COUNTS = {"i8": 2**7, "u8": 2**8, "bf16": 2**8, "f16": 2**11, "i16": 2**15, "u16": 2**16}
 """So far dtypes count without wrapping or rounding, those of 32 bits and more at least to 2²⁴."""
 
-_TELLING = MOVING | {"constant", "iota", "eq", "convert_element_type"}
-
-
-def tells(op: str) -> bool:
-    """Whether something may be known of results of an op."""
-    return op in _TELLING
-
-
-def may_fold(op: str) -> bool:
-    """Whether an op on constants may be computed."""
-    return op in _ANY_DTYPE or op in _REAL
+TELLING = MOVING | {"constant", "iota", "eq", "convert_element_type"}
+"""The ops of whose results something may be known."""
 
 
 def known_result(case: Case, operands: Sequence[Known | None]) -> Known | None:
@@ -149,16 +140,8 @@ _ELEMENTWISE = frozenset(op for family, ops in FAMILIES.items() if family.starts
 _ELEMENTWISE = _ELEMENTWISE - {"real", "imag", "bitcast_convert_type"} | {"convert_element_type"}
 _FRESH = frozenset({"pad", "constant", "concatenate", "reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "dynamic_slice"})
 _MOVING = MOVING | {
-    "pad",
-    "concatenate",
-    "split",
-    "gather",
-    "dynamic_slice",
-    "real",
-    "imag",
-    "optimization_barrier",
-    "stop_gradient",
-}
+    "pad", "concatenate", "split", "gather", "dynamic_slice", "real", "imag", "optimization_barrier", "stop_gradient",
+}  # fmt: skip
 
 
 def layout(case: Case, operands: Sequence[Layout]) -> Layout:
@@ -232,8 +215,8 @@ def identities(assumptions: frozenset[str]) -> dict[str, tuple[Identity, ...]]:
 
 
 def may_change(op: str, assumptions: frozenset[str]) -> bool:
-    """Whether there may be something that stands for nodes of an op."""
-    return op in identities(assumptions) or may_fold(op)
+    """Whether there may be something that stands for nodes of an op: by an identity, or as it is computed on constants."""
+    return op in identities(assumptions) or op in _ANY_DTYPE or op in _REAL
 
 
 _RESHAPED = frozenset({"reshape", "expand_dims", "squeeze"})

@@ -15,7 +15,7 @@ from tidu_cli.rules.attrs import Axes, DTypeName
 from tidu_cli.rules.batching import later, with_batch_axis
 from tidu_cli.rules.catalogue import Caption, arrays, listed
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import bilinear, conj, require_dtype
+from tidu_cli.rules.families import as_dtype, bilinear, conj, require_dtype
 from tidu_cli.rules.fields import After
 from tidu_cli.rules.terms import Term, op
 
@@ -41,7 +41,7 @@ class DotGeneralAttrs(Attrs):
     preferred_element_type: DTypeName | None = None
 
 
-convert, dot_general, transpose = map(op, ("convert_element_type", "dot_general", "transpose"))
+dot_general, transpose = op("dot_general"), op("transpose")
 
 
 def _kept(type_: TensorType, contract: Sequence[int], batch: Sequence[int]) -> tuple[int, ...]:
@@ -145,9 +145,7 @@ def attrs_of_tangent(node: JVP) -> dict[str, Any]:
 
 def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     contract, batch = node.attrs.dimension_numbers
-    kept = [_kept(*side) for side in zip(node.types, contract, batch, strict=True)]
-    if other.type.dtype != ct.type.dtype:
-        other = convert(other, new_dtype=ct.type.dtype)
+    kept, other = [_kept(*side) for side in zip(node.types, contract, batch, strict=True)], as_dtype(other, ct.type.dtype)
     n, end = len(batch[0]), len(batch[0]) + len(kept[0])  # the axes of ct: batch, those of lhs, those of rhs
     of_other = tuple(range(end, ct.type.rank) if active == 0 else range(n, end))
     # The contraction leaves axes in the order batch, kept, contracting as the other operand has them, or contracting before kept;
@@ -163,8 +161,7 @@ def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term:
     permutation = tuple(sorted(range(len(order)), key=order.__getitem__))
     if permutation != tuple(range(len(order))):
         contribution = transpose(contribution, permutation=permutation)
-    wanted = node.types[active].dtype
-    return contribution if contribution.type.dtype == wanted else convert(contribution, new_dtype=wanted)
+    return as_dtype(contribution, node.types[active].dtype)
 
 
 def _batch(node: Batching) -> Sequence[Term]:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tidu_cli.errors import MissingRuleError
-from tidu_cli.graph.types import TensorType, real_dtype
+from tidu_cli.graph.types import TensorType, complex_dtype, real_dtype
 from tidu_cli.lax.linear_algebra import matrices
 from tidu_cli.lax.linear_algebra.singular import apart, infinite, quotient, repeating, resolution, rounding
 from tidu_cli.rules.analysis import on_matrices
 from tidu_cli.rules.contract import JVP, Attrs, Example, Kernel, Types
-from tidu_cli.rules.families import conj
+from tidu_cli.rules.families import as_dtype, conj
 from tidu_cli.rules.terms import Term, op
 
 # Hermitian matrices.
@@ -66,12 +66,9 @@ class EigAttrs(Attrs):
     compute_right_eigenvectors: bool = True
 
 
-_COMPLEX = {"f32": "c64", "f64": "c128"}
-
-
 def _eig_types(attrs: EigAttrs, operands: Types) -> Types:
     (x,) = matrices.require_square(operands)
-    vectors = TensorType(_COMPLEX.get(x.dtype, x.dtype), x.shape)
+    vectors = x if x.complex else x.with_dtype(complex_dtype(x.dtype))
     n_vectors = attrs.compute_left_eigenvectors + attrs.compute_right_eigenvectors
     return (vectors.with_shape(x.shape[:-1]), *[vectors] * n_vectors)
 
@@ -93,8 +90,7 @@ def _eig_kernel(np: Any, attrs: EigAttrs, operands: Types, results: Types) -> Ke
 def _eig_jvp(node: JVP) -> Sequence[Term | None]:
     t, x, (w, *_) = node.tangent, node.operands[0], node.results
     left, right = node.attrs.compute_left_eigenvectors, node.attrs.compute_right_eigenvectors
-    t = t if t.type.dtype == w.type.dtype else matrices.convert(t, new_dtype=w.type.dtype)
-    tangents = []
+    t, tangents = as_dtype(t, w.type.dtype), list[Term]()
     if left:
         _, dv = _eig_tangents(conj(w), node.results[1], matrices.adjoint(t), x)
         tangents.append(dv)

@@ -27,10 +27,10 @@ from tidu_cli.lax.arrays.windows import taken
 from tidu_cli.rules.analysis import Spread, Spreading
 from tidu_cli.rules.batching import itself
 from tidu_cli.rules.contract import Attrs, Kernel, KernelRule, Primitive, TypeRule, Types
-from tidu_cli.rules.families import conj, primitive, require_dtype
+from tidu_cli.rules.families import as_dtype, conj, primitive, require_dtype
 from tidu_cli.rules.terms import Term, op
 
-abs_, and_, argmax, broadcast_in_dim, convert = map(op, ("abs", "and", "argmax", "broadcast_in_dim", "convert_element_type"))
+abs_, and_, argmax, broadcast_in_dim = map(op, ("abs", "and", "argmax", "broadcast_in_dim"))
 dot_general, eq, ge, gt, pad, reduce_sum, reshape = map(op, ("dot_general", "eq", "ge", "gt", "pad", "reduce_sum", "reshape"))
 select_n, sign, slice_, transpose, triangular_solve = map(op, ("select_n", "sign", "slice", "transpose", "triangular_solve"))
 
@@ -171,15 +171,14 @@ def above(x: Term, y: Term) -> Term:
 def by_columns(d: Term, like: Term) -> Term:
     """A number for each column, d, or a matrix of one row, in all rows of matrices like these, and in their dtype."""
     shape = like.type.shape
-    d = d if d.type.dtype == like.type.dtype else convert(d, new_dtype=like.type.dtype)
     axes = tuple(range(d.type.rank)) if d.type.rank == len(shape) else (*range(len(shape) - 2), len(shape) - 1)
-    return broadcast_in_dim(d, shape=shape, broadcast_dimensions=axes)
+    return broadcast_in_dim(as_dtype(d, like.type.dtype), shape=shape, broadcast_dimensions=axes)
 
 
 def by_rows(d: Term, like: Term) -> Term:
     """A number for each row, d, in all columns of matrices like these, and in their dtype."""
-    d = d if d.type.dtype == like.type.dtype else convert(d, new_dtype=like.type.dtype)
-    return broadcast_in_dim(d, shape=like.type.shape, broadcast_dimensions=tuple(range(like.type.rank - 1)))
+    axes = tuple(range(like.type.rank - 1))
+    return broadcast_in_dim(as_dtype(d, like.type.dtype), shape=like.type.shape, broadcast_dimensions=axes)
 
 
 def at_greatest(v: Term, x: Term) -> Term:
@@ -250,7 +249,7 @@ def adjoint_of(np: Any, x: Any) -> Any:
 
 def phases(np: Any, v: Any) -> Any:
     """By which the columns of matrices are to be multiplied, as matrices of one row."""
-    greatest = _greatest(np, v)
+    greatest = np.take_along_axis(v, np.abs(v).argmax(-2, keepdims=True), -2)
     size = np.abs(greatest)
     zero = size == 0
     return np.where(zero, 1, np.conj(greatest) / np.where(zero, 1, size)).astype(v.dtype)
@@ -258,17 +257,9 @@ def phases(np: Any, v: Any) -> Any:
 
 def turned_by(np: Any, v: Any, phase: Any) -> Any:
     """The columns multiplied by their phases, the component of greatest magnitude exactly real."""
-    turned = np.multiply(v, phase, order="C")
-    flat, rows = turned.reshape(-1, *turned.shape[-2:]), np.abs(v).argmax(-2).reshape(-1, v.shape[-1])
-    at = np.arange(len(rows))[:, None], rows, np.arange(v.shape[-1])
-    flat[at] = flat[at].real
+    turned, rows = np.multiply(v, phase, order="C"), np.abs(v).argmax(-2, keepdims=True)
+    np.put_along_axis(turned, rows, np.take_along_axis(turned, rows, -2).real, -2)
     return turned
-
-
-def _greatest(np: Any, v: Any) -> Any:
-    """The components of greatest magnitude, as matrices of one row."""
-    flat, rows = v.reshape(-1, *v.shape[-2:]), np.abs(v).argmax(-2).reshape(-1, v.shape[-1])
-    return flat[np.arange(len(rows))[:, None], rows, np.arange(v.shape[-1])].reshape(*v.shape[:-2], 1, v.shape[-1])
 
 
 def turning(v: Term, dv: Term) -> Term:

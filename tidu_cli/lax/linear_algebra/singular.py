@@ -67,21 +67,15 @@ def quotient(x: Term, divisor: Term, regular: Term) -> Term:
 def repeating(what: str, why: str, numbers: Callable[..., Any]) -> SingularRule:
     """The rule of what has no derivative where two of some `numbers`, of (numpy, attrs, operands, results), are equal."""
 
-    def rule(np: Any, attrs: Any, operands: Any, results: Any) -> str:
-        w = numbers(np, attrs, operands, results)
-        n = w.shape[-1]
-        if not w.size:
-            return ""
-        gaps = np.abs(w[..., :, None] - w[..., None, :])
-        near = (gaps <= _bound(np, w)[..., None]) & np.triu(np.ones((n, n), bool), 1)
-        places = np.argwhere(near)
-        if not len(places):
-            return ""
-        place: list[int] = places[0].tolist()
+    def near(np: Any, w: Any) -> Any:
+        gaps, n = np.abs(w[..., :, None] - w[..., None, :]), w.shape[-1]
+        return (gaps <= _bound(np, w)[..., None]) & np.triu(np.ones((n, n), bool), 1)
+
+    def words(w: Any, place: list[int]) -> str:
         i, j = place[-2:]
         return f"{what} {i} and {j}{_of(place[:-2])} are equal, {w[tuple(place[:-1])].item():.4g}: {why}"
 
-    return rule
+    return _where_first(numbers, near, words)
 
 
 def singular_values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
@@ -92,15 +86,21 @@ def singular_values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
 def vanishing(what: str, why: str, numbers: Callable[..., Any]) -> SingularRule:
     """The rule of what has no derivative where one of some `numbers` is 0."""
 
+    def near(np: Any, w: Any) -> Any:
+        return np.abs(w) <= _bound(np, w)
+
+    return _where_first(numbers, near, lambda w, place: f"{what} {place[-1]}{_of(place[:-1])} is 0: {why}")
+
+
+def _where_first(
+    numbers: Callable[..., Any], near: Callable[[Any, Any], Any], words: Callable[[Any, list[int]], str]
+) -> SingularRule:
+    """The rule that says in words of some numbers the first place where they are near what they must not be."""
+
     def rule(np: Any, attrs: Any, operands: Any, results: Any) -> str:
         w = numbers(np, attrs, operands, results)
-        if not w.size:
-            return ""
-        places = np.argwhere(np.abs(w) <= _bound(np, w))
-        if not len(places):
-            return ""
-        place: list[int] = places[0].tolist()
-        return f"{what} {place[-1]}{_of(place[:-1])} is 0: {why}"
+        places = np.argwhere(near(np, w)).tolist() if w.size else []
+        return words(w, places[0]) if places else ""
 
     return rule
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from tidu_cli.graph.types import tangent_type
 from tidu_cli.lax.records.joining import joining_batch, joining_kernel
-from tidu_cli.lax.records.sums_and_products import ADDABLE, add_kernel, add_types
-from tidu_cli.rules.contract import JVP, TOGETHER, Example, Kernel, Transposition, ValueTypes
+from tidu_cli.lax.records.sums_and_products import ADDABLE, JOINED, add_kernel, add_types
+from tidu_cli.rules.contract import JVP, TOGETHER, Kernel, Transposition, ValueTypes
 from tidu_cli.rules.families import elementwise, summed
 from tidu_cli.rules.recording.conversion import converted, converted_cotangent
 from tidu_cli.rules.terms import Term
@@ -45,11 +45,7 @@ ADD_COTANGENTS = elementwise(
     batch=joining_batch("add_cotangents", converted_cotangent),
     records=True,
     joins=True,
-    more=(
-        Example(("duration[h][2]", "duration[ms][2]")),
-        Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
-        Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
-    ),
+    more=JOINED,
     fresh=True,
     linear=TOGETHER,
     formula="x + y",

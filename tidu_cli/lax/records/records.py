@@ -110,11 +110,7 @@ def _field_kernel(np: Any, attrs: FieldAttrs, operands: ValueTypes, results: Val
     (type_,), (result,) = operands, results
     assert isinstance(type_, RecordType)
     k = type_.names.index(attrs.name)
-
-    def taken(value: Any) -> Any:
-        return zeros(np, result) if value[k] is None else value[k]
-
-    return taken
+    return lambda value: zeros(np, result) if value[k] is None else value[k]
 
 
 def zeros(np: Any, type_: Type) -> Any:

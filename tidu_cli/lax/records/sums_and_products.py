@@ -18,7 +18,7 @@ from tidu_cli.lax.records.joining import joining_batch, joining_kernel, strong_p
 from tidu_cli.rules import families
 from tidu_cli.rules.analysis import dividing, multiplying, per_element
 from tidu_cli.rules.batching import itself, spread, stacked
-from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, Transposition, ValueTypes
+from tidu_cli.rules.contract import JVP, TOGETHER, Batching, BatchRule, Example, Kernel, TransposeRule, Transposition, ValueTypes
 from tidu_cli.rules.recording.conversion import converted, converted_cotangent
 from tidu_cli.rules.tangents import scaled_operand
 from tidu_cli.rules.terms import Term, field, fieldwise, op
@@ -56,14 +56,7 @@ def _sub_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) 
         return families.numpy_function("subtract", types.DATETIMES, _duration_between)(np, attrs, operands, results)  # type: ignore[arg-type]
     if any(t != results[0] for t in operands):
         return joining_kernel(np, _sub_kernel(np, attrs, results * 2, results), operands, results[0])
-    negated = _fieldwise(np.negative)
-
-    def subtracted(x: Any, y: Any) -> Any:
-        if x is None or y is None:  # a field that is structurally zero
-            return x if y is None else negated(y)
-        return tuple(map(subtracted, x, y)) if isinstance(x, tuple) else np.subtract(x, y)
-
-    return subtracted
+    return _of_pairs(np.subtract, _fieldwise(np.negative))
 
 
 def _duration_between(np: Any, x: Any, y: Any) -> Any:
@@ -85,10 +78,6 @@ def _sub_transpose(node: Transposition) -> Sequence[Term | None]:
     return [converted_cotangent(ct, x_type) if to_x else None, converted_cotangent(-ct, y_type) if to_y else None]
 
 
-def _neg_types(attrs: Any, operands: ValueTypes) -> ValueTypes:
-    return add_types(attrs, operands)
-
-
 def _neg_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     if isinstance(operands[0], types.TensorType):
         return families.numpy_function("negative")(np, attrs, operands, results)  # type: ignore[arg-type]
@@ -104,19 +93,24 @@ def _fieldwise(function: Kernel) -> Kernel:
     return apply
 
 
+def _of_pairs(function: Kernel, of_second: Kernel) -> Kernel:
+    """A function of two arrays as one of records of them; and what it is of a field that is structurally zero and another."""
+
+    def apply(x: Any, y: Any) -> Any:
+        if x is None or y is None:
+            return x if y is None else of_second(y)
+        return tuple(map(apply, x, y)) if isinstance(x, tuple) else function(x, y)
+
+    return apply
+
+
 def add_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:
     """The kernel of add."""
     if any(t != results[0] for t in operands):
         return joining_kernel(np, add_kernel(np, attrs, results * 2, results), operands, results[0])
     if isinstance(operands[0], types.TensorType):
         return families.numpy_function("add")(np, attrs, operands, results)  # type: ignore[arg-type]
-
-    def added(x: Any, y: Any) -> Any:
-        if x is None or y is None:  # a field that is structurally zero
-            return x if y is None else y
-        return tuple(map(added, x, y)) if isinstance(x, tuple) else np.add(x, y)
-
-    return added
+    return _of_pairs(np.add, lambda y: y)
 
 
 def _add_jvp(node: JVP) -> Sequence[Term | None]:
@@ -175,11 +169,17 @@ def _truncating_quotient(np: Any, x: Any, y: Any) -> Any:
     return np.where(zero, np.invert(np.zeros_like(y)), quotient)
 
 
-def _div_transpose(node: Transposition) -> Sequence[Term | None]:
-    _, divisor = node.operands
-    if divisor is None:
-        raise MissingRuleError("missing transpose rule for div with an active divisor: it is not linear in it")
-    return [node.cotangent / families.conj(divisor), None]
+def quotient_transpose(name: str) -> TransposeRule:
+    """The transpose rule of a quotient: the same of the cotangent."""
+    divide = op(name)
+
+    def transpose(node: Transposition) -> Sequence[Term | None]:
+        _, divisor = node.operands
+        if divisor is None:
+            raise MissingRuleError(f"missing transpose rule for {name} with an active divisor: it is not linear in it")
+        return [divide(node.cotangent, families.conj(divisor)), None]
+
+    return transpose
 
 
 def _scaling_batch(name: str) -> BatchRule:
@@ -243,6 +243,13 @@ def _number_dtype(type_: types.TensorType) -> str:
     return "f64" if type_.dtype in types.DURATIONS else type_.dtype
 
 
+JOINED = (
+    Example(("duration[h][2]", "duration[ms][2]")),
+    Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
+    Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
+)
+"""Sums of different types."""
+
 ADD = families.elementwise(
     "add",
     2,
@@ -254,11 +261,7 @@ ADD = families.elementwise(
     batch=joining_batch("add"),
     records=True,
     joins=True,
-    more=(
-        Example(("duration[h][2]", "duration[ms][2]")),
-        Example(("{instant: {periods: f64[2]}}", "duration[ms][2]")),
-        Example(("{x: f64[], t: duration[s][2]}", "{x: f64[], t: duration[h][2]}")),
-    ),
+    more=JOINED,
     fresh=True,
     linear=TOGETHER,
     formula="x + y",
@@ -289,7 +292,7 @@ NEG = families.unary(
     "-x",
     "negation; of records, field by field",
     adjoint=lambda node, ct, type_: -ct,
-    types=_neg_types,
+    types=add_types,
     kernel=_neg_kernel,
     records=True,
     more=(Example(("{x: f64[2], t: duration[s][]}",)),),
@@ -304,7 +307,7 @@ DIV = families.binary(
     kernel=_div_kernel,
     batch=_scaling_batch("div"),
     tangents=(lambda t, x, y, z: t / y, lambda t, x, y, z: -(z / y) * t),
-    transpose=_div_transpose,
+    transpose=quotient_transpose("div"),
     strong=strong_quotient,
     integers="steps",
     records=True,

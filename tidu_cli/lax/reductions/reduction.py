@@ -168,7 +168,7 @@ def _extreme(name: str, of: str, of_nothing: Callable[[Any, Any], Any]) -> Primi
 
 def _extreme_kinks(k: Any) -> Sequence[Any]:
     pytorch = "equal shares; max(dim) the index it gives"
-    return [k.Kink(k.attained(lambda attrs: attrs.axes), "elements tie", "equal shares", pytorch=pytorch, onnx="")]
+    return [k.Kink(k.attained, "elements tie", "equal shares", pytorch=pytorch, onnx="")]
 
 
 def _bits(name: str, of: str, function: str) -> Primitive:
@@ -189,7 +189,7 @@ def _arg_extremum(name: str, extremum: str) -> Primitive:
         examples=(Example(("T[2,3]",), {"axes": [1], "index_dtype": "i32"}),),
         flops=reducing(),
         formula=f"{name} x along an axis",
-        kinks=lambda k: [k.Kink(k.attained(lambda attrs: attrs.axes), "elements tie", "none; the first is taken")],
+        kinks=lambda k: [k.Kink(k.attained, "elements tie", "none; the first is taken")],
         summary=f"position of the {extremum} along an axis: the first of ties, and NaN wins",
         caption=(f"{name}({{0}}) along {{axes}}", f"the place of the {extremum} along {{axes}}"),
     )

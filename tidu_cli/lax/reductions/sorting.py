@@ -135,9 +135,8 @@ def _tied_top(k: Any) -> Any:
 
     def where(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
         descending = np.flip(np.sort(operands[0], axis=attrs.axis), attrs.axis)
-        return k.neighbours(
-            np, [np.take(descending, range(min(attrs.k + 1, descending.shape[attrs.axis])), attrs.axis)], attrs.axis
-        )
+        greatest = np.take(descending, range(min(attrs.k + 1, descending.shape[attrs.axis])), attrs.axis)
+        return k.neighbours(np, [greatest], attrs.axis)
 
     return where
 

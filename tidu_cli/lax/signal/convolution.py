@@ -21,11 +21,11 @@ from tidu_cli.rules.analysis import Spread, Spreading, adding, multiplying
 from tidu_cli.rules.attrs import Axes, DTypeName
 from tidu_cli.rules.catalogue import Caption, listed
 from tidu_cli.rules.contract import Attrs, Batching, Example, Kernel, Transposition, Types
-from tidu_cli.rules.families import bilinear, conj
+from tidu_cli.rules.families import as_dtype, bilinear, conj
 from tidu_cli.rules.fields import Sized
 from tidu_cli.rules.terms import Term, op
 
-convert, conv, reshape, rev, transpose = map(op, ("convert_element_type", "conv_general_dilated", "reshape", "rev", "transpose"))
+conv, reshape, rev, transpose = map(op, ("conv_general_dilated", "reshape", "rev", "transpose"))
 
 
 Spec = Annotated[Axes, Sized(2)]
@@ -167,11 +167,8 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
 def _adjoint(node: Transposition, active: int, other: Term, ct: Term) -> Term | None:
     if ct.type.size == 0:
         return None
-    if other.type.dtype != ct.type.dtype:
-        other = convert(other, new_dtype=ct.type.dtype)
-    contribution = (_of_lhs, _of_rhs)[active](node, conj(other), ct)
-    wanted = node.types[active].dtype
-    return contribution if contribution.type.dtype == wanted else convert(contribution, new_dtype=wanted)
+    contribution = (_of_lhs, _of_rhs)[active](node, conj(as_dtype(other, ct.type.dtype)), ct)
+    return as_dtype(contribution, node.types[active].dtype)
 
 
 def _of_lhs(node: Transposition, rhs: Term, ct: Term) -> Term:
@@ -199,6 +196,7 @@ def _of_rhs(node: Transposition, lhs: Term, ct: Term) -> Term:
     for along in _axes(a, _taken(lhs.type, numbers.lhs_spec), _taken(rhs, numbers.rhs_spec)):
         window, elements = spread(along.window, along.dilation), spread(along.n, along.base)
         padding.append((along.low, spread(along.count, along.stride) - elements + window - along.low - 1))
+    lhs_spec, rhs_spec, out_spec = map(_swapped, (numbers.lhs_spec, numbers.out_spec, numbers.rhs_spec))
     return conv(
         lhs,
         ct,
@@ -206,12 +204,7 @@ def _of_rhs(node: Transposition, lhs: Term, ct: Term) -> Term:
         padding=tuple(padding),
         lhs_dilation=a.lhs_dilation,
         rhs_dilation=a.window_strides,
-        dimension_numbers={
-            name: _swapped(spec)
-            for name, spec in zip(
-                ("lhs_spec", "rhs_spec", "out_spec"), (numbers.lhs_spec, numbers.out_spec, numbers.rhs_spec), strict=True
-            )
-        },
+        dimension_numbers={"lhs_spec": lhs_spec, "rhs_spec": rhs_spec, "out_spec": out_spec},
         feature_group_count=a.batch_group_count,
         batch_group_count=a.feature_group_count,
         preferred_element_type=a.preferred_element_type,

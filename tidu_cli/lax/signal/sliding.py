@@ -287,7 +287,8 @@ def convolving(np: Any, axes: Sequence[Sliding]) -> Callable[[Any, Any], Any]:
             lhs = laid_out(np, lhs, [replace(along, low=0, high=0) for along in given], 0)
         shape = (lhs.shape[0], *rhs.shape[:2], *counts)
         if is_line and lhs.shape[:3] == rhs.shape[:3] == (1, 1, 1) and every[0][0].n_taps == rhs.shape[3]:
-            return np.reshape(_of_line(np, _met(np, lhs, every[0])[0, 0, 0], rhs[0, 0, 0]), shape)
+            # NumPy has a loop for one line by one kernel: a matrix of columns would be long to make and soon multiplied.
+            return np.reshape(np.correlate(_met(np, lhs, every[0])[0, 0, 0], np.conj(rhs[0, 0, 0]), "valid"), shape)
         total = np.zeros(shape, lhs.dtype)
         for phases in every if total.size and lhs.size and rhs.size else ():
             windows = _windows(np, _met(np, lhs, phases), phases)
@@ -309,11 +310,6 @@ def _met(np: Any, lhs: Any, phases: Sequence[Phase]) -> Any:
     lows = [max(-phase.start, 0) for phase in phases]
     padded[(..., *(slice(low, low + n) for low, n in zip(lows, x.shape[3:], strict=True)))] = x
     return padded
-
-
-def _of_line(np: Any, line: Any, kernel: Any) -> Any:
-    """Of one line by one kernel, for which NumPy has a loop: a matrix of columns would be long to make and soon multiplied."""
-    return np.correlate(line, np.conj(kernel), "valid")
 
 
 def _windows(np: Any, x: Any, phases: Sequence[Phase]) -> Any:

@@ -57,10 +57,16 @@ def is_vector(type_: Type) -> bool:
     return all(leaf.inexact for _, leaf in leaves(type_))
 
 
+def constant_of(primitives: PrimitiveSet, case: Case) -> Literal | None:
+    """The constant that a case is; None of any other."""
+    value = getattr(case.attrs, "value", None) if case.op == primitives.constant else None
+    return value if isinstance(value, Literal) else None
+
+
 def is_zero_constant(primitives: PrimitiveSet, case: Case) -> bool:
     """Whether a case is that of a constant array of zeros."""
-    value = getattr(case.attrs, "value", None) if case.op == primitives.constant else None
-    return isinstance(value, Literal) and not any(value.data)
+    constant = constant_of(primitives, case)
+    return constant is not None and not any(constant.data)
 
 
 def _dependences(primitives: PrimitiveSet, graph: Graph, inputs: Sequence[Dependence], known: Known) -> list[Dependence]:
@@ -242,7 +248,6 @@ def _inputs(numbers: Sequence[int]) -> str:
 
 
 def _way_out(primitive: Primitive, n: int) -> str:
-    groups = []
-    for first, end in primitive.groups or ():
-        groups.append(_inputs([k for k in range(first, n if end is None else end) if not primitive.domain.is_index(k)]))
+    spans = [range(first, n if end is None else end) for first, end in primitive.groups or ()]
+    groups = [_inputs([k for k in span if not primitive.domain.is_index(k)]) for span in spans]
     return f"; {primitive.name} is linear in {', or in '.join(groups)}" if groups else ""

@@ -41,7 +41,7 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
     """
     primitive, rule = trace.primitives[op], trace.primitives.jvp_rule(op)
     zeros: list[Term | None] = [None] * len(node.results)
-    if primitive.rules.integers == "moved" or _holds_record(node):
+    if primitive.rules.integers == "moved" or any(isinstance(x.known_type, RecordType) for x in (*node.operands, *node.results)):
         if not any(moves(y.value_type) for y in node.results):
             return zeros
         return [t if moves(y.value_type) else None for t, y in zip(rule(node), node.results, strict=True)]
@@ -63,10 +63,6 @@ def tangents_of_results(trace: Trace, op: str, node: JVP) -> Sequence[Term | Non
         operands = [x if primitive.domain.is_index(k) else _as_number(trace, x) for k, x in enumerate(node.operands)]
         node = replace(node, operands=operands, results=[_as_number(trace, y) for y in node.results])
     return rule(node)
-
-
-def _holds_record(node: JVP) -> bool:
-    return any(isinstance(x.known_type, RecordType) for x in (*node.operands, *node.results))
 
 
 def _is_exact(x: Term) -> bool:
@@ -186,9 +182,8 @@ def along_template(primitives: PrimitiveSet, cases: CaseTable, code: int, active
     case, rule = cases[code], primitives[cases[code].op].rules.along
     assert rule is not None
     trace = Trace(primitives, cases)
-    operands, tangents = (
-        [trace.source(t, linear=False) for t in types] for types in (case.operands, [t and tangent_type(t) for t in case.operands])
-    )
+    operands = [trace.source(t, linear=False) for t in case.operands]
+    tangents = [trace.source(t and tangent_type(t), linear=False) for t in case.operands]
     results = [trace.source(t, linear=False) for t in case.results]
     given = [t if a else None for t, a in zip(tangents, active, strict=True)]
     values, derivatives = rule(JVP(case.attrs, operands, results, given))
@@ -208,15 +203,9 @@ def transpose_template(primitives: PrimitiveSet, cases: CaseTable, code: int, li
     operands = [trace.source(t, linear=False) for t in case.operands]
     cotangents = [trace.source(t, linear=True) for t in case.results]
     n_sources = trace.n_slots
-    back = rule(
-        Transposition(
-            case.attrs,
-            [None if a else t for t, a in zip(operands, case.mask, strict=True)],
-            case.operands,  # type: ignore[arg-type]
-            case.mask,
-            [t if a else None for t, a in zip(cotangents, live, strict=True)],
-        )
-    )
+    readable = [None if a else t for t, a in zip(operands, case.mask, strict=True)]
+    incoming = [t if a else None for t, a in zip(cotangents, live, strict=True)]
+    back = rule(Transposition(case.attrs, readable, case.operands, case.mask, incoming))  # type: ignore[arg-type]
     return _linear(trace, trace.template(n_sources, _checked(back, case.op, case.operands)), f"transpose rule of {case.op}")
 
 

@@ -70,6 +70,11 @@ class Trace:
         self.n_slots += 1
         return term
 
+    def operands(self, case: Case) -> list[Term]:
+        """Sources for the operands of a case, linear where they are active."""
+        mask = case.mask or (False,) * len(case.operands)
+        return [self.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
+
     def emit(self, op: str, /, *operands: Term | Number, **attrs: object) -> Term:
         """Record a node and give its first result. Numbers become constants of the type of the last operand that is a Term."""
         return self.emit_all(op, *operands, **attrs)[0]

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from tidu_cli.errors import TransformError, UnknownNameError, did_you_mean
 from tidu_cli.frozen import Frozen, field, replace
-from tidu_cli.graph.closed import ClosedGraph, closed_graphs, forwards
+from tidu_cli.graph.closed import ClosedGraph, closed_graphs, forwards, with_cases
 from tidu_cli.graph.graph import Binding, Case, CaseTable, Document, Externals, Graph, column
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.large import no_collection
@@ -140,22 +140,20 @@ def inline(document: Document, *, primitives: PrimitiveSet | None = None) -> Doc
     while any(primitives[graph.cases[code].op].rules.inlined for code in set(graph.code)):
         graph = put_in_place(graph, primitives, lambda case: primitives[case.op].rules.inlined)
     cases = CaseTable(replace(primitives, primitives=BUILTIN.primitives, definitions=()))
-    number = {c: cases.intern(_inlined_within(graph.cases[c], primitives)) for c in dict.fromkeys(graph.code)}
-    code = column(map(number.__getitem__, graph.code))
-    return replace(document, graphs=(replace(graph, cases=cases, code=code),), cases=cases)
 
-
-def _inlined_within(case: Case, primitives: PrimitiveSet) -> Case:
-    """The case with graphs without custom operations in its attrs."""
-    if not closed_graphs(case.attrs):
-        return case
-
-    def changed(closed: ClosedGraph) -> ClosedGraph:
+    def inlined(closed: ClosedGraph) -> ClosedGraph:
         with listening(None):
             return ClosedGraph.of(inline(closed.document, primitives=primitives).head)
 
+    return replace(document, graphs=(with_cases(graph, cases, lambda case: _changed_within(case, inlined)),), cases=cases)
+
+
+def _changed_within(case: Case, change: Callable[[ClosedGraph], ClosedGraph], but_for: Sequence[str] = ()) -> Case:
+    """The case with each graph in its attrs changed, but for those in some fields."""
+    if not closed_graphs(case.attrs):
+        return case
     assert isinstance(case.attrs, Attrs)
-    return replace(case, attrs=case.attrs.with_graphs(changed))
+    return replace(case, attrs=case.attrs.with_graphs(change, but_for))
 
 
 def put_in_place(graph: Graph, primitives: PrimitiveSet, rule: Callable[[Case], Inlining | None]) -> Graph:
@@ -166,28 +164,23 @@ def put_in_place(graph: Graph, primitives: PrimitiveSet, rule: Callable[[Case], 
     stamper = Stamper.alone(builder)
     templates = Templates(lambda code, _: _template(primitives, cases, code, cast(Inlining, rules[code])))
     new = column(range(len(graph.inputs)))
-    node_meta = {}
     nodes = watch("inline", graph.n_nodes)(forwards(graph, graph.args))
     for node, (code, reads, _, _) in enumerate(nodes):
         arguments = [new[a] for a in reads]
         if rules[code] is None:
-            if node in graph.node_meta:
-                node_meta[len(builder.code)] = graph.node_meta[node]
+            builder.keep_meta(graph, node)
             new.extend(stamper.linear.append(code, arguments))
         else:
             template = templates.get(code) or templates.record(graph, node, code, ())
             new.extend(stamper.stamp(template, arguments))
-    outputs = [o if o.value is None else replace(o, value=new[o.value]) for o in graph.outputs]
-    return builder.build(graph.name, outputs, linear=graph.linear, meta=graph.meta, node_meta=node_meta)
+    return builder.rebuilt(graph, new)
 
 
 @no_collection()
 def _template(primitives: PrimitiveSet, cases: CaseTable, code: int, rule: Inlining) -> Template:
-    case = cases[code]
     trace = Trace(primitives, cases)
-    mask: Sequence[bool] = case.mask or (False,) * len(case.operands)
-    operands = [trace.source(t, linear=linear) for t, linear in zip(case.operands, mask, strict=True)]
-    return trace.template(len(operands), rule(case.attrs, operands))
+    operands = trace.operands(cases[code])
+    return trace.template(len(operands), rule(cases[code].attrs, operands))
 
 
 # bound_loops: put loops of a known number of steps in the place of others.
@@ -207,26 +200,16 @@ def bound_loops(document: Document, steps: int) -> Document:
 
 def _bounded(graph: Graph, primitives: PrimitiveSet, steps: int, *, linear: bool = False) -> Graph:
     """The graph with bounded loops; `linear` says that tangents may be among its values."""
-    cases = CaseTable(graph.cases.vocabulary)
-    number = {c: cases.intern(_bounded_within(graph.cases[c], primitives, steps, linear)) for c in dict.fromkeys(graph.code)}
-    graph = replace(graph, cases=cases, code=column(map(number.__getitem__, graph.code)))
+
+    def within(case: Case) -> Case:
+        tangents, solvers = linear or case.mask is not None, getattr(case.attrs, "solvers", ())
+        return _changed_within(case, lambda c: ClosedGraph.of(_bounded(c.graph, primitives, steps, linear=tangents)), solvers)
 
     def rule(case: Case) -> Inlining | None:
         bounded, tangents = primitives[case.op].rules.bounded, linear or case.mask is not None
         return None if bounded is None else lambda attrs, operands: bounded(attrs, operands, steps, tangents)
 
-    return put_in_place(graph, primitives, rule)
-
-
-def _bounded_within(case: Case, primitives: PrimitiveSet, steps: int, linear: bool) -> Case:
-    if not closed_graphs(case.attrs):
-        return case
-
-    def changed(closed: ClosedGraph) -> ClosedGraph:
-        return ClosedGraph.of(_bounded(closed.graph, primitives, steps, linear=linear or case.mask is not None))
-
-    assert isinstance(case.attrs, Attrs)
-    return replace(case, attrs=case.attrs.with_graphs(changed, case.attrs.solvers))
+    return put_in_place(with_cases(graph, CaseTable(graph.cases.vocabulary), within), primitives, rule)
 
 
 # Make inputs constants.
