@@ -83,9 +83,7 @@ def test_a_stage_imports_neither_pydantic_nor_numpy(name: str, format_: str) -> 
         data, modules = run(*stage, data=data)
         assert packages(modules) <= THIRD_PARTY, stage
         assert modules.isdisjoint(SLOW), stage
-        assert modules.isdisjoint(
-            {f"tidu_cli.{slow}" for slow in ("formats.schema", "formats.complaints", "rules.validation")}
-        )
+        assert modules.isdisjoint({f"tidu_cli.{slow}" for slow in ("formats.schema", "formats.complaints", "rules.validation")})
 
 
 @pytest.mark.check
