@@ -6,19 +6,8 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from tidu_cli.adapters.native.opcodes import (
-    FLOATS,
-    INTEGERS,
-    SIGNED,
-    TYPES,
-    UNSIGNED,
-    Emit,
-    Emitter,
-    Signature,
-    Value,
-    joined,
-    same,
-)
+from tidu_cli.adapters.native import opcodes
+from tidu_cli.adapters.native.opcodes import FLOATS, INTEGERS, SIGNED, TYPES, UNSIGNED, Emit, Emitter, Signature, Value, same
 from tidu_cli.lax.names import names_in
 
 _LOGICAL = (*INTEGERS, "bool")
@@ -128,8 +117,8 @@ _INTEGERS: dict[Signature, Emit] = {
     **same("shift_right_arithmetic", INTEGERS, 2, partial(_shift, "ashr")),
     **same("population_count", INTEGERS, 1, lambda e, x: e.intrinsic("llvm.ctpop", x)),
     **same("clz", INTEGERS, 1, _leading_zeros),
-    **joined(_by_sign(op, 2, partial(_compared, symbol), "bool") for op, symbol in _COMPARED.items()),
-    **joined(same(op, ("bool",), 2, _compared(symbol, signed=False)) for op, symbol in _COMPARED.items()),
+    **opcodes.joined(_by_sign(op, 2, partial(_compared, symbol), "bool") for op, symbol in _COMPARED.items()),
+    **opcodes.joined(same(op, ("bool",), 2, _compared(symbol, signed=False)) for op, symbol in _COMPARED.items()),
     **{Signature("select_n", ("bool", t, t), t): lambda e, which, x, y: e.b.select(which, y, x) for t in _LOGICAL},
 }
 
@@ -207,8 +196,8 @@ OPERATIONS = frozenset({*_UNARY, *_BINARY, "regularized_incomplete_beta"})
 """The operations of this table, which call functions of one number at a time."""
 
 SPECIAL: dict[Signature, Emit] = {
-    **joined(same(op, FLOATS, 1, partial(_in_double, rule)) for op, rule in _UNARY.items()),
-    **joined(same(op, FLOATS, 2, partial(_in_double, rule)) for op, rule in _BINARY.items()),
+    **opcodes.joined(same(op, FLOATS, 1, partial(_in_double, rule)) for op, rule in _UNARY.items()),
+    **opcodes.joined(same(op, FLOATS, 2, partial(_in_double, rule)) for op, rule in _BINARY.items()),
     **same("regularized_incomplete_beta", ("f64",), 3, _plain("betainc")),  # of floats NumPy's has fewer digits
 }
 
