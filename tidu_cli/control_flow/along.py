@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain, compress
 from typing import Any
 
-from tidu_cli.control_flow.graphs import Linearized, Terms, made, named, naming_place, outputs_of, zeros
+from tidu_cli.control_flow.graphs import Linearized, Terms, made, named, naming_place, outputs_of
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.types import RecordType, Type, storage_dtype, tangent_type
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
@@ -20,7 +20,7 @@ from tidu_cli.limits import each_step, refuse_steps, take_steps
 from tidu_cli.rules.contract import JVP, Kernel, RunInner, ValueTypes
 from tidu_cli.rules.recording.functions import Lines, Writer, returned
 from tidu_cli.rules.recording.trace import Trace
-from tidu_cli.rules.terms import Recorder, Term
+from tidu_cli.rules.terms import Recorder, Term, zeros
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 
@@ -159,10 +159,9 @@ def _placed(tangents: Sequence[Term], live: Sequence[bool]) -> list[Term | None]
 
 def scan_inner(attrs: Any, operands: Sequence[Any], results: Sequence[Any], run: RunInner) -> None:
     """Run the body step by step."""
-    n, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
-    carry = list(operands[n:end])
+    consts, carry, xs = attrs.split(operands)
     for step in reversed(range(attrs.length)) if attrs.reverse else range(attrs.length):
-        carry = list(run(0, step, [*operands[:n], *carry, *[_slice(x, step) for x in operands[end:]]])[: attrs.num_carry])
+        carry = run(0, step, [*consts, *carry, *[_slice(x, step) for x in xs]])[: attrs.num_carry]
 
 
 def scan_kernel(np: Any, attrs: Any, operands: ValueTypes, results: ValueTypes) -> Kernel:

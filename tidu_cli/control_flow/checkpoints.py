@@ -19,6 +19,8 @@ from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.recording.trace import emitted
 from tidu_cli.rules.terms import Recorder, Term, op
 
+Values = Sequence[Term]
+
 reshape, slice_, concatenate = op("reshape"), op("slice"), op("concatenate")
 
 
@@ -53,41 +55,41 @@ class Checkpointed:
     def first(self, operands: Sequence[Term]) -> tuple[list[Term | None], list[Term]]:
         """Emit the first scan. Gives its results, None for those that nobody needs, and the states that it stores."""
         one, trace = self.one, operands[0].trace
-        consts, carry, xs = _split(one, operands)
+        consts, carry, xs = one.split(operands)
         ys = [k for k in self.kept if k >= one.num_carry]
 
         def step(inner: Recorder, terms: Sequence[Term]) -> list[Term]:
             return self._of_first(inner, terms, [*range(one.num_carry), *ys])
 
         body = made(trace.primitives, named("x", one.body.input_types), step)
-        main, rest = zip(*[self._parts(one, x) for x in xs], strict=True) if xs else ((), ())
-        carry, arrays = _in_segments(trace, one, self._segments, self.steps, body, consts, carry, main)
+        main, rest = zip(*[self._parts(x) for x in xs], strict=True) if xs else ((), ())
+        carry, arrays = self._in_segments(trace, body, consts, carry, main)
         states, stacked = arrays[: one.num_carry], [[y] for y in arrays[one.num_carry :]]
         states = [*states, *carry]
         if self._rest != 0:
             carry, arrays = _scan(trace, self._rest, one.reverse, body, consts, carry, [r for r in rest if r is not None])
             stacked = [[y, more] for (y,), more in zip(stacked, arrays, strict=True)]
         results: dict[int, Term] = dict(enumerate(carry))
-        results |= {k: self._joined(one, parts) for k, parts in zip(ys, stacked, strict=True)}
+        results |= {k: self._joined(parts) for k, parts in zip(ys, stacked, strict=True)}
         return [results[k] if k in self.kept else None for k in range(len(one.body.graph.outputs))], states
 
     def second(self, operands: Sequence[Term], of_first: Sequence[Term], states: Sequence[Term]) -> list[Term]:
         """Emit the second scan, for its operands, those of the first, and what that has stored. Gives its results."""
         one, other, trace = self.one, self.other, states[0].trace
         n_carry = one.num_carry
-        consts_one, _, xs_one = _split(one, of_first)
-        consts, carry, xs = _split(other, operands)
+        consts_one, _, xs_one = one.split(of_first)
+        consts, carry, xs = other.split(operands)
         own = [x for x, link in zip(xs, self.links[other.num_consts + other.num_carry :], strict=True) if link is None]
         fixed = [*consts_one, *consts]
-        parts = [self._parts(one, x) for x in (*xs_one, *own)]
-        main, rest = ([p[k] for p in parts] for k in (0, 1))
+        parts = [self._parts(x) for x in (*xs_one, *own)]
+        main, rest = [p[0] for p in parts], [p[1] for p in parts]
         in_steps = self._second_step(trace.primitives)
-        in_segments = self._second_segment(trace.primitives, in_steps, len(xs_one), [x.type for x in main if x is not None])
+        in_segments = self._second_segment(trace.primitives, in_steps, len(xs_one), [x.type for x in main])
         before, at_end = states[:n_carry], states[n_carry:]
         slices: dict[bool, Sequence[Term]] = {}
         for is_main in (True, False) if one.reverse == other.reverse else (False, True):
             if is_main:
-                scanned = [*before, *[x for x in main if x is not None]]
+                scanned = [*before, *main]
                 carry, slices[True] = _scan(trace, self._segments, other.reverse, in_segments, fixed, carry, scanned)
                 slices[True] = [_merged(y) for y in slices[True]]
             elif self._rest != 0:
@@ -96,7 +98,7 @@ class Checkpointed:
                 _, inside = _scan(trace, n, one.reverse, states_of, consts_one, at_end, given[: len(xs_one)])
                 carry, slices[False] = _scan(trace, n, other.reverse, in_steps, fixed, carry, [*inside, *given])
         stacked = zip(*[slices[k] for k in (True, False) if k in slices], strict=True)
-        return [*carry, *[self._joined(one, list(parts)) for parts in stacked]]
+        return [*carry, *[self._joined(list(parts)) for parts in stacked]]
 
     @property
     def _segments(self) -> int:
@@ -122,8 +124,8 @@ class Checkpointed:
     def _second_step(self, primitives: Any) -> ClosedGraph:
         """A step of the second scan that computes residuals from what is carried into the first one's."""
         one, other = self.one, self.other
-        c_one, s_one, x_one = _split(one, one.body.input_types)
-        c_other, s_other, x_other = _split(other, other.body.input_types)
+        c_one, s_one, x_one = one.split(one.body.input_types)
+        c_other, s_other, x_other = other.split(other.body.input_types)
         links = self.links[other.num_consts + other.num_carry :]
         own = [t for t, link in zip(x_other, links, strict=True) if link is None]
 
@@ -143,8 +145,8 @@ class Checkpointed:
     def _second_segment(self, primitives: Any, step: ClosedGraph, n_xs: int, scanned: Sequence[TensorType]) -> ClosedGraph:
         """A segment of the second scan: the states within it, and from these its steps."""
         one, other = self.one, self.other
-        c_one, s_one, _ = _split(one, one.body.input_types)
-        c_other, s_other, _ = _split(other, other.body.input_types)
+        c_one, s_one, _ = one.split(one.body.input_types)
+        c_other, s_other, _ = other.split(other.body.input_types)
         slices: list[Type] = [t.with_shape(t.shape[1:]) for t in scanned]
 
         def segment(inner: Recorder, terms: list[Term]) -> list[Term]:
@@ -157,15 +159,30 @@ class Checkpointed:
 
         return made(primitives, named("x", [*c_one, *c_other, *s_other, *s_one, *slices]), segment)
 
-    def _parts(self, attrs: Any, x: Term) -> tuple[Term | None, Term | None]:
+    def _in_segments(
+        self, trace: Recorder, body: ClosedGraph, consts: Values, carry: Values, xs: Values
+    ) -> tuple[list[Term], list[Term]]:
+        """A scan over segments, each a scan over steps. Gives what is carried into each segment, then the slices as one array."""
+        n, n_carry, reverse = len(consts), len(carry), self.one.reverse
+
+        def segment(inner: Recorder, terms: list[Term]) -> list[Term]:
+            out, ys = _scan(inner, self.steps, reverse, body, terms[:n], terms[n : n + n_carry], terms[n + n_carry :])
+            return [*out, *terms[n : n + n_carry], *ys]
+
+        types = [*[t.value_type for t in (*consts, *carry)], *[x.type.with_shape(x.type.shape[1:]) for x in xs]]
+        graph = made(trace.primitives, named("x", types), segment)
+        out, arrays = _scan(trace, self._segments, reverse, graph, consts, carry, xs)
+        return out, [*arrays[:n_carry], *[_merged(y) for y in arrays[n_carry:]]]
+
+    def _parts(self, x: Term) -> tuple[Term, Term | None]:
         """What is scanned, in segments, and what is left over, which the last steps of the first scan take."""
         n, m = self.one.length, self._segments * self.steps
-        first, rest = ((n - m, n), (0, n - m)) if attrs.reverse else ((0, m), (m, n))
+        first, rest = ((n - m, n), (0, n - m)) if self.one.reverse else ((0, m), (m, n))
         whole = _cut(x, *first)
         return reshape(whole, new_sizes=(self._segments, self.steps, *x.type.shape[1:])), _cut(x, *rest) if n != m else None
 
-    def _joined(self, attrs: Any, parts: Sequence[Term]) -> Term:
-        ordered = parts[::-1] if attrs.reverse else parts
+    def _joined(self, parts: Sequence[Term]) -> Term:
+        ordered = parts[::-1] if self.one.reverse else parts
         return concatenate(*ordered, dimension=0) if len(ordered) > 1 else parts[0]
 
 
@@ -177,50 +194,14 @@ def segmented(
     return checkpointed if checkpointed.applies else None
 
 
-def _split(attrs: Any, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    first, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
-    return list(values[:first]), list(values[first:end]), list(values[end:])
-
-
 def _scan(
-    trace: Recorder,
-    length: int,
-    reverse: bool,
-    body: ClosedGraph,
-    consts: Sequence[Term],
-    carry: Sequence[Term],
-    xs: Sequence[Term],
+    trace: Recorder, length: int, reverse: bool, body: ClosedGraph, consts: Values, carry: Values, xs: Values
 ) -> tuple[list[Term], list[Term]]:
     """Emit a scan. Gives what is carried out, and the results."""
     results = trace.emit_all(
         "scan", *consts, *carry, *xs, length=length, reverse=reverse, num_consts=len(consts), num_carry=len(carry), body=body
     )
     return list(results[: len(carry)]), list(results[len(carry) :])
-
-
-def _in_segments(
-    trace: Recorder,
-    attrs: Any,
-    segments: int,
-    steps: int,
-    body: ClosedGraph,
-    consts: Sequence[Term],
-    carry: Sequence[Term],
-    xs: Sequence[Term | None],
-) -> tuple[list[Term], list[Term]]:
-    """A scan over segments, each a scan over steps. Gives what is carried into each segment, and then the slices as one array."""
-    scanned = [x for x in xs if x is not None]
-    n, n_carry = len(consts), len(carry)
-
-    def segment(inner: Recorder, terms: list[Term]) -> list[Term]:
-        out, ys = _scan(inner, steps, attrs.reverse, body, terms[:n], terms[n : n + n_carry], terms[n + n_carry :])
-        return [*out, *terms[n : n + n_carry], *ys]
-
-    types: list[Type] = [t.value_type for t in (*consts, *carry)]
-    slices = [x.type.with_shape(x.type.shape[1:]) for x in scanned]
-    graph = made(trace.primitives, named("x", [*types, *slices]), segment)
-    out, arrays = _scan(trace, segments, attrs.reverse, graph, consts, carry, scanned)
-    return out, [*arrays[:n_carry], *[_merged(y) for y in arrays[n_carry:]]]
 
 
 def _merged(y: Term) -> Term:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.along import cond_along, cond_kernel
 from tidu_cli.control_flow.dependence import cond_pattern, merged_conds, narrowed_cond
-from tidu_cli.control_flow.graphs import Linearized, Terms, as_batch, batched_outputs, flops, made, named, require_types, zeros
+from tidu_cli.control_flow.graphs import Linearized, Terms, as_batch, batched_outputs, flops, inputs_of, made, named, require_types
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
@@ -24,7 +24,7 @@ from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, RunInner, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
-from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
+from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op, trace_of, zeros
 from tidu_cli.transforms import nested
 
 clamp, convert, select_n = op("clamp"), op("convert_element_type"), op("select_n")
@@ -66,17 +66,15 @@ def emit_cond(trace: Recorder, index: Term, branches: Sequence[ClosedGraph], ope
 
 def _jvp(node: JVP) -> Terms:
     attrs: CondAttrs = node.attrs
-    trace = next(t.trace for t in node.tangents if t is not None)
-    index, operands, tangents = node.operands[0], node.operands[1:], node.tangents[1:]
-    active = [t is not None for t in tangents]
+    trace = trace_of(node.tangents)
+    active = [t is not None for t in node.tangents[1:]]
     each = [Linearized(b, active, trace.primitives, f"branches[{k}]") for k, b in enumerate(attrs.branches)]
     live = [any(flags) for flags in zip(*[b.live for b in each], strict=True)]
     if not any(live):
         return [None] * len(node.results)
-    places, shared = _shared_residuals(each, len(operands))
-    residuals = _emit_residuals(trace, index, attrs, each, places, shared, operands)
-    moving = [k for k, a in enumerate(each[0].active) if a]
-    return _emit_linear(trace, index, attrs, each, places, [*residuals, *operands], tangents, moving, live)
+    places, shared = _shared_residuals(each, len(active))
+    residuals = _emit_residuals(trace, node, each, places, shared)
+    return _emit_linear(trace, node, each, places, residuals, live)
 
 
 def _shared_residuals(each: Sequence[Linearized], n_operands: int) -> tuple[list[dict[Place, int]], list[Type]]:
@@ -104,13 +102,7 @@ def _shared_residuals(each: Sequence[Linearized], n_operands: int) -> tuple[list
 
 
 def _emit_residuals(
-    trace: Recorder,
-    index: Term,
-    attrs: CondAttrs,
-    each: Sequence[Linearized],
-    places: Sequence[dict[Place, int]],
-    types: Sequence[Type],
-    operands: Sequence[Term],
+    trace: Recorder, node: JVP, each: Sequence[Linearized], places: Sequence[dict[Place, int]], types: Sequence[Type]
 ) -> Sequence[Term]:
     def branch(linearized: Linearized, number_of: dict[Place, int], graph: ClosedGraph) -> ClosedGraph:
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
@@ -118,15 +110,14 @@ def _emit_residuals(
             values = dict(zip(own, linearized.emit_residuals(inner, list(own.values()), terms), strict=True)) if own else {}
             return [values[k] if k in values else _filler(inner, t) for k, t in enumerate(types)]
 
-        return made(trace.primitives, [(str(i.key), i.type) for i in graph.graph.inputs], emit)
+        return made(trace.primitives, inputs_of(graph), emit)
 
-    made_branches = [branch(*some) for some in zip(each, places, attrs.branches, strict=True)] if types else []
     if not types:
         return ()
+    branches = tuple([branch(*some) for some in zip(each, places, node.attrs.branches, strict=True)])
     # It reads nothing but what residuals need: within a rule what is linear has no value there (`nested.pull_back`).
-    values, needed = [index, *operands], (True,) * len(types)
-    node = Narrowing(CondAttrs(branches=tuple(made_branches)), values, needed, [None] * len(values))
-    return cast(Sequence[Term] | None, narrowed_cond(node)) or emit_cond(trace, index, made_branches, operands)
+    narrowing = Narrowing(CondAttrs(branches=branches), node.operands, (True,) * len(types), [None] * len(node.operands))
+    return cast(Sequence[Term] | None, narrowed_cond(narrowing)) or emit_cond(trace, node.operands[0], branches, node.operands[1:])
 
 
 def _filler(trace: Recorder, type_: Type) -> Term:
@@ -138,18 +129,17 @@ def _filler(trace: Recorder, type_: Type) -> Term:
 
 def _emit_linear(
     trace: Recorder,
-    index: Term,
-    attrs: CondAttrs,
+    node: JVP,
     each: Sequence[Linearized],
     places: Sequence[dict[Place, int]],
-    values: Sequence[Term],
-    tangents: Terms,
-    moving: Sequence[int],
+    residuals: Sequence[Term],
     live: Sequence[bool],
 ) -> Terms:
+    index, *operands = node.operands
+    values = [*residuals, *operands]
     used = sorted({k for number_of in places for k in number_of.values()})
-    types = [tangent_type(t) for t in attrs.branches[0].output_types]
-    given = [cast(Term, tangents[k]) for k in moving]
+    types = [tangent_type(t) for t in node.attrs.branches[0].output_types]
+    given = [cast(Term, t) for t, moves in zip(node.tangents[1:], each[0].active, strict=True) if moves]
     inputs = [*named("r", [values[k].value_type for k in used]), *named("dx", [t.value_type for t in given])]
 
     def branch(linearized: Linearized, number_of: dict[Place, int]) -> ClosedGraph:
@@ -168,7 +158,7 @@ def _emit_linear(
 
 def _transpose(node: Transposition) -> Terms:
     attrs: CondAttrs = node.attrs
-    trace = next(t.trace for t in node.cotangents if t is not None)
+    trace = trace_of(node.cotangents)
     index, operands, active = cast(Term, node.operands[0]), node.operands[1:], node.active[1:]
     for k, branch in enumerate(attrs.branches):
         refuse_reverse(f", branches[{k}]", branch, active)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from tidu_cli.control_flow.graphs import made
+from tidu_cli.control_flow.graphs import Flags, fixed_point, inputs_of, made
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Graph
 from tidu_cli.graph.literals import literal_to_numbers
@@ -29,14 +29,13 @@ Values = Sequence[Any]
 def cond_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
     """Those of the branch that is taken, if it is known; else what may be any of them."""
     index, *rest = operands
-    branches = attrs.branches if index is None else [attrs.branches[max(0, min(int(index), len(attrs.branches) - 1))]]
+    branches = attrs.branches if index is None else [attrs.branches[_clamped(index, len(attrs.branches))]]
     return [patterns.union(some) for some in zip(*[patterns.through(branch, rest) for branch in branches], strict=True)]
 
 
 def scan_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
     """Step by step, as what is carried over comes to depend on more; of long loops, whatever may be at any step, at each."""
-    first, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
-    consts, carry, xs = operands[:first], operands[first:end], operands[end:]
+    consts, carry, xs = attrs.split(operands)
 
     def step(carry: Values, x: Values) -> tuple[Values, Values]:
         outputs = patterns.through(attrs.body, [*consts, *carry, *x])
@@ -64,8 +63,7 @@ def while_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
 
 def solve_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
     """An unknown depends on the right sides of all equations that it is tied to, by others too, and on no more."""
-    n: int = attrs.num_consts
-    return patterns.solved(attrs.matvec, operands[:n], operands[n:])
+    return patterns.solved(attrs.matvec, operands[: attrs.num_consts], operands[attrs.num_consts :])
 
 
 def _any_step(patterns: Patterns, carry: Values, step: Callable[[Values], Values]) -> Values:
@@ -98,15 +96,14 @@ def values_read(graph: Graph, wanted: Iterable[int], known: Iterable[int] = ()) 
     return wanted.union(*nodes_for(graph, frozenset(known), wanted).values())
 
 
-def needed_carries(needed: Sequence[bool], first: int, read: Callable[[Sequence[bool]], set[int]]) -> list[bool]:
+def needed_carries(needed: Sequence[bool], first: int, read: Callable[[Sequence[bool]], set[int]]) -> Flags:
     """What of the values carried, the inputs from `first` on, is needed if that is: what steps that give it read, and so on."""
-    carry = list(needed)
-    while True:
+
+    def before(carry: Flags) -> list[bool]:
         values = read(carry)
-        after = [n or first + k in values for k, n in enumerate(carry)]
-        if after == carry:
-            return carry
-        carry = after
+        return [first + k in values for k in range(len(carry))]
+
+    return fixed_point(tuple(needed), before)
 
 
 def varying(graph: Graph, inputs: Iterable[int]) -> bytearray:
@@ -146,7 +143,7 @@ def both(primitives: PrimitiveSet, one: ClosedGraph, other: ClosedGraph) -> Clos
         known = dict(enumerate(terms))
         return [t for graph in (one, other) for t in emitted(trace, graph.graph, known, output_values(graph))]
 
-    return made(primitives, [(str(i.key), i.type) for i in one.graph.inputs], emit)
+    return made(primitives, inputs_of(one), emit)
 
 
 # cond and while without what nobody needs; two conds over the same as one.

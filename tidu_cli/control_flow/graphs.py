@@ -16,7 +16,7 @@ from tidu_cli.frozen import replace
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.graph import Case, CaseTable, Document, Externals, Graph, Input, Output, Place, column
 from tidu_cli.graph.keys import Key
-from tidu_cli.graph.types import ANY, TensorType, Type, parse_type
+from tidu_cli.graph.types import ANY, Type, of_batch, parse_type
 from tidu_cli.lax.vocabulary import BUILTIN, vocabulary
 from tidu_cli.rules.batching import repeated
 from tidu_cli.rules.catalogue import Caption, Part
@@ -68,17 +68,19 @@ def named(name: str, types: Sequence[Type]) -> list[tuple[str, Type]]:
     return [(f"{name}{k}", t) for k, t in enumerate(types)]
 
 
+def inputs_of(graph: ClosedGraph) -> list[tuple[str, Type]]:
+    """The inputs of a graph by name, for another that takes the same."""
+    return [(str(i.key), i.type) for i in graph.graph.inputs]
+
+
+def batched_inputs(graph: ClosedGraph, batched: Sequence[bool], size: int) -> list[tuple[str, Type]]:
+    """Likewise where these have a batch as their first axis."""
+    return [(name, of_batch(t, size) if b else t) for (name, t), b in zip(inputs_of(graph), batched, strict=True)]
+
+
 def outputs_of(trace: Recorder, graph: ClosedGraph, operands: Sequence[Term]) -> list[Term]:
     """Emit a graph. Gives its outputs."""
     return cast(list[Term], spliced(trace, graph.document, _by_input(graph.graph, operands)))
-
-
-def zeros(trace: Recorder, type_: Type) -> Term:
-    """The zero of a type of tangents."""
-    if isinstance(type_, TensorType):
-        return trace.full(0, type_)
-    name, first = type_.fields[0]  # the others are structurally zero
-    return trace.emit(trace.primitives.record, zeros(trace, first), type=type_, fields=(name,) if len(type_.fields) > 1 else None)
 
 
 @contextmanager

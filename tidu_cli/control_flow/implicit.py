@@ -16,7 +16,7 @@ from typing import Any, ClassVar, cast
 
 from tidu_cli.control_flow import graphs
 from tidu_cli.control_flow.dependence import solve_pattern
-from tidu_cli.control_flow.graphs import Terms, as_batch, batched_outputs, flops, made, outputs_of, require_types
+from tidu_cli.control_flow.graphs import Terms, as_batch, batched_inputs, batched_outputs, flops, made, outputs_of, require_types
 from tidu_cli.control_flow.solvers import (
     DENSE,
     dense,
@@ -32,14 +32,14 @@ from tidu_cli.control_flow.solvers import (
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.types import TensorType, Type, of_batch
+from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.rules.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, Transposition, ValueTypes
 from tidu_cli.rules.families import minus, primitive
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.linearity import require_linear
-from tidu_cli.rules.terms import Recorder, Term
+from tidu_cli.rules.terms import Recorder, Term, trace_of
 from tidu_cli.transforms import nested
 
 
@@ -152,16 +152,12 @@ def _hidden(main: str) -> Callable[[Any, Sequence[Type | None], ValueTypes | Non
     return hidden
 
 
-def _trace_of(terms: Terms) -> Recorder:
-    return next(t.trace for t in terms if t is not None)
-
-
 def _given(attrs: Any) -> dict[str, ClosedGraph]:
     return {name: graph for name in attrs.graphs if (graph := getattr(attrs, name)) is not None}
 
 
 def _solve_jvp(node: JVP) -> Terms:
-    attrs, trace, n = node.attrs, _trace_of(node.tangents), node.attrs.num_consts
+    attrs, trace, n = node.attrs, trace_of(node.tangents), node.attrs.num_consts
     consts, types = node.operands[:n], [x.value_type for x in node.operands[n:]]
     none: list[Term | None] = [None] * len(types)
     moved = nested.push_forward(trace, attrs.matvec.graph, [*consts, *node.results], [*node.tangents[:n], *none])
@@ -170,7 +166,7 @@ def _solve_jvp(node: JVP) -> Terms:
 
 
 def _solve_transpose(node: Transposition) -> Terms:
-    attrs, trace, n = node.attrs, _trace_of(node.cotangents), node.attrs.num_consts
+    attrs, trace, n = node.attrs, trace_of(node.cotangents), node.attrs.num_consts
     if any(node.active[:n]):
         raise MissingRuleError("missing transpose rule for linear_solve with active constants: it is linear in its right side")
     refuse_reverse(", matvec", attrs.matvec, [k >= n for k in range(len(node.active))])
@@ -196,10 +192,9 @@ def _solve_dependence(of_graph: DependenceOf, attrs: Any, operands: Dependences)
 
 def _batched(trace: Recorder, graph: ClosedGraph, flags: Sequence[bool], size: int) -> ClosedGraph:
     """A graph for a batch: of the inputs that have it as their first axis, and of all outputs."""
-    inputs = [(str(i.key), of_batch(i.type, size) if b else i.type) for i, b in zip(graph.graph.inputs, flags, strict=True)]
     return made(
         trace.primitives,
-        inputs,
+        batched_inputs(graph, flags, size),
         lambda inner, terms: [as_batch(*output, size) for output in batched_outputs(inner, graph, terms, flags, size)],
     )
 
@@ -216,7 +211,7 @@ def _solve_batch(node: Batching) -> Sequence[Term]:
 
 
 def _root_jvp(node: JVP) -> Terms:
-    attrs, trace, n = node.attrs, _trace_of(node.tangents), node.attrs.num_consts
+    attrs, trace, n = node.attrs, trace_of(node.tangents), node.attrs.num_consts
     consts, none = node.operands[:n], cast(list[Term | None], [None] * len(node.results))
     moved = nested.push_forward(trace, attrs.f.graph, [*consts, *node.results], [*node.tangents[:n], *none])
     if not any(moved):

@@ -19,13 +19,14 @@ from tidu_cli.control_flow.graphs import (
     Linearized,
     Terms,
     as_batch,
+    batched_inputs,
     batched_outputs,
     fixed_point,
     flops,
+    inputs_of,
     made,
     named,
     require_types,
-    zeros,
 )
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
@@ -36,7 +37,7 @@ from tidu_cli.rules.attrs import Axis, ClosedGraphData, Extent
 from tidu_cli.rules.catalogue import DependenceOf, Dependences, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, Narrowing, Transposition, ValueTypes
 from tidu_cli.rules.families import primitive
-from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
+from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op, trace_of, zeros
 from tidu_cli.transforms import nested
 
 transpose_axes = op("transpose")
@@ -65,6 +66,11 @@ class ScanAttrs(Attrs):
         """The operands that the first step takes as what was carried over."""
         return range(self.num_consts, self.num_consts + self.num_carry)
 
+    def split(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Constants, what is carried, and what is scanned."""
+        first, end = self.num_consts, self.num_consts + self.num_carry
+        return list(values[:first]), list(values[first:end]), list(values[end:])
+
 
 def _types(attrs: ScanAttrs, operands: ValueTypes) -> ValueTypes:
     body, n_carry = attrs.body, attrs.num_carry
@@ -89,12 +95,6 @@ def _hidden(attrs: ScanAttrs, operands: Sequence[Type | None], declared: ValueTy
     return [t if k < first else of_batch(t, attrs.length) for k, t in enumerate(types)] if len(types) == len(operands) else operands
 
 
-def _split(attrs: ScanAttrs, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Constants, what is carried, and what is scanned."""
-    first, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
-    return list(values[:first]), list(values[first:end]), list(values[end:])
-
-
 def _emit(trace: Recorder, attrs: ScanAttrs, body: ClosedGraph, consts: Sequence[Term], carry: Sequence[Term], xs: Sequence[Term],
           *, turned: bool = False) -> tuple[Sequence[Term], Sequence[Term]]:  # fmt: skip
     """A scan like this one of another body; `turned` runs the other way. Gives what is carried out, and results."""
@@ -109,54 +109,52 @@ def _emit(trace: Recorder, attrs: ScanAttrs, body: ClosedGraph, consts: Sequence
 
 def _jvp(node: JVP) -> Terms:
     attrs: ScanAttrs = node.attrs
-    trace = next(t.trace for t in node.tangents if t is not None)
+    trace = trace_of(node.tangents)
     step = along_loop(attrs.body, attrs.carried, [t is not None for t in node.tangents], trace.primitives)
     if not any(step.active):
         return [None] * len(node.results)
-    residuals = _residuals(trace, attrs, step, node.operands)
-    return _linear_scan(trace, attrs, step, residuals, node.tangents)
+    return _linear_scan(trace, attrs, step, *_residuals(trace, attrs, step, node.operands), node.tangents)
 
 
-class _Residuals:
-    """The residuals of a scan as they reach the steps of a linear one: the same for all, or a slice for each."""
-
-    def __init__(self) -> None:
-        self.shared: dict[Place, Term] = {}
-        self.scanned: dict[Place, Term] = {}
+Residuals = dict[Place, Term]
 
 
-def _residuals(trace: Recorder, attrs: ScanAttrs, step: Linearized, operands: Sequence[Term]) -> _Residuals:
-    """Emit the scan that stores residuals, and outside of it those that are the same in all steps."""
-    residuals, (n, end) = _Residuals(), (attrs.num_consts, attrs.num_consts + attrs.num_carry)
+def _residuals(trace: Recorder, attrs: ScanAttrs, step: Linearized, operands: Sequence[Term]) -> tuple[Residuals, Residuals]:
+    """Emit the scan that stores residuals, and outside of it those that are the same in all steps.
+
+    Gives them as they reach the steps of a linear scan: those that are the same for all, and those with a slice for each.
+    """
+    n, end = attrs.num_consts, attrs.num_consts + attrs.num_carry
     depends = step.depending_on(range(n, len(operands)))
     invariant = [(g, v) for g, v in step.residuals if not depends[g][v]]
     consts = [*operands[:n], *[None] * (len(operands) - n)]
-    residuals.shared = dict(zip(invariant, step.emit_residuals(trace, invariant, consts), strict=True))
-    residuals.scanned = {(g, v): operands[v] for g, v in step.residuals if g == 0 and end <= v < len(operands)}
-    stored = [place for place in step.residuals if place not in residuals.shared and place not in residuals.scanned]
+    shared = dict(zip(invariant, step.emit_residuals(trace, invariant, consts), strict=True))
+    scanned = {(g, v): operands[v] for g, v in step.residuals if g == 0 and end <= v < len(operands)}
+    stored = [place for place in step.residuals if place not in shared and place not in scanned]
     if stored:
         carried = [(0, o.value) for o in attrs.body.graph.outputs[: attrs.num_carry]]
         body = made(
             trace.primitives,
-            [(str(i.key), i.type) for i in attrs.body.graph.inputs],
+            inputs_of(attrs.body),
             lambda inner, terms: step.emit_residuals(inner, [*cast(list[Place], carried), *stored], terms),
         )
         changed = attrs.with_graphs(lambda _: body)
         # It reads nothing but what residuals need: within a rule what is linear has no value there (`nested.pull_back`).
         needed = (*[False] * attrs.num_carry, *[True] * len(stored))
         results = narrowed(Narrowing(changed, operands, needed, [None] * len(operands))) or trace.apply("scan", changed, operands)
-        residuals.scanned |= dict(zip(stored, cast(Sequence[Term], results[attrs.num_carry :]), strict=True))
-    return residuals
+        scanned |= dict(zip(stored, cast(Sequence[Term], results[attrs.num_carry :]), strict=True))
+    return shared, scanned
 
 
-def _linear_scan(trace: Recorder, attrs: ScanAttrs, step: Linearized, residuals: _Residuals, tangents: Terms) -> Terms:
+def _linear_scan(
+    trace: Recorder, attrs: ScanAttrs, step: Linearized, shared: Residuals, scanned: Residuals, tangents: Terms
+) -> Terms:
     """Emit the scan of the linear graph of a step. Gives the tangents of the results."""
     types = [tangent_type(t) for t in attrs.body.input_types]
-    consts, carry, xs = _split(attrs, list(enumerate(step.active)))
+    consts, carry, xs = attrs.split(list(enumerate(step.active)))
     of_consts, of_carry, of_xs = ([k for k, a in some if a] for some in (consts, carry, xs))
     carried = [k - attrs.num_consts for k in of_carry]
     results = [k for k, live in enumerate(step.live) if live and k >= attrs.num_carry]
-    shared, scanned = list(residuals.shared), list(residuals.scanned)
     inputs = [
         *named("r", [step.type_of(r) for r in shared]),
         *named("dc", [types[k] for k in of_consts]),
@@ -180,9 +178,9 @@ def _linear_scan(trace: Recorder, attrs: ScanAttrs, step: Linearized, residuals:
         trace,
         attrs,
         body,
-        [*residuals.shared.values(), *[given[k] for k in of_consts]],
+        [*shared.values(), *[given[k] for k in of_consts]],
         [given[k] if k in given else zeros(trace, types[k]) for k in of_carry],
-        [*residuals.scanned.values(), *[given[k] for k in of_xs]],
+        [*scanned.values(), *[given[k] for k in of_xs]],
     )
     tangent_of = dict(zip([*carried, *results], [*carry_out, *arrays], strict=True))
     return [t if (t := tangent_of.get(k)) is not None and t.linear else None for k in range(len(step.live))]
@@ -191,9 +189,9 @@ def _linear_scan(trace: Recorder, attrs: ScanAttrs, step: Linearized, residuals:
 def _transpose(node: Transposition) -> Terms:
     """The scan of the transposed step, the other way. It carries cotangents of what was carried, and sums those of constants."""
     attrs: ScanAttrs = node.attrs
-    trace = next(t.trace for t in node.cotangents if t is not None)
+    trace = trace_of(node.cotangents)
     body, n_carry = attrs.body, attrs.num_carry
-    active, types = _split(attrs, node.active), _split(attrs, body.input_types)
+    active, types = attrs.split(node.active), attrs.split(body.input_types)
 
     def moved_after(carry: Flags) -> Flags:
         return Linearized(body, [*active[0], *carry, *active[2]], trace.primitives).live[:n_carry]
@@ -215,16 +213,16 @@ def _transpose(node: Transposition) -> Terms:
 
     def live_after(carry: Flags) -> Sequence[bool]:
         live: list[bool] = []
+        flags = (*carry, *[t is not None for t in ct_ys])
 
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
             values = iter(terms)
             operands = [None if a else next(values) for a in linear]
-            cts = [next(values) if c else None for c in (*carry, *[t is not None for t in ct_ys])]
+            cts = [next(values) if c else None for c in flags]
             back = pulled(inner, operands, cts[:n_carry], cts[n_carry:])
             live.extend(t is not None for t in back)
             return [t for t in back if t is not None]
 
-        flags = (*carry, *[t is not None for t in ct_ys])
         outputs = [t for t, c in zip(body.output_types, flags, strict=True) if c]
         made(trace.primitives, named("x", [*[t for t, a in zip(body.input_types, linear, strict=True) if not a], *outputs]), emit)
         return live[attrs.num_consts : attrs.num_consts + n_carry]
@@ -299,31 +297,27 @@ def _transposed_scan(
 def _batch(node: Batching) -> Sequence[Term]:
     attrs: ScanAttrs = node.attrs
     trace, body, size, n_carry = node.operands[0].trace, attrs.body, node.size, attrs.num_carry
-    const_batched, init_batched, x_batched = _split(attrs, node.batched)
-    types = body.input_types
+    const_batched, init_batched, x_batched = attrs.split(node.batched)
     depends: list[bool] = []
 
-    def typed(carry: Flags) -> list[tuple[str, Type]]:
+    def step(carry: Flags) -> ClosedGraph:
         flags = (*const_batched, *carry, *x_batched)
-        inputs = zip(body.graph.inputs, types, flags, strict=True)
-        return [(str(i.key), of_batch(t, size) if b else t) for i, t, b in inputs]
 
-    def step(carry: Flags, outputs: list[bool]) -> ClosedGraph:
         def emit(inner: Recorder, terms: list[Term]) -> list[Term]:
-            pairs = batched_outputs(inner, body, terms, (*const_batched, *carry, *x_batched), size)
-            outputs[:] = [b for _, b in pairs]
+            pairs = batched_outputs(inner, body, terms, flags, size)
+            depends[:] = [b for _, b in pairs]
             kept = [as_batch(t, b, size) if c else t for (t, b), c in zip(pairs[:n_carry], carry, strict=True)]
             return [*kept, *[t for t, _ in pairs[n_carry:]]]
 
-        return made(trace.primitives, typed(carry), emit)
+        return made(trace.primitives, batched_inputs(body, flags, size), emit)
 
     def after(carry: Flags) -> Sequence[bool]:
-        step(carry, depends)
+        step(carry)
         return depends[:n_carry]
 
     carry_batched = fixed_point(tuple(init_batched), after)
-    batched_body = step(carry_batched, depends)
-    consts, init, xs = _split(attrs, node.operands)
+    batched_body = step(carry_batched)
+    consts, init, xs = attrs.split(node.operands)
     init = [as_batch(t, b, size) if c else t for t, b, c in zip(init, init_batched, carry_batched, strict=True)]
     xs = [_swapped(x) if b else x for x, b in zip(xs, x_batched, strict=True)]
     carry_out, ys = _emit(trace, attrs, batched_body, consts, init, xs)
@@ -334,16 +328,13 @@ def _batch(node: Batching) -> Sequence[Term]:
 def _swapped(x: Term) -> Term:
     """Axes 0 and 1 the other way: the batch and the steps. Of a record, of each of its arrays."""
     if isinstance(x.value_type, RecordType):
-        return fieldwise(_swapped_type(x.value_type), lambda name, _: _swapped(field(x, name)))
+        swapped = map_leaves(x.value_type, lambda t: t.with_shape((t.shape[1], t.shape[0], *t.shape[2:])))
+        return fieldwise(swapped, lambda name, _: _swapped(field(x, name)))
     return transpose_axes(x, permutation=(1, 0, *range(2, x.type.rank)))
 
 
-def _swapped_type(type_: Type) -> Type:
-    return map_leaves(type_, lambda t: t.with_shape((t.shape[1], t.shape[0], *t.shape[2:])))
-
-
 def _dependence(of_graph: DependenceOf, attrs: ScanAttrs, operands: Dependences) -> Dependences:
-    consts, carry, xs = map(tuple, _split(attrs, operands))
+    consts, carry, xs = map(tuple, attrs.split(operands))
     carry = stable(carry, lambda carry: of_graph(attrs.body, (*consts, *carry, *xs))[: attrs.num_carry])
     return (*carry, *of_graph(attrs.body, (*consts, *carry, *xs))[attrs.num_carry :])
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import cast
 
 from tidu_cli.control_flow.dependence import output_values, over, values_read
-from tidu_cli.control_flow.graphs import Terms, made, named, outputs_of, zeros
+from tidu_cli.control_flow.graphs import Terms, inputs_of, made, named, outputs_of
 from tidu_cli.graph.closed import ClosedGraph
 from tidu_cli.graph.literals import filled
 from tidu_cli.graph.types import TensorType, Type, real_dtype
@@ -19,7 +19,7 @@ from tidu_cli.lax.linear_algebra.matrices import solved, turned, with_diagonal
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.families import as_dtype
 from tidu_cli.rules.recording.trace import Trace
-from tidu_cli.rules.terms import Recorder, Term, op
+from tidu_cli.rules.terms import Recorder, Term, op, zeros
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 
@@ -47,11 +47,6 @@ Vector = Callable[[Term], Term]
 def made_of(graph: ClosedGraph) -> PrimitiveSet:
     """The primitives that a graph is made of."""
     return vocabulary(graph.graph.cases)
-
-
-def inputs_of(graph: ClosedGraph) -> list[tuple[str, Type]]:
-    """The inputs of a graph by name, for another that takes the same."""
-    return [(str(i.key), i.type) for i in graph.graph.inputs]
 
 
 def transposed(primitives: PrimitiveSet, matvec: ClosedGraph, n_consts: int) -> ClosedGraph:
@@ -217,8 +212,7 @@ def tangent_solver(f: ClosedGraph, n_consts: int) -> ClosedGraph:
 def emit_solve(trace: Recorder, consts: Sequence[Term], right: Sequence[Term], graphs: dict[str, ClosedGraph]) -> list[Term]:
     """A linear_solve without the constants that none of its graphs reads."""
     n = len(consts)
-    read = [v for g in graphs.values() for v in values_read(g.graph, output_values(g)) if v < n]
-    kept = sorted(set(read))
+    kept = sorted({v for g in graphs.values() for v in values_read(g.graph, output_values(g)) if v < n})
     if len(kept) < n:
         graphs = {
             name: over(trace.primitives, g, [*kept, *range(n, len(g.graph.inputs))], output_values(g)) for name, g in graphs.items()
@@ -235,8 +229,6 @@ def newton(f: ClosedGraph, n_consts: int) -> ClosedGraph:
     """
     flat, correct = Flat(f.input_types[n_consts:]), tangent_solver(f, n_consts)
     scalar, tiny, small = TensorType(flat.dtype), 4 * flat.epsilon, flat.epsilon**0.5
-    numbers = [("size", scalar), ("step", scalar), ("residual", scalar), ("goes_on", TensorType("bool")), ("k", TensorType("i32"))]
-    types = [*named("x", flat.types), *numbers]
 
     def step(inner: Trace, terms: list[Term]) -> list[Term]:
         consts, x, (_, before, highest, _, k) = terms[:n_consts], terms[n_consts:-5], terms[-5:]
@@ -249,16 +241,32 @@ def newton(f: ClosedGraph, n_consts: int) -> ClosedGraph:
         k = k + inner.full(1, k.type)
         return [*after, size, moved, rest, and_(goes_on, lt(k, inner.full(NEWTON_STEPS, k.type))), k]
 
+    return _repeated(f, n_consts, flat, ("size", "step", "residual"), step)
+
+
+def _repeated(
+    f: ClosedGraph, n_consts: int, flat: Flat, numbers: Sequence[str], step: Callable[[Trace, list[Term]], Sequence[Term]]
+) -> ClosedGraph:
+    """The graph of constants and of a first guess of the unknowns of f that repeats a step; NaN if the last one is not small.
+
+    A step takes and gives, after the unknowns, these numbers, of which the first are the size of the unknowns and how far it has
+    moved them, and then whether it goes on and how many steps there have been.
+    """
+    scalar, n = TensorType(flat.dtype), len(flat.types)
+    counts = [("goes_on", TensorType("bool")), ("k", TensorType("i32"))]
+    types = [*named("x", flat.types), *[(name, scalar) for name in numbers], *counts]
+
     def emit(inner: Trace, terms: list[Term]) -> list[Term]:
         if not flat.size:
             return terms[n_consts:]
         condition = made(inner.primitives, types, lambda _, carried: [carried[-2]])
         body = made(inner.primitives, [*inputs_of(f)[:n_consts], *types], step)
-        zero, endless = inner.full(0, scalar), inner.full(float("inf"), scalar)
-        first = [zero, endless, endless, inner.emit("constant", value=TRUE), inner.full(0, TensorType("i32"))]
+        first = [inner.full(0, scalar), *[inner.full(float("inf"), scalar)] * (len(numbers) - 1)]
+        first += [inner.emit("constant", value=TRUE), inner.full(0, TensorType("i32"))]
         lengths = {"cond_consts": 0, "body_consts": n_consts}
-        *x, size, moved, _, _, _ = inner.emit_all("while", *terms, *first, **lengths, condition=condition, body=body)
-        return [_nan_unless(_is_small(moved, size, small), value) for value in x]
+        carried = inner.emit_all("while", *terms, *first, **lengths, condition=condition, body=body)
+        is_small = _is_small(carried[n + 1], carried[n], flat.epsilon**0.5)
+        return [_nan_unless(is_small, x) for x in carried[:n]]
 
     return made(made_of(f), inputs_of(f), emit)
 
@@ -285,7 +293,6 @@ def iteration(f: ClosedGraph, n_consts: int) -> ClosedGraph:
     """
     flat = Flat(f.input_types[n_consts:])
     scalar, epsilon = TensorType(flat.dtype), flat.epsilon
-    types = [*named("x", flat.types), ("size", scalar), ("step", scalar), ("goes_on", TensorType("bool")), ("k", TensorType("i32"))]
 
     def step(inner: Trace, terms: list[Term]) -> list[Term]:
         x, (_, before, _, k) = terms[n_consts:-4], terms[-4:]
@@ -296,18 +303,7 @@ def iteration(f: ClosedGraph, n_consts: int) -> ClosedGraph:
         k = k + inner.full(1, k.type)
         return [*after, size, moved, and_(goes_on, lt(k, inner.full(FIXED_POINT_STEPS, k.type))), k]
 
-    def emit(inner: Trace, terms: list[Term]) -> list[Term]:
-        if not flat.size:
-            return terms[n_consts:]
-        condition = made(inner.primitives, types, lambda _, carried: [carried[-2]])
-        body = made(inner.primitives, [*inputs_of(f)[:n_consts], *types], step)
-        first = [inner.full(0, scalar), inner.full(float("inf"), scalar), inner.emit("constant", value=TRUE)]
-        lengths = {"cond_consts": 0, "body_consts": n_consts}
-        zero = inner.full(0, TensorType("i32"))
-        *x, size, moved, _, _ = inner.emit_all("while", *terms, *first, zero, **lengths, condition=condition, body=body)
-        return [_nan_unless(_is_small(moved, size, epsilon**0.5), value) for value in x]
-
-    return made(made_of(f), inputs_of(f), emit)
+    return _repeated(f, n_consts, flat, ("size", "step"), step)
 
 
 def _is_small(moved: Term, size: Term, tolerance: float) -> Term:

@@ -19,6 +19,7 @@ from tidu_cli.control_flow.graphs import (
     Flags,
     Terms,
     as_batch,
+    batched_inputs,
     batched_outputs,
     fixed_point,
     flops,
@@ -29,14 +30,14 @@ from tidu_cli.control_flow.graphs import (
 )
 from tidu_cli.errors import NoReverseError, Remedy, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph, forwards, named_graphs
-from tidu_cli.graph.types import INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type, of_batch
+from tidu_cli.graph.types import INEXACT, INTEGERS, ITEMSIZE, SIGNED, TensorType, Type
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.rules.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.batching import spread
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences, Part, stable
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, ValueTypes
 from tidu_cli.rules.families import primitive
-from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op
+from tidu_cli.rules.terms import Recorder, Term, field, fieldwise, op, trace_of
 
 select_n, reduce_or, gt, exp = op("select_n"), op("reduce_or"), op("gt"), op("exp")
 
@@ -94,15 +95,9 @@ def _hidden(attrs: WhileAttrs, operands: Sequence[Type | None], declared: ValueT
     return types if len(types) == len(operands) else operands
 
 
-def _emit(trace: Recorder, condition: ClosedGraph, body: ClosedGraph, cond_consts: Sequence[Term], body_consts: Sequence[Term],
-          carry: Sequence[Term]) -> Sequence[Term]:  # fmt: skip
-    attrs = WhileAttrs(cond_consts=len(cond_consts), body_consts=len(body_consts), condition=condition, body=body)
-    return trace.apply("while", attrs, [*cond_consts, *body_consts, *carry])
-
-
 def _jvp(node: JVP) -> Terms:
     attrs: WhileAttrs = node.attrs
-    trace = next(t.trace for t in node.tangents if t is not None)
+    trace = trace_of(node.tangents)
     active = [k for k, t in enumerate(node.tangents) if t is not None and k >= attrs.cond_consts]
     tangents = [t for k in active if (t := node.tangents[k]) is not None]
     n = len(node.operands)
@@ -161,9 +156,9 @@ def _batch(node: Batching) -> Sequence[Term]:
     def after(carry: Flags) -> Sequence[bool]:
         probe = trace.primitives
         outputs: list[bool] = []
-        made(probe, _typed(attrs.body, [*const_batched, *carry], size), lambda inner, terms: _noted(
+        made(probe, batched_inputs(attrs.body, [*const_batched, *carry], size), lambda inner, terms: _noted(
             outputs, batched_outputs(inner, attrs.body, terms, [*const_batched, *carry], size)))  # fmt: skip
-        made(probe, _typed(attrs.condition, [*cond_batched, *carry], size), lambda inner, terms: _noted(
+        made(probe, batched_inputs(attrs.condition, [*cond_batched, *carry], size), lambda inner, terms: _noted(
             condition_depends, batched_outputs(inner, attrs.condition, terms, [*cond_batched, *carry], size)))  # fmt: skip
         return [True] * len(carry) if condition_depends[0] else outputs
 
@@ -172,6 +167,7 @@ def _batch(node: Batching) -> Sequence[Term]:
     cond_consts, body_consts, init = attrs.split(node.operands)
     init = [as_batch(t, b, size) if c else t for t, b, c in zip(init, init_batched, carry_batched, strict=True)]
     of_condition, of_body = [*cond_batched, *carry_batched], [*const_batched, *carry_batched]
+    tests = cond_consts if each else []  # which a step takes, too, where it asks each item
 
     def go_on(inner: Recorder, terms: Sequence[Term]) -> Term:
         ((holds, depends),) = batched_outputs(inner, attrs.condition, terms, of_condition, size)
@@ -182,31 +178,25 @@ def _batch(node: Batching) -> Sequence[Term]:
         return [reduce_or(running, axes=(0,)) if each else running]
 
     def step(inner: Recorder, terms: list[Term]) -> list[Term]:
-        n_cond = len(cond_consts) if each else 0
-        carry = terms[n_cond + len(body_consts) :]
-        outputs = batched_outputs(inner, attrs.body, terms[n_cond:], of_body, size)
+        carry = terms[len(tests) + len(body_consts) :]
+        outputs = batched_outputs(inner, attrs.body, terms[len(tests) :], of_body, size)
         new = [as_batch(t, b, size) if c else t for (t, b), c in zip(outputs, carry_batched, strict=True)]
         if not each:
             return new
-        running = go_on(inner, [*terms[:n_cond], *carry])
+        running = go_on(inner, [*terms[: len(tests)], *carry])
         return [_held(running, old, t) for old, t in zip(carry, new, strict=True)]
 
-    typed_condition = _typed(attrs.condition, of_condition, size)
-    typed_body = [*([(f"c{k}", t) for k, (_, t) in enumerate(typed_condition[: len(cond_consts)])] if each else []),
-                  *[(f"x{k}", t) for k, (_, t) in enumerate(_typed(attrs.body, of_body, size))]]  # fmt: skip
-    carried = _emit(
-        trace,
-        made(trace.primitives, typed_condition, condition),
-        made(trace.primitives, typed_body, step),
-        cond_consts,
-        [*(cond_consts if each else []), *body_consts],
-        init,
+    of_test, of_step = batched_inputs(attrs.condition, of_condition, size), batched_inputs(attrs.body, of_body, size)
+    inputs = [*named("c", [t for _, t in of_test[: len(tests)]]), *named("x", [t for _, t in of_step])]
+    carried = trace.emit_all(
+        "while",
+        *(*cond_consts, *tests, *body_consts, *init),
+        cond_consts=len(cond_consts),
+        body_consts=len(tests) + len(body_consts),
+        condition=made(trace.primitives, of_test, condition),
+        body=made(trace.primitives, inputs, step),
     )
     return [as_batch(t, b, size) for t, b in zip(carried, carry_batched, strict=True)]
-
-
-def _typed(graph: ClosedGraph, batched: Sequence[bool], size: int) -> list[tuple[str, Type]]:
-    return [(str(i.key), of_batch(i.type, size) if b else i.type) for i, b in zip(graph.graph.inputs, batched, strict=True)]
 
 
 def _noted(flags: list[bool], outputs: Sequence[tuple[Term, bool]]) -> list[Term]:

@@ -147,6 +147,11 @@ class SourceGraph(Frozen):
     nodes: tuple[SourceNode, ...]
     outputs: tuple[tuple[Key, int | None], ...]
 
+    @property
+    def ops(self) -> Iterator[str]:
+        """The ops of its nodes, and of those of graphs in their attrs."""
+        return (op for node in self.nodes for op in node.ops)
+
     def to_data(self) -> dict[str, Any]:
         """The file form: plain data."""
         return {
@@ -183,7 +188,7 @@ class OpDefinition(Frozen, slots=False, eq=False):
     @cached_property
     def uses(self) -> tuple[str, ...]:
         """The ops of the nodes of all graphs, each once."""
-        return tuple(dict.fromkeys(op for graph in self.graphs.values() for node in graph.nodes for op in node.ops))
+        return tuple(dict.fromkeys(op for graph in self.graphs.values() for op in graph.ops))
 
     def ports_of(self, kind: str) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
         """The keys that a graph of that kind may take, and those that it must give."""
@@ -252,8 +257,9 @@ def view_of(
 def _transposed(kind: str, graph: Graph, takes: Mapping[str, Type], gives: Mapping[str, Type], primitives: PrimitiveSet) -> Graph:
     """The transpose of a graph of a view. Raises TypeRuleError."""
     for what, ports, due in (("takes", graph.inputs, takes), ("gives", graph.outputs, gives)):
-        if {str(port.key): port.type for port in ports} != due:
-            given, told = ("; ".join(f"{key}: {type_}" for key, type_ in some) for some in (_typed(ports), due.items()))
+        present = [(str(port.key), port.type) for port in ports]
+        if dict(present) != due:
+            given, told = ("; ".join(f"{key}: {type_}" for key, type_ in some) for some in (present, due.items()))
             raise TypeRuleError(f"its {kind} {what} {given or 'nothing'}, where {told or 'nothing'} is due")
     for case in cases_within(graph.cases[code] for code in sorted(set(graph.code))):
         if any(type_ is not None and by_properties(type_) for type_ in (*case.operands, *case.results)):
@@ -273,7 +279,3 @@ def _transposed(kind: str, graph: Graph, takes: Mapping[str, Type], gives: Mappi
     outputs = [Output(i.key, None if t is None else t.slot, i.type) for i, t in zip(graph.inputs, terms, strict=True)]
     made = recorded(trace, f"transpose of {kind}", [Input(o.key, o.type) for o in graph.outputs], outputs)
     return drop_dead_nodes([made], 0)[0]
-
-
-def _typed(ports: tuple[Input, ...] | tuple[Output, ...]) -> list[tuple[str, Type]]:
-    return [(str(port.key), port.type) for port in ports]

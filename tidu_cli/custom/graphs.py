@@ -41,10 +41,9 @@ def typed_graph(definition: OpDefinition, kind: str, primitives: PrimitiveSet, a
     is not linear in tangents or cotangents.
     """
     identity = kind, attrs, operands
-    known = definition.typed.get(identity)
-    if known is None:
-        known = definition.typed[identity] = _typed(definition, kind, primitives, attrs, operands)
-    return known
+    if identity not in definition.typed:
+        definition.typed[identity] = _typed(definition, kind, primitives, attrs, operands)
+    return definition.typed[identity]
 
 
 @no_collection()
@@ -163,11 +162,8 @@ def guarded(primitive: Primitive, package: str) -> Primitive:
         return run
 
     def kernel(np: Any, attrs: Any, operands: Types, results: Types) -> Kernel:
-        compute = guard(
-            guard(primitive.evaluation.kernel, "evaluation", EvaluationError)(np, attrs, operands, results),
-            "evaluation",
-            EvaluationError,
-        )
+        make = guard(primitive.evaluation.kernel, "evaluation", EvaluationError)
+        compute = guard(make(np, attrs, operands, results), "evaluation", EvaluationError)
 
         def run(*arrays: Any) -> Any:
             computed = compute(*arrays)
@@ -227,7 +223,7 @@ def sizes(definitions: Sequence[OpDefinition], order: Iterable[str]) -> Sizes:
 
 
 def _size(graph: SourceGraph, sizes: Sizes) -> int:
-    return sum(sizes.get(op.partition(".")[0], 1) for node in graph.nodes for op in node.ops)
+    return sum(sizes.get(op.partition(".")[0], 1) for op in graph.ops)
 
 
 def require_written_out(definitions: Sequence[OpDefinition], sizes: Sizes, graphs: Sequence[Graph]) -> None:

@@ -107,9 +107,9 @@ def _check_uses(definitions: Sequence[OpDefinition]) -> Iterable[str]:
     """
     uses: dict[str, list[str]] = {}
     for d in definitions:
-        uses[d.name] = list(dict.fromkeys(op for n in d.graphs["forward"].nodes for op in n.ops))
+        uses[d.name] = list(dict.fromkeys(d.graphs["forward"].ops))
         if "backward" in d.graphs:
-            uses[d.name + JVP_SUFFIX] = list(dict.fromkeys([d.name, *(op for n in d.graphs["backward"].nodes for op in n.ops)]))
+            uses[d.name + JVP_SUFFIX] = list(dict.fromkeys([d.name, *d.graphs["backward"].ops]))
     try:
         order = list(TopologicalSorter({name: [op for op in ops if op in uses] for name, ops in uses.items()}).static_order())
     except CycleError as error:

@@ -19,7 +19,7 @@ from tidu_cli.rules.families import changed, primitive
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.linearity import require_linear
 from tidu_cli.rules.recording.trace import Trace, as_output, recorded
-from tidu_cli.rules.terms import HIDDEN, Recorder, Term
+from tidu_cli.rules.terms import HIDDEN, Recorder, Term, trace_of, zeros
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.transforms import nested
 from tidu_cli.transforms.stamp import drop_dead_nodes
@@ -114,7 +114,7 @@ class _ByGraphs(ABC):
 
     def jvp(self, node: JVP) -> Sequence[Term | None]:
         """The JVP by what it computes; where it is declared linear in just these tangents, it is its own."""
-        operands, trace = [t.value_type for t in node.operands], _trace_of(node.tangents)
+        operands, trace = [t.value_type for t in node.operands], trace_of(node.tangents)
         if tuple([t is not None for t in node.tangents]) == self.linear_in(len(operands)):
             mixed = [x if t is None else t for x, t in zip(node.operands, node.tangents, strict=True)]
             # It takes the tangents only where they are of the type of its inputs, as those of integers are not.
@@ -124,7 +124,7 @@ class _ByGraphs(ABC):
         return nested.push_forward(trace, self.graph(node.attrs, operands), node.operands, node.tangents)
 
     def transpose(self, node: Transposition) -> Sequence[Term | None]:
-        trace = _trace_of(node.cotangents)
+        trace = trace_of(node.cotangents)
         if node.active == self.linear_in(len(node.active)):
             graph, others = self.reverse(node.attrs, node.types), [t for t in node.operands if t is not None]
             terms = iter(self.linear_map(trace, graph, others, node.cotangents))
@@ -186,11 +186,11 @@ class _Op(_ByGraphs):
         require_linear(self.sets.whole, graph, linear, "active inputs")
         values, tangents = ([t if t.linear is active else None for t in operands] for active in (False, True))
         pushed = nested.push_forward(trace, graph, values, tangents, self.sets.linear)
-        return [_zeros(trace, o.type) if t is None else t for o, t in zip(graph.outputs, pushed, strict=True)]
+        return [zeros(trace, o.type) if t is None else t for o, t in zip(graph.outputs, pushed, strict=True)]
 
     def jvp_by_graph(self, node: JVP) -> Sequence[Term | None]:
         graph = self.derivative("jvp", node.attrs, [t.value_type for t in node.operands])
-        return self.linear_map(_trace_of(node.tangents), graph, [*node.operands, *node.results], node.tangents)
+        return self.linear_map(trace_of(node.tangents), graph, [*node.operands, *node.results], node.tangents)
 
     def jvp_by_derivative(self, node: JVP) -> Sequence[Term | None]:
         attrs = node.attrs.values | {"active": [t is not None for t in node.tangents]}
@@ -262,7 +262,7 @@ class _Derivative(_ByGraphs):
         moving = self.linear_in(len(reverse.inputs))
         pulled = nested.pull_back(trace, reverse, [*primal, *[None] * len(y)], moving, tangents, self.sets.linear)[self.n_primal :]
         outputs = zip(y, operands[len(x) :], pulled, strict=False)
-        dense = [as_output(k.name, _zeros(trace, tangent_type(t)) if ct is None else ct) for k, t, ct in outputs]
+        dense = [as_output(k.name, zeros(trace, tangent_type(t)) if ct is None else ct) for k, t, ct in outputs]
         graph = recorded(trace, self.name, list(map(Input, keys, operands)), dense)
         return drop_dead_nodes([graph], 0)[0]
 
@@ -273,17 +273,5 @@ def _all_known(operands: Sequence[Type | None]) -> ValueTypes:
     return tuple(cast(Sequence[Type], operands))
 
 
-def _trace_of(terms: Sequence[Term | None]) -> Recorder:
-    return next(t.trace for t in terms if t is not None)
-
-
 def _all(terms: Sequence[Term | None]) -> list[Term]:
     return [t for t in terms if t is not None]  # none is: forward graphs give no null, and derivatives write zeros out
-
-
-def _zeros(trace: Recorder, type_: Type) -> Term:
-    """The zero of a type of tangents."""
-    if isinstance(type_, TensorType):
-        return trace.full(0, type_)
-    name, first = type_.fields[0]  # the others are structurally zero
-    return trace.emit(trace.primitives.record, _zeros(trace, first), type=type_, fields=(name,) if len(type_.fields) > 1 else None)

@@ -95,6 +95,19 @@ def op(name: str) -> Callable[..., Term]:
     return apply
 
 
+def trace_of(terms: Sequence[Term | None]) -> Recorder:
+    """The recording of tangents or cotangents, of which one at least is not zero."""
+    return next(t.trace for t in terms if t is not None)
+
+
+def zeros(trace: Recorder, type_: Type) -> Term:
+    """The zero of a type of tangents."""
+    if isinstance(type_, TensorType):
+        return trace.full(0, type_)
+    name, first = type_.fields[0]  # the others are structurally zero
+    return trace.emit(trace.primitives.record, zeros(trace, first), type=type_, fields=(name,) if len(type_.fields) > 1 else None)
+
+
 def field(record: Term, name: str) -> Term:
     """A field of a record."""
     return record.trace.emit("field", record, name=name)

@@ -28,7 +28,7 @@ from tidu_cli.rules.contract import Primitive, Transposition, Types
 from tidu_cli.rules.recording.functions import kernel
 from tidu_cli.rules.recording.trace import Trace, as_output, expanded, recorded
 from tidu_cli.rules.vocabulary import PrimitiveSet
-from tidu_cli.sparse.rows import along, as_csr, empty, identity, joined, kept, of_rows, require_memory, rows_at
+from tidu_cli.sparse.rows import along, empty, identity, joined, kept, of_rows, require_memory, rows_at
 
 Value = Any
 """The `csr_array` of a value that depends on tangents, of a number also a set of columns or `Bits`; an array where it is known; or
@@ -100,7 +100,7 @@ class Propagation:
             return operands
         if rules.sparsity == "moved" and self._is_placed(primitive, operands):
             parts = [x for x, a in zip(operands, active, strict=True) if a]
-            whole = parts[0] if len(parts) == 1 else as_csr(sparse.vstack(parts))
+            whole = parts[0] if len(parts) == 1 else csr_array(sparse.vstack(parts))
             moved = [rows_at(whole, places, _what(case)) for places in self._moved(primitive, case, operands)]
             return [self._small(x) for x in moved]
         results: list[csr_array | None] = [None] * len(case.results)
@@ -108,7 +108,9 @@ class Propagation:
             if active[k]:
                 for r, part in enumerate(self._spread(primitive, case, operands, k)):
                     results[r] = part if results[r] is None else joined(results[r], part)
-        self._require_room(case, results)
+        for part in results:
+            if part is not None:
+                require_memory(part.nnz, _what(case))
         return [self._small(x) for x in results]
 
     # A number that depends on a few tangents is a set of columns: graphs of many numbers have a node for each.
@@ -166,7 +168,7 @@ class Propagation:
         """The value that has these along its first axis."""
         if any(isinstance(x, csr_array) for x in parts):
             size = next(x.shape[0] for x in parts if isinstance(x, csr_array))
-            return as_csr(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
+            return csr_array(sparse.vstack([x if isinstance(x, csr_array) else empty(size, self.columns) for x in parts]))
         return np.stack(parts) if all(isinstance(x, np.ndarray | np.generic) for x in parts) and parts else None
 
     def solved(self, map: ClosedGraph, consts: Sequence[Value], right: Sequence[Value]) -> list[Value]:
@@ -179,7 +181,7 @@ class Propagation:
         self.dense |= within.dense
         n, tied = connected_components(matrix, directed=False)
         rows = [x if isinstance(x, csr_array) else empty(size, self.columns) for x, size in zip(right, sizes, strict=True)]
-        of_each = as_csr(of_rows(tied, n).T @ sparse.vstack(rows, format="csr"))
+        of_each = csr_array(of_rows(tied, n).T @ sparse.vstack(rows, format="csr"))
         whole = rows_at(of_each, tied, "the pattern of the solution of a linear system")
         return [whole[start : start + size] for start, size in zip(first, sizes, strict=False)]
 
@@ -215,8 +217,8 @@ class Propagation:
         if sparsity == "summed":
             places = self._summed(case, operands, k)
             rows = np.flatnonzero(places >= 0)
-            into = as_csr(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), (results[0].size, types[k].size)))
-            return [as_csr(into @ x)]
+            into = csr_array(sparse.coo_array((np.ones(rows.size, bool), (places[rows], rows)), (results[0].size, types[k].size)))
+            return [csr_array(into @ x)]
         if callable(sparsity):
             node = Spreading(case.attrs, types, k, results[0], [x if isinstance(x, np.ndarray) else None for x in operands])
             return [along(x, types[k].shape, results[0].shape, sparsity(node), _what(case))]
@@ -241,7 +243,7 @@ class Propagation:
                 parts.append(rows_at(x, np.zeros(leaf.size, int)))
             else:
                 parts.append(empty(leaf.size, self.columns) if span is None else x[span[0] : span[1]])
-        return [as_csr(sparse.vstack(parts))] if parts else [empty(0, self.columns)]
+        return [csr_array(sparse.vstack(parts))] if parts else [empty(0, self.columns)]
 
     def _coefficients(self, primitive: Primitive, case: Case, operands: Sequence[Value], k: int) -> Any:
         """Where a known coefficient of operand k is not zero, element by element; None where none is known."""
@@ -293,11 +295,6 @@ class Propagation:
         run = kernel(np, recorded(trace, case.op, inputs, [as_output("x", back)]), self.primitives)
         given = [operands[j] if index(j) else np.zeros(t.shape) for j, t in enumerate(types)]
         return _places(np.abs(run(*given, np.arange(1.0, result.size + 1).reshape(result.shape))))
-
-    def _require_room(self, case: Case, results: Sequence[Any]) -> None:
-        for pattern in results:
-            if pattern is not None:
-                require_memory(pattern.nnz, _what(case))
 
 
 def _bits(columns: Any) -> Bits:

@@ -27,11 +27,6 @@ def empty(n: int, columns: int) -> csr_array:
     return csr_array((n, columns), dtype=bool)
 
 
-def as_csr(matrix: Any) -> csr_array:
-    """A matrix of SciPy's as one by rows."""
-    return csr_array(matrix)
-
-
 def of_rows(places: Any, columns: int) -> csr_array:
     """A pattern with one entry in each row, at these columns; none where -1."""
     there = places >= 0
@@ -62,7 +57,7 @@ def rows_at(x: csr_array, places: Any, what: str | None = None) -> csr_array:
 
 def joined(x: csr_array, y: csr_array) -> csr_array:
     """The entries of both."""
-    return x if x is y else as_csr(x + y)
+    return x if x is y else csr_array(x + y)
 
 
 def kept(x: csr_array, where: Any) -> csr_array:
@@ -78,14 +73,14 @@ def along(x: csr_array, shape: Sequence[int], result: Sequence[int], spreads: Se
     x = rows_at(x, order)
     n_rest = prod(shape[axis] for axis in rest)
     if n_rest != 1:
-        x = as_csr(sparse.kron(sparse.eye_array(prod(sizes), dtype=bool), np.ones((1, n_rest), bool), format="csr") @ x)
+        x = csr_array(sparse.kron(sparse.eye_array(prod(sizes), dtype=bool), np.ones((1, n_rest), bool), format="csr") @ x)
     for at, (r, _, which) in enumerate(spreads):
         if isinstance(which, str):
             x = _accumulated(x, sizes[at], prod(sizes[at + 1 :]), which == "upto", what)
         elif which is not None:
             step = _relation(which, result[r], sizes[at])
             before, after = (sparse.eye_array(prod(some), dtype=bool) for some in (sizes[:at], sizes[at + 1 :]))
-            x = as_csr(sparse.kron(sparse.kron(before, step), after, format="csr").astype(bool) @ x)
+            x = csr_array(sparse.kron(sparse.kron(before, step), after, format="csr").astype(bool) @ x)
         sizes[at] = result[r]
     middle = np.arange(prod(sizes)).reshape([sizes[i] for i in range(len(sizes))])
     axes = [r for r, _, _ in spreads]

@@ -20,28 +20,8 @@ TYPES = {d: f"typedef struct {{ {r} re, im; }} k_{d};" for d, r in (("c64", "flo
 """The declarations of their types."""
 
 _WORDS = {
-    "c64": {
-        "D": "c64",
-        "T": "k_c64",
-        "R": "float",
-        "S": "f",
-        "HUGE": "1e38f",
-        "TINY": "1e-30f",
-        "UP": "1152921504606846976.0f",
-        "MOST": "80",
-        "FAR": "9",
-    },
-    "c128": {
-        "D": "c128",
-        "T": "k_c128",
-        "R": "double",
-        "S": "",
-        "HUGE": "1e308",
-        "TINY": "1e-290",
-        "UP": "1152921504606846976.0",
-        "MOST": "700",
-        "FAR": "22",
-    },
+    "c64": {"R": "float", "S": "f", "HUGE": "1e38f", "TINY": "1e-30f", "UP": "1152921504606846976.0f", "MOST": "80", "FAR": "9"},
+    "c128": {"R": "double", "S": "", "HUGE": "1e308", "TINY": "1e-290", "UP": "1152921504606846976.0", "MOST": "700", "FAR": "22"},
 }
 """Beyond HUGE and TINY numbers are scaled, tiny ones by UP, 2⁶⁰; beyond MOST exponentials are made of two; beyond FAR tanh is 1."""
 
@@ -290,7 +270,8 @@ COMPLEXES = {
 
 def complex_function(name: str, called: str, dtype: str) -> str:
     """The text of a function for a dtype."""
-    return Template(COMPLEXES.get(name) or FOURIER[name]).substitute(_WORDS[dtype], N=called, P=PARTS[dtype])
+    text = COMPLEXES.get(name) or FOURIER[name]
+    return Template(text).substitute(_WORDS[dtype], N=called, D=dtype, T=f"k_{dtype}", P=PARTS[dtype])
 
 
 def functions_called(text: str) -> list[tuple[str, str]]:

@@ -28,8 +28,10 @@ _CALLS = {**names_in("math"), **{name: name for name in ("floor", "ceil", "nexta
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-SAME = frozenset({"copy", "stop_gradient", "optimization_barrier"})
-"""What gives its operands."""
+_BY_NAME = frozenset({
+    "max", "min", "shift_left", "shift_right_logical", "shift_right_arithmetic", "population_count", "clz", "sign",
+})  # fmt: skip
+"""What is a function of the file, by its own name."""
 
 
 def function(name: str, called: str, dtype: str, other: str = "") -> str:
@@ -91,8 +93,6 @@ def literal(dtype: str, value: Any) -> str:
 def template(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) -> str | None:
     """The expression of one element, with `{k}` for that of operand k; None if the operation is none of these."""
     one = dtypes[min(1, len(dtypes) - 1) if op in ("select_n", "clamp") else 0] if dtypes else result
-    if op in SAME:
-        return "{0}"
     if op == "select_n":
         return _selected(dtypes)
     if op == "convert_element_type":
@@ -107,19 +107,19 @@ def template(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) 
         return _of_halves(op, attrs, dtypes, result, use)
     if op in _COMPARED:
         return f"({{0}} {_COMPARED[op]} {{1}})"
-    if op in ("max", "min"):
-        return f"{use(op, one)}({{0}}, {{1}})"
+    if op in _BY_NAME:
+        return _called(use(op, one), dtypes)
     if op == "clamp":
         return f"{use('min', one)}({use('max', one)}({{1}}, {{0}}), {{2}})"
-    if op in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
-        return f"{use(op, one)}({{0}}, {{1}})"
-    if op in ("population_count", "clz", "sign"):
-        return f"{use(op, one)}({{0}})"
     if op == "not":
         return "(!{0})" if one == "bool" else f"(({CTYPES[one]})~{{0}})"
     if op in ("and", "or", "xor"):
         return f"(({CTYPES[one]})({{0}} {_SIGNS[op]} {{1}}))"
     return _of_floats(op, attrs, dtypes, suffix(one), use) if one in FLOATS else _of_integers(op, attrs, one, use)
+
+
+def _called(function: str, operands: Sequence[str]) -> str:
+    return f"{function}({', '.join(f'{{{k}}}' for k in range(len(operands)))})"
 
 
 _OF_COMPLEX = frozenset({
@@ -132,7 +132,7 @@ _OF_COMPLEX = frozenset({
 def _of_complex(op: str, attrs: Any, dtypes: Sequence[str], result: str, use: Use) -> str | None:
     one = dtypes[0]
     if op in _OF_COMPLEX:
-        return f"{use(op, result)}({', '.join(f'{{{k}}}' for k in range(len(dtypes)))})"
+        return _called(use(op, result), dtypes)
     if op in ("real", "imag"):
         return "{0}.re" if op == "real" else "{0}.im"
     if op == "abs":
@@ -184,7 +184,7 @@ def _of_floats(op: str, attrs: Any, dtypes: Sequence[str], s: str, use: Use) -> 
     if op in _SIGNS:
         return f"({{0}} {_SIGNS[op]} {{1}})"
     if op in _CALLS:
-        return f"{_CALLS[op]}{s}({', '.join(f'{{{k}}}' for k in range(len(dtypes)))})"
+        return _called(f"{_CALLS[op]}{s}", dtypes)
     if op == "pow":
         if dtypes[1] == dtype:
             return f"pow{s}({{0}}, {{1}})"

@@ -7,26 +7,18 @@ from typing import Any
 
 from tidu_cli.adapters.c.complexes import PARTS
 from tidu_cli.adapters.c.elements import bounds, literal
-from tidu_cli.adapters.c.views import CTYPES, HALVES, View, indices, loops
+from tidu_cli.adapters.c.views import CTYPES, HALVES, View, indices, loops, row_major
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, SIGNED
 
 Lines = list[str]
+Views = Sequence[View]
 
 
 class Kernel:
     """A step that is a kernel: its operands and results, scratch memory, and functions of graphs that it holds."""
 
-    def __init__(
-        self,
-        unit: Any,
-        case: Case,
-        reads: Sequence[View],
-        results: Sequence[View],
-        scratch: Sequence[View],
-        children: Any,
-        pools: Any,
-    ) -> None:
+    def __init__(self, unit: Any, case: Case, reads: Views, results: Views, scratch: Views, children: Any, pools: Any) -> None:
         self.unit, self.case, self.reads, self.results = unit, case, reads, results
         self.scratch, self.children, self.pools = scratch, children, pools
         self.attrs: Any = case.attrs
@@ -34,23 +26,19 @@ class Kernel:
 
     def at(self, k: int, ix: Sequence[str]) -> str:
         """An element of operand k."""
-        text: str = self.unit.at(self.reads[k], ix)
-        return text
+        return str(self.unit.at(self.reads[k], ix))
 
     def to(self, k: int, ix: Sequence[str]) -> str:
         """An element of result k."""
-        text: str = self.unit.at(self.results[k], ix)
-        return text
+        return str(self.unit.at(self.results[k], ix))
 
     def put(self, k: int, ix: Sequence[str], value: str) -> str:
         """The statement that sets an element of result k."""
-        text: str = self.unit.put(self.results[k], ix, value)
-        return text
+        return str(self.unit.put(self.results[k], ix, value))
 
     def row(self, view: View) -> str:
         """The address of an array in a row."""
-        text: str = self.unit.pointer(view)
-        return text
+        return str(self.unit.pointer(view))
 
     def fold(self, op: str, dtype: str) -> Callable[..., str]:
         """What an operation makes of two operands. A file has what is called, and compilers complain of what is not."""
@@ -62,13 +50,20 @@ class Kernel:
 
     def converted(self, k: int, ix: Sequence[str], dtype: str) -> str:
         """An element of operand k in another dtype."""
-        text: str = self.unit.module.convert(self.reads[k].dtype, dtype)
-        return text.format(self.at(k, ix))
+        return str(self.unit.module.convert(self.reads[k].dtype, dtype).format(self.at(k, ix)))
 
     def copy(self, k: int, target: View) -> Lines:
         """Operand k put into an array of its shape."""
         ix = indices("i", target.shape)
         return loops(zip(ix, target.shape, strict=True), [self.unit.put(target, ix, self.at(k, ix))])
+
+    def sums(self) -> tuple[View, Lines]:
+        """Where the sums of a result grow, and what puts them there in the end: those of halves are rounded then."""
+        (result,) = self.results
+        if not self.scratch:
+            return result, []
+        sums, ix = self.scratch[0].moved(result.shape, row_major(result.shape)), indices("i", result.shape)
+        return sums, loops(zip(ix, sums.shape, strict=True), [self.put(0, ix, self.unit.at(sums, ix))])
 
 
 def zero(dtype: str) -> str:
@@ -81,22 +76,17 @@ def summed_in(dtype: str) -> str:
     return "f32" if dtype in HALVES else dtype
 
 
-def _lowest(dtype: str) -> str:
-    if dtype in PARTS:
-        return literal(dtype, complex(float("-inf"), 0))
-    return "(-INFINITY)" if dtype in FLOATS else literal(dtype, bounds(dtype)[0])
-
-
-def _highest(dtype: str) -> str:
-    return "INFINITY" if dtype in FLOATS else literal(dtype, bounds(dtype)[1])
-
-
 def _first(op: str, dtype: str) -> str:
     """What a reduction begins with."""
     if op == "and":
         return "1" if dtype == "bool" else literal(dtype, -1 if dtype in SIGNED else bounds(dtype)[1])
-    begin = {"max": _lowest, "min": _highest, "logaddexp": _lowest}.get(op)
-    return begin(dtype) if begin else literal(dtype, int(op == "mul"))
+    if op == "min":
+        return "INFINITY" if dtype in FLOATS else literal(dtype, bounds(dtype)[1])
+    if op not in ("max", "logaddexp"):
+        return literal(dtype, int(op == "mul"))
+    if dtype in PARTS:
+        return literal(dtype, complex(float("-inf"), 0))
+    return "(-INFINITY)" if dtype in FLOATS else literal(dtype, bounds(dtype)[0])
 
 
 REDUCED = {
@@ -113,9 +103,7 @@ def folding(k: Kernel, dtype: str) -> tuple[Callable[..., str], str]:
     op, dtype = REDUCED[k.case.op], summed_in(dtype)
     if 0 in k.reads[0].shape:
         return lambda a, b: a, _first(op, dtype)
-    if op == "logaddexp":
-        return k.called(op, dtype), _first(op, dtype)
-    return k.fold(op, dtype), _first(op, dtype)
+    return (k.called if op == "logaddexp" else k.fold)(op, dtype), _first(op, dtype)
 
 
 def reduced(fold: Callable[..., str], first: str, dtype: str, element: str) -> tuple[Lines, str]:

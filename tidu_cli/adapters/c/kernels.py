@@ -11,7 +11,7 @@ from tidu_cli.adapters.c.elements import bounds, literal
 from tidu_cli.adapters.c.kernel import REDUCED, Kernel, Lines, along, folding, reduced, summed_in
 from tidu_cli.adapters.c.matrices import MATRICES, laid_product
 from tidu_cli.adapters.c.sliding import SLIDING, fourier_room, window_reduction
-from tidu_cli.adapters.c.views import CTYPES, HALVES, STORED, View, indices, loops, row_major
+from tidu_cli.adapters.c.views import CTYPES, HALVES, STORED, View, indices, loops
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import OpenSize, smaller, surely
 from tidu_cli.graph.types import FLOATS, INEXACT, SIGNED
@@ -105,10 +105,11 @@ def _clipped(x: str, dtype: str, most: int) -> str:
 
 
 def _starts(k: Kernel, first: int, sizes: Sequence[int]) -> tuple[Lines, list[str]]:
-    lines, names = Lines(), []
-    for a, (n, size) in enumerate(zip(k.reads[0].shape, sizes, strict=True)):
-        lines.append(f"const long s{a} = {_clipped(k.at(first + a, ()), k.reads[first + a].dtype, n - size)};")
-        names.append(f"s{a}")
+    names = [f"s{a}" for a in range(len(sizes))]
+    lines = [
+        f"const long {name} = {_clipped(k.at(operand, ()), k.reads[operand].dtype, n - size)};"
+        for operand, (name, n, size) in enumerate(zip(names, k.reads[0].shape, sizes, strict=True), first)
+    ]
     return lines, names
 
 
@@ -171,11 +172,7 @@ def _scatter(k: Kernel) -> Lines:
     test = "if (fits) " if k.attrs.mode == "fill" else ""
     if 0 in (*k.reads[2].shape, *k.reads[0].shape):
         return k.copy(0, k.results[0])
-    target, end = k.results[0], Lines()
-    if k.scratch:  # sums of halves, which are rounded in the end
-        target = k.scratch[0]._replace(shape=target.shape, strides=row_major(target.shape))
-        ix = indices("i", target.shape)
-        end = loops(zip(ix, target.shape, strict=True), [k.put(0, ix, k.unit.at(target, ix))])
+    target, end = k.sums()
 
     def put(place: list[str], own: list[str]) -> Lines:
         return [test + k.unit.put(target, place, fold(k.unit.at(target, place), k.at(2, own)))]
@@ -259,20 +256,22 @@ def _cond(k: Kernel) -> Lines:
     return lines
 
 
-def _carried(k: Kernel, n: int) -> tuple[list[str], list[str], Lines]:
-    """The addresses of what a loop carries, of where a step puts the next of it, and what puts that back."""
+def _carried(k: Kernel, n: int, first: int) -> tuple[Lines, list[str], list[str], Lines]:
+    """What sets what a loop carries to the operands from `first` on, the addresses of it, of where a step puts the next of it, and
+    what puts that back.
+    """
+    start = [line for m in range(n) if 0 not in k.results[m].shape for line in k.copy(first + m, k.results[m])]
     now, new = _rows(k, k.results[:n]), _rows(k, k.scratch[:n])
     moved = [
         f"memcpy({a}, {b}, {v.size} * sizeof *{a});" for a, b, v in zip(now, new, k.results[:n], strict=True) if 0 not in v.shape
     ]
-    return now, new, moved
+    return start, now, new, moved
 
 
 def _scan(k: Kernel) -> Lines:
     a, n = k.attrs, k.attrs.num_consts
     end = n + a.num_carry
-    lines = [line for m in range(a.num_carry) if 0 not in k.results[m].shape for line in k.copy(n + m, k.results[m])]
-    now, new, moved = _carried(k, a.num_carry)
+    start, now, new, moved = _carried(k, a.num_carry, n)
 
     def slices(views: Sequence[View]) -> list[str]:
         rows = zip(_rows(k, views), views, strict=True)
@@ -281,19 +280,18 @@ def _scan(k: Kernel) -> Lines:
     inputs = [*_rows(k, k.reads[:n]), *now, *slices(k.reads[end:])]
     step = _called(k, k.children[0], inputs, [*new, *slices(k.results[a.num_carry :])])
     count = f"for (long t = {a.length - 1}; t >= 0; --t)" if a.reverse else f"for (long t = 0; t < {a.length}; ++t)"
-    return [*lines, f"{count} {{", *(f"    {line}" for line in (step, *moved)), "}"]
+    return [*start, f"{count} {{", *(f"    {line}" for line in (step, *moved)), "}"]
 
 
 def _while(k: Kernel) -> Lines:
     n, m = k.attrs.cond_consts, k.attrs.cond_consts + k.attrs.body_consts
-    lines = [line for j in range(len(k.results)) if 0 not in k.results[j].shape for line in k.copy(m + j, k.results[j])]
-    now, new, moved = _carried(k, len(k.results))
+    start, now, new, moved = _carried(k, len(k.results), m)
     flag = k.row(k.scratch[len(k.results)])
     test = _called(k, k.children[0], [*_rows(k, k.reads[:n]), *now], [flag])
     step = _called(k, k.children[1], [*_rows(k, k.reads[n:m]), *now], new)
     # Where no steps are left, loops end one after the other, and what called them goes on to its end with what there is.
     left = f"if (!*{flag} || --*{k.unit.steps()} < 0) break;"
-    return [*lines, "for (;;) {", *(f"    {line}" for line in (test, left, step, *moved)), "}"]
+    return [*start, "for (;;) {", *(f"    {line}" for line in (test, left, step, *moved)), "}"]
 
 
 def _windowed(k: Kernel) -> Lines:

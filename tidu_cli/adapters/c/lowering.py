@@ -18,7 +18,6 @@ from tidu_cli.adapters.c.text import MOST_STATEMENTS, Function, Item, of_node
 from tidu_cli.adapters.c.views import CTYPES, View, row_major
 from tidu_cli.adapters.source_code import UnwrittenError
 from tidu_cli.errors import TypeRuleError
-from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Graph
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.types import TensorType, Type
@@ -244,8 +243,3 @@ def require_plain(types: Sequence[Type | None]) -> None:
             raise UnwrittenError(f"{type_ or 'a detached operand'}: C is written of arrays alone; write their fields apart")
         if type_.dtype not in CTYPES:
             raise UnwrittenError(f"{type_}: C is written of bools and numbers; convert it first")
-
-
-def graphs_in(case: Case) -> Sequence[tuple[str, Any]]:
-    """The graphs in the attrs of a case, and what messages call them."""
-    return named_graphs(case.attrs)

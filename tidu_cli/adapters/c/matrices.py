@@ -70,8 +70,7 @@ _COLUMNS = 8
 
 def _in_rows(y: View, first: Sequence[int], free: Sequence[int]) -> View | None:
     """The right factor of a product with its free axes as one, the last; None where no strides say that."""
-    order = [*first, *free]
-    moved = y.moved([y.shape[a] for a in order], [y.strides[a] for a in order])
+    moved = y.transposed([*first, *free])
     return moved.reshaped((*moved.shape[: len(first)], prod(moved.shape[len(first) :])))
 
 
@@ -88,9 +87,7 @@ def laid_product(unit: Any, case: Case, reads: list[View]) -> list[View]:
         wide = _in_rows(y, (*yb, *yc), free)
         if wide is None or wide.strides[-1] != 1:
             order = [*yb, *yc, *free]
-            copy = unit.dense(y.moved([y.shape[a] for a in order], [y.strides[a] for a in order]))
-            back = [order.index(a) for a in range(len(order))]
-            y = copy.moved([copy.shape[k] for k in back], [copy.strides[k] for k in back])
+            y = unit.dense(y.transposed(order)).transposed([order.index(a) for a in range(len(order))])
     views: list[View] = unit.kernel(case, [x, y])
     return views
 

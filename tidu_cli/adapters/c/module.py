@@ -6,32 +6,29 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidu_cli.adapters.c.complexes import PARTS, TYPES, functions_called
-from tidu_cli.adapters.c.elements import SAME, function, literal, template
+from tidu_cli.adapters.c.elements import function, literal, template
 from tidu_cli.adapters.c.kernels import KERNELS, LAID, SCRATCH
 from tidu_cli.adapters.c.libraries.blas import BLAS, REALS, Library, joined
 from tidu_cli.adapters.c.libraries.lapack import LAPACK
-from tidu_cli.adapters.c.lowering import Unit, graphs_in, require_plain
+from tidu_cli.adapters.c.lowering import Unit, require_plain
 from tidu_cli.adapters.c.moves import VIEWS, nothing
-from tidu_cli.adapters.c.names import identifier, unique
+from tidu_cli.adapters.c.names import Sizes, identifier, unique
 from tidu_cli.adapters.c.text import STEPS, block, unused
 from tidu_cli.adapters.c.views import HALVES, PASSED, STORED, bits
 from tidu_cli.adapters.source_code import UnwrittenError, alone
 from tidu_cli.checking.numeric.trials import one_node_document
 from tidu_cli.errors import MissingRuleError, Remedy, TypeRuleError
 from tidu_cli.frozen import replace
+from tidu_cli.graph.closed import named_graphs
 from tidu_cli.graph.graph import Case, Document, Graph
 from tidu_cli.graph.open_sizes import names_in
-from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import DRAWN_STEPS, allowed_steps
 from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.vocabulary import PrimitiveSet
-
-if TYPE_CHECKING:
-    from tidu_cli.adapters.c.names import Sizes
 
 MARK = "/* Written by tidu"
 """How files begin that tidu wrote."""
@@ -57,8 +54,6 @@ class Module:
         self.helpers: dict[str, str] = {}
         self.sizes: Sizes | None = None
         if open_names := names_in(self.graph):
-            from tidu_cli.adapters.c.names import Sizes  # which documents without open sizes do without
-
             self.sizes = Sizes(self.graph, open_names)
         self._children: dict[Case, list[Unit]] = {}
         self._n_units = 0
@@ -129,12 +124,10 @@ class Module:
 
         Raises UnwrittenError.
         """
-        if (case.op in VIEWS or case.op in SAME) and case.op != "constant":
-            require_plain(case.operands)
-        require_plain(case.results)
         if case.op in VIEWS:
+            require_plain((*case.operands, *case.results))
             return VIEWS[case.op]
-        require_plain(case.operands)
+        require_plain((*case.results, *case.operands))
         if all(0 in t.shape for t in case.results) or (case.op == "scan" and case.attrs.length == 0):  # type: ignore
             return nothing
         result: Any = case.results[0]
@@ -161,7 +154,7 @@ class Module:
             return self._children[case]
         graphs: list[tuple[str, Graph]] = []
         if self._has_kernel(case):
-            graphs = [(f"{name}: ", closed.graph) for name, closed in graphs_in(case)]
+            graphs = [(f"{name}: ", closed.graph) for name, closed in named_graphs(case.attrs)]
         else:
             if self.primitives[case.op].in_terms_of_others is None:
                 return []
@@ -177,11 +170,7 @@ class Module:
         ports = [f"in_{k}" for k in range(len(graph.inputs))], [f"out_{k}" for k in range(len(graph.outputs))]
         try:
             unit = Unit(self, graph, f"g_{self._n_units}", *ports)
-        except UnwrittenError as error:
-            raise UnwrittenError(f"{place}{error}") from None
-        parameters = unit.parameters()
-        try:
-            lines = unit.body(self._part)
+            parameters, lines = unit.parameters(), unit.body(self._part)
         except UnwrittenError as error:
             raise UnwrittenError(f"{place}{error}") from None
         given = [text for name, text in self.sizes.parameters().items() if name in unit.names] if self.sizes else []
@@ -304,15 +293,15 @@ class Module:
         return inputs + [(name, self.dtype(o.type), "") for name, o in zip(self.unit.outputs, self.graph.outputs, strict=True)]
 
     def _described(self) -> str:
-        def told(names: Sequence[str], ports: Sequence[Any]) -> list[dict[str, object]]:
-            types = [TensorType(self.dtype(p.type), p.type.shape) for p in ports]
-            return [
-                {"name": n, "key": str(p.key), "dtype": t.dtype, "shape": [k if isinstance(k, int) else str(k) for k in t.shape]}
-                for n, p, t in zip(names, ports, types, strict=True)
-            ]
+        def described(name: str, port: Any) -> dict[str, object]:
+            shape = [n if isinstance(n, int) else str(n) for n in port.type.shape]
+            return {"name": name, "key": str(port.key), "dtype": self.dtype(port.type), "shape": shape}
 
-        inputs, outputs = told(self.unit.inputs, self.graph.inputs), told(self.unit.outputs, self.graph.outputs)
-        ports = {"inputs": inputs, "outputs": outputs}
+        unit, graph = self.unit, self.graph
+        ports = {
+            "inputs": list(map(described, unit.inputs, graph.inputs)),
+            "outputs": list(map(described, unit.outputs, graph.outputs)),
+        }
         if self.sizes:
             return json.dumps({"function": self.name, "sizes": self.sizes.described(), **ports})
         return json.dumps({"function": self.name, **ports, "work_bytes": self.n_bytes})
@@ -355,7 +344,7 @@ def _quoted(text: str) -> str:
 def written_as(case: Case, primitives: PrimitiveSet) -> str:
     """What a case is written as, in a few words. Raises UnwrittenError."""
     module = Module(one_node_document(case, primitives), None)
-    if case.op in VIEWS or case.op in SAME:
+    if case.op in VIEWS:
         return "another view"
     if case.op in module.library.kernels:
         return "loops"

@@ -75,8 +75,7 @@ def _rev(unit: Any, case: Case, reads: list[View]) -> list[View]:
 
 
 def _transpose(unit: Any, case: Case, reads: list[View]) -> list[View]:
-    (x,), order = reads, case.attrs.permutation  # type: ignore[attr-defined]
-    return [x.moved([x.shape[k] for k in order], [x.strides[k] for k in order])]
+    return [reads[0].transposed(case.attrs.permutation)]  # type: ignore[attr-defined]
 
 
 def _broadcast(unit: Any, case: Case, reads: list[View]) -> list[View]:

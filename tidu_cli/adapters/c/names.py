@@ -253,16 +253,12 @@ class Sizes:
 
     def _told(self) -> str:
         """The bounds of all names, in words."""
-        bounds = [
-            (
-                n.text,
-                f"at least {n.least}",
-                f", at most {n.most}" * (n.most is not None),
-                f", a multiple of {n.multiple}" * (n.multiple > 1),
-            )
-            for n in self.names
-        ]
-        return "; ".join(f"{name} is {low}{high}{steps}" for name, low, high, steps in bounds)
+        texts = []
+        for name in self.names:
+            most = f", at most {name.most}" * (name.most is not None)
+            steps = f", a multiple of {name.multiple}" * (name.multiple > 1)
+            texts.append(f"{name.text} is at least {name.least}{most}{steps}")
+        return "; ".join(texts)
 
     def described(self) -> list[dict[str, object]]:
         """What the description of a file says of them."""

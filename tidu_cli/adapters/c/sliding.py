@@ -83,10 +83,7 @@ def _selected(k: Any) -> list[str]:
         chosen = f"best < 0 ? {zero(operand)} : {k.at(0, at)}" if 0 not in x.shape else zero(operand)
         return loops(zip(outer, k.results[0].shape, strict=True), [*search, k.put(0, outer, chosen)])
     ix = indices("i", x.shape)
-    target, end = k.results[0], []
-    if k.scratch:  # sums of halves, which are rounded in the end
-        target = k.scratch[0]._replace(shape=target.shape, strides=strides)
-        end = loops(zip(ix, x.shape, strict=True), [k.put(0, ix, k.unit.at(target, ix))])
+    target, end = k.sums()
     cleared = loops(zip(ix, x.shape, strict=True), [k.unit.put(target, ix, zero(target.dtype))])
     put = k.unit.put(target, at, k.fold("add", target.dtype)(k.unit.at(target, at), k.at(0, outer)))
     sizes = [along.count for along in axes]

@@ -76,6 +76,10 @@ class View(NamedTuple):
         """A view of the same memory."""
         return self._replace(shape=tuple(shape), strides=tuple(strides), offset=self.offset + offset)
 
+    def transposed(self, order: Sequence[int]) -> View:
+        """With its axes in another order."""
+        return self.moved([self.shape[k] for k in order], [self.strides[k] for k in order])
+
     def broadcast(self, shape: Sequence[int], axes: Sequence[int]) -> View:
         """With the axis `axes[k]` for axis k, and repeated along the others."""
         strides = [0] * len(shape)

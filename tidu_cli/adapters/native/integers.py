@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 
+from tidu_cli.adapters.native import opcodes
 from tidu_cli.adapters.native.opcodes import FLOATS, INTEGERS, SIGNED, TYPES, UNSIGNED, Emit, Emitter, Signature, Value, same
+from tidu_cli.lax.names import names_in
 
 _LOGICAL = (*INTEGERS, "bool")
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -82,9 +85,7 @@ def _leading_zeros(e: Emitter, x: Value) -> Value:
     return e.intrinsic("llvm.ctpop", e.b.not_(x))
 
 
-def _by_sign(op: str, arity: int, make: object, result: str = "") -> dict[Signature, Emit]:
-    rule: object = make
-    assert callable(rule)
+def _by_sign(op: str, arity: int, rule: Callable[..., Emit], result: str = "") -> dict[Signature, Emit]:
     return {**same(op, SIGNED, arity, rule(signed=True), result), **same(op, UNSIGNED, arity, rule(signed=False), result)}
 
 
@@ -104,8 +105,8 @@ _INTEGERS: dict[Signature, Emit] = {
     **same("sign", UNSIGNED, 1, lambda e, x: e.b.select(e.b.icmp_unsigned("==", x, e.constant(x, 0)), x, e.constant(x, 1))),
     **_by_sign("div", 2, _quotient),
     **_by_sign("rem", 2, _remainder),
-    **_by_sign("max", 2, lambda signed: _extremum(">=", signed=signed)),
-    **_by_sign("min", 2, lambda signed: _extremum("<=", signed=signed)),
+    **_by_sign("max", 2, partial(_extremum, ">=")),
+    **_by_sign("min", 2, partial(_extremum, "<=")),
     **_by_sign("clamp", 3, _clamp),
     **same("not", _LOGICAL, 1, lambda e, x: e.b.not_(x)),
     **same("and", _LOGICAL, 2, lambda e, x, y: e.b.and_(x, y)),
@@ -116,16 +117,8 @@ _INTEGERS: dict[Signature, Emit] = {
     **same("shift_right_arithmetic", INTEGERS, 2, partial(_shift, "ashr")),
     **same("population_count", INTEGERS, 1, lambda e, x: e.intrinsic("llvm.ctpop", x)),
     **same("clz", INTEGERS, 1, _leading_zeros),
-    **{
-        key: emit
-        for op, symbol in _COMPARED.items()
-        for key, emit in _by_sign(op, 2, lambda signed, symbol=symbol: _compared(symbol, signed=signed), "bool").items()
-    },
-    **{
-        key: emit
-        for op, symbol in _COMPARED.items()
-        for key, emit in same(op, ("bool",), 2, _compared(symbol, signed=False)).items()
-    },
+    **opcodes.joined(_by_sign(op, 2, partial(_compared, symbol), "bool") for op, symbol in _COMPARED.items()),
+    **opcodes.joined(same(op, ("bool",), 2, _compared(symbol, signed=False)) for op, symbol in _COMPARED.items()),
     **{Signature("select_n", ("bool", t, t), t): lambda e, which, x, y: e.b.select(which, y, x) for t in _LOGICAL},
 }
 
@@ -189,29 +182,22 @@ def _in_double(emit: Emit, e: Emitter, *operands: Value) -> Value:
     return e.b.fptrunc(emit(e, *[e.b.fpext(x, double) for x in operands]), operands[0].type)
 
 
+def _by_scipy(*ops: str) -> dict[str, Emit]:
+    return {op: _plain(names_in("scipy.special")[op]) for op in ops}
+
+
 _UNARY: dict[str, Emit] = {
-    "erf": _plain("erf"),
-    "erfc": _erfc,
-    "erf_inv": _odd("erfinv"),
-    "gamma": _plain("gamma"),
-    "lgamma": _lgamma,
-    "digamma": _digamma,
-    "bessel_i0e": _plain("i0e"),
-    "bessel_i1e": _odd("i1e"),
-    "erfcx": _plain("erfcx"),
-    "erfc_inv": _plain("erfcinv"),
-    "dawsn": _plain("dawsn"),
-    "expi": _plain("expi"),
-    "spence": _plain("spence"),
-}
-_BINARY: dict[str, Emit] = {"igamma": _plain("gammainc"), "igammac": _plain("gammaincc"), "owens_t": _plain("owens_t")}
+    **_by_scipy("erf"), "erfc": _erfc, "erf_inv": _odd("erfinv"), **_by_scipy("gamma"), "lgamma": _lgamma, "digamma": _digamma,
+    **_by_scipy("bessel_i0e"), "bessel_i1e": _odd("i1e"), **_by_scipy("erfcx", "erfc_inv", "dawsn", "expi", "spence"),
+}  # fmt: skip
+_BINARY = _by_scipy("igamma", "igammac", "owens_t")
 
 OPERATIONS = frozenset({*_UNARY, *_BINARY, "regularized_incomplete_beta"})
 """The operations of this table, which call functions of one number at a time."""
 
 SPECIAL: dict[Signature, Emit] = {
-    **{key: emit for op, rule in _UNARY.items() for key, emit in same(op, FLOATS, 1, partial(_in_double, rule)).items()},
-    **{key: emit for op, rule in _BINARY.items() for key, emit in same(op, FLOATS, 2, partial(_in_double, rule)).items()},
+    **opcodes.joined(same(op, FLOATS, 1, partial(_in_double, rule)) for op, rule in _UNARY.items()),
+    **opcodes.joined(same(op, FLOATS, 2, partial(_in_double, rule)) for op, rule in _BINARY.items()),
     **same("regularized_incomplete_beta", ("f64",), 3, _plain("betainc")),  # of floats NumPy's has fewer digits
 }
 

@@ -110,7 +110,7 @@ class Layout:
     n_entries: int = 0
     constants: list[tuple[TensorType, Words, Any]] = field(default_factory=list)
     escapes: list[Escape] = field(default_factory=list)
-    known: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    known: dict[tuple[str, bytes], Words] = field(default_factory=dict)
     uniform: bool = True
     """Whether all values of inputs go through the same instructions."""
 
@@ -136,7 +136,7 @@ class Layout:
         begin = self.block(type_.dtype, type_.size)
         return np.arange(begin, begin + type_.size * step, step).reshape(type_.shape)
 
-    def constant(self, type_: TensorType, value: Any) -> Place:
+    def constant(self, type_: TensorType, value: Any) -> Words:
         """The place of a constant; of numbers that are used again the one that there is."""
         array = np.asarray(value, numpy_dtype(np, type_.dtype))
         key = (str(type_), array.tobytes())
@@ -144,14 +144,12 @@ class Layout:
             place = self.new(type_)
             assert not isinstance(place, Entry)
             self.constants.append((type_, place, array))
-            self.known[key] = len(self.constants) - 1
-        return self.constants[self.known[key]][1]
+            self.known[key] = place
+        return self.known[key]
 
     def number(self, dtype: str, value: Any) -> int:
         """The word of a constant number."""
-        place = self.constant(TensorType(dtype), value)
-        assert not isinstance(place, Entry)
-        return int(place)
+        return int(self.constant(TensorType(dtype), value))
 
 
 def index_of(words: Words) -> int | slice | Words:

@@ -154,20 +154,17 @@ class _Counters:
 
     def advance(self) -> Rows:
         """Instructions that set them to the next one."""
-        parts = [
-            rows(_ADD, word, self._number(-size if self.reverse else size), word) for size, word in self.indices.items() if size
-        ]
-        return joined(parts)
+        steps = [(-size if self.reverse else size, word) for size, word in self.indices.items() if size]
+        return joined([rows(_ADD, word, self._number(step), word) for step, word in steps])
 
     def repeat(self, n_rows: int) -> Rows:
         """Instructions that go back over so many, unless this was the last step."""
-        after = [
+        return joined([
             rows(_LESS, self.steps, self._number(self.length), self.goes_on),
             rows(_ADD, self.steps, self._number(1), self.steps),
             rows(JUMP_UNLESS, self.goes_on, 0, 2),
             rows(JUMP_BACK, 0, 0, -n_rows - 3),
-        ]
-        return joined(after)
+        ])  # fmt: skip
 
 
 def copies(layout: Layout, moves: Sequence[tuple[str, Words, Words]]) -> Rows:
@@ -275,8 +272,7 @@ def expanded(layout: Layout, case: Case, reads: Sequence[Place]) -> Lowered | No
         return None
     if choice.last is not None:
         words.append(np.asarray(layout.number("f64", choice.last), np.int64))
-    target = layout.new(result)
-    assert not isinstance(target, Entry)
+    target = _words(layout.new(result))
     shaped = [np.broadcast_to(w, result.shape) for w in words]
     return computing(choice.opcode, shaped, target), [target]
 
@@ -296,8 +292,7 @@ def _folded(layout: Layout, case: Case, words: Words) -> Lowered | None:
     parts: list[Rows] = []
     folded = columns[:, 0]
     for k in range(1, columns.shape[1]):
-        target = layout.new(replace(result, shape=(result.size,)))
-        assert not isinstance(target, Entry)
+        target = _words(layout.new(replace(result, shape=(result.size,))))
         parts.append(computing(opcode, [folded, columns[:, k]], target))
         folded = target
     return joined(parts), [folded.reshape(result.shape)]

@@ -106,6 +106,11 @@ def same(op: str, dtypes: Iterable[str], arity: int, emit: Emit, result: str = "
     return {Signature(op, (dtype,) * arity, result or dtype): emit for dtype in dtypes}
 
 
+def joined(tables: Iterable[dict[Signature, Emit]]) -> dict[Signature, Emit]:
+    """The entries of all of these."""
+    return {key: emit for table in tables for key, emit in table.items()}
+
+
 def _extremum(relation: str, e: Emitter, x: Value, y: Value) -> Value:
     # NaN wins; of equal numbers, as zeros of two signs are, the second is taken.
     taken = e.b.or_(e.b.fcmp_ordered(relation, x, y), e.b.fcmp_unordered("uno", x, x))
@@ -210,8 +215,8 @@ _FLOATS: dict[Signature, Emit] = {
     **same("round AWAY_FROM_ZERO", FLOATS, 1, _round_half_up),
     **same("is_finite", FLOATS, 1, _is_finite, "bool"),
     **same("ne", FLOATS, 2, lambda e, x, y: e.b.fcmp_unordered("!=", x, y), "bool"),
-    **{key: emit for op, symbol in _COMPARED.items() for key, emit in same(op, FLOATS, 2, _compared(symbol), "bool").items()},
-    **{key: emit for name in _LIBM for key, emit in same(name, FLOATS, 1, _function(name)).items()},
+    **joined(same(op, FLOATS, 2, _compared(symbol), "bool") for op, symbol in _COMPARED.items()),
+    **joined(same(name, FLOATS, 1, _function(name)) for name in _LIBM),
     **{Signature("select_n", ("bool", t, t), t): lambda e, which, x, y: e.b.select(which, y, x) for t in FLOATS},
 }
 

@@ -24,7 +24,6 @@ from tidu_cli.adapters.python_source.text import (
     tuple_text,
 )
 from tidu_cli.adapters.source_code import UnwrittenError
-from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import OpenSize, larger, least, smaller
 from tidu_cli.graph.types import INTEGERS
 from tidu_cli.lax.arrays.joining import size_literal
@@ -42,6 +41,11 @@ def number(dtype: str, value: Any) -> Text:
     return Text(*scalar(dtype, value), (), True)
 
 
+def zeros(type_: Any) -> Text:
+    """An array of zeros."""
+    return call(f"np.zeros({shape_text(type_.shape)}, dtype={dtype_text(type_.dtype)})", type_.shape)
+
+
 def _constant(unit: Any, case: Any, xs: list[Text]) -> Results:
     dtype, a = case.results[0].dtype, case.attrs
     if case.op == "size" and isinstance(a.expression, OpenSize):
@@ -52,7 +56,7 @@ def _constant(unit: Any, case: Any, xs: list[Text]) -> Results:
     if flat.size and flat.tobytes() == flat[:1].tobytes() * flat.size:
         return number(dtype, flat[0])
     if not flat.size:
-        return call(f"np.zeros({shape_text(array.shape)}, dtype={dtype_text(dtype)})", array.shape)
+        return zeros(case.results[0])
     if flat.size > _INLINE:
         return call(unit.module.constant(dtype, array), array.shape)
 
@@ -111,9 +115,7 @@ def _rev(unit: Any, case: Any, xs: list[Text]) -> Results:
 
 def _slices(ends: Sequence[tuple[int, int, int]], shape: Sequence[int]) -> str:
     """[begin:end:step] on each axis."""
-    texts = []
-    for (begin, end, step), n in zip(ends, shape, strict=True):
-        texts.append(slice_text(begin, None if end == n else end, step))
+    texts = [slice_text(begin, None if end == n else end, step) for (begin, end, step), n in zip(ends, shape, strict=True)]
     while texts and texts[-1] == ":":
         texts.pop()
     return f"[{', '.join(texts)}]" if texts else ""
@@ -199,10 +201,9 @@ def _reduce(unit: Any, case: Any, xs: list[Text]) -> Results:
 
 
 def _position(unit: Any, case: Any, xs: list[Text]) -> Results:
+    dtype = case.attrs.index_dtype
     code = f"np.{case.op}({unit.full(xs[0], case.operands[0])}, axis={case.attrs.axes[0]})"
-    return call(
-        code if case.attrs.index_dtype == "i64" else f"{code}.astype({dtype_text(case.attrs.index_dtype)})", case.results[0].shape
-    )
+    return call(code if dtype == "i64" else f"{code}.astype({dtype_text(dtype)})", case.results[0].shape)
 
 
 _CUMULATIVE = {"cummax": "maximum", "cummin": "minimum", "cumlogsumexp": "logaddexp"}
@@ -267,11 +268,6 @@ def _held(unit: Any, case: Any, xs: list[Text]) -> Results:
     if xs[0].is_number:
         return xs
     return call(f"{unit.module.use('_constant')}({xs[0].code})", xs[0].shape)
-
-
-def empty(unit: Any, case: Case, xs: list[Text]) -> Results:
-    """Results without elements."""
-    return [call(f"np.zeros({shape_text(t.shape)}, dtype={dtype_text(t.dtype)})", t.shape) for t in case.results]  # type: ignore[union-attr]
 
 
 ARRAYS: dict[str, Write] = {

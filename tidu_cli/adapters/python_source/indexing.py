@@ -15,6 +15,7 @@ from tidu_cli.adapters.source_code import UnwrittenError
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import COMPLEXES, FLOATS
 from tidu_cli.lax.arrays.gather import filling
+from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.lax.arrays.windows import gather_windows, scatter_windows
 
 _LONGEST = 32
@@ -112,19 +113,14 @@ def _gather(unit: Any, case: Any, xs: list[Text]) -> Results:
     if places.fits is None:
         return x
     fits = placed(places.fits, range(len(places.shape)), len(result.shape)) if n_rest else places.fits
-    fill = scalar(result.dtype, np.asarray(filling(np, result.dtype, a.fill_value), dtype_text(result.dtype)[3:].rstrip("_"))[()])[
-        0
-    ]
-    return call(f"np.where({fits.code}, {x.code}, {fill})", result.shape)
+    fill = np.asarray(filling(np, result.dtype, a.fill_value), numpy_dtype(np, result.dtype))
+    return call(f"np.where({fits.code}, {x.code}, {scalar(result.dtype, fill[()])[0]})", result.shape)
 
 
 _AT = {
-    "scatter-add": "add",
-    "scatter-sub": "subtract",
-    "scatter-mul": "multiply",
-    "scatter-max": "maximum",
+    "scatter-add": "add", "scatter-sub": "subtract", "scatter-mul": "multiply", "scatter-max": "maximum",
     "scatter-min": "minimum",
-}
+}  # fmt: skip
 
 
 def _scatter(unit: Any, case: Any, xs: list[Text]) -> Results:
@@ -180,9 +176,7 @@ def _sort(unit: Any, case: Any, xs: list[Text]) -> Results:
         return call(f"np.sort({texts[0]}, axis={a.dimension}{kind})", first.shape)
     texts = [unit.simple(Text(text, ATOM, ())).code for text in texts]
     order = _order(unit, texts[: a.num_keys], first, a.dimension)
-    return [
-        call(f"np.take_along_axis({text}, {order}, {a.dimension})", t.shape) for text, t in zip(texts, case.results, strict=True)
-    ]
+    return [call(f"np.take_along_axis({text}, {order}, {a.dimension})", first.shape) for text in texts]
 
 
 def _order(unit: Any, keys: Sequence[str], type_: Any, axis: int) -> str:

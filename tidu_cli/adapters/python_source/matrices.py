@@ -31,15 +31,8 @@ def _solve(unit: Any, case: Any, xs: list[Text]) -> Results:
     return call(code if attrs.left_side else f"np.swapaxes({code}, -1, -2)", case.results[0].shape)
 
 
-def _several(unit: Any, case: Any, code: str) -> Results:
-    """The results of a function that gives several."""
-    names = [unit.named(k) for k in range(len(case.results))]
-    unit.emit(f"{', '.join(names)} = {code}")
-    return [call(name, t.shape) for name, t in zip(names, case.results, strict=True)]
-
-
 def _lu(unit: Any, case: Any, xs: list[Text]) -> Results:
-    return _several(unit, case, f"{unit.module.use('_lu')}({unit.full(xs[0], case.operands[0])})")
+    return list(unit.several(case, f"{unit.module.use('_lu')}({unit.full(xs[0], case.operands[0])})"))
 
 
 def _permutation(unit: Any, case: Any, xs: list[Text]) -> Results:
@@ -51,14 +44,11 @@ def _qr(unit: Any, case: Any, xs: list[Text]) -> Results:
     if case.attrs.pivoting:
         raise UnwrittenError("NumPy has no qr with pivoting; leave out pivoting")
     mode = ', mode="complete"' if case.attrs.full_matrices else ""
-    return _several(unit, case, f"np.linalg.qr({unit.full(xs[0], case.operands[0])}{mode})")
-
-
-_TRANSFORMS = {"FFT": "fft", "IFFT": "ifft", "RFFT": "rfft", "IRFFT": "irfft"}
+    return list(unit.several(case, f"np.linalg.qr({unit.full(xs[0], case.operands[0])}{mode})"))
 
 
 def _fft(unit: Any, case: Any, xs: list[Text]) -> Results:
-    lengths, name = case.attrs.fft_lengths, _TRANSFORMS[case.attrs.fft_type]
+    lengths, name = case.attrs.fft_lengths, case.attrs.fft_type.lower()
     x = unit.full(xs[0], case.operands[0])
     if len(lengths) == 1:
         return call(f"np.fft.{name}({x}, {size_text(lengths[0])})", case.results[0].shape)
@@ -147,10 +137,8 @@ def _numbers(sizes: Sequence[int]) -> str:
 
 def _eigh(unit: Any, case: Any, xs: list[Text]) -> Results:
     _require_real(case)
-    v, w = unit.named(0), unit.named(1)
     part = "" if case.attrs.lower else ', "U"'
-    unit.emit(f"{w}, {v} = np.linalg.eigh({unit.full(xs[0], case.operands[0])}{part})")
-    return [call(v, case.results[0].shape), call(w, case.results[1].shape)]
+    return list(unit.several(case, f"np.linalg.eigh({unit.full(xs[0], case.operands[0])}{part})", (1, 0)))
 
 
 def _require_real(case: Any) -> None:
@@ -167,9 +155,7 @@ def _svd(unit: Any, case: Any, xs: list[Text]) -> Results:
         return call(f"np.linalg.svd({x}, compute_uv=False)", case.results[0].shape)
     if a.full_matrices and type_.shape[-1] != type_.shape[-2]:
         raise UnwrittenError("NumPy completes the vectors in svd otherwise; leave out full_matrices")
-    s, u, vh = unit.named(0), unit.named(1), unit.named(2)
-    unit.emit(f"{u}, {s}, {vh} = np.linalg.svd({x}, full_matrices=False)")
-    return [call(name, t.shape) for name, t in zip((s, u, vh), case.results, strict=True)]
+    return list(unit.several(case, f"np.linalg.svd({x}, full_matrices=False)", (1, 0, 2)))
 
 
 def _eig(unit: Any, case: Any, xs: list[Text]) -> Results:
@@ -178,9 +164,7 @@ def _eig(unit: Any, case: Any, xs: list[Text]) -> Results:
         raise UnwrittenError("NumPy has no left eigenvectors; take those of the adjoint matrix")
     if not a.compute_right_eigenvectors:
         return call(f"np.linalg.eigvals({x}).astype({dtype})", case.results[0].shape)
-    w, v = unit.named(0), unit.named(1)
-    unit.emit(f"{w}, {v} = np.linalg.eig({x})")
-    return [call(f"{name}.astype({dtype})", t.shape) for name, t in zip((w, v), case.results, strict=True)]
+    return [call(f"{name.code}.astype({dtype})", name.shape) for name in unit.several(case, f"np.linalg.eig({x})")]
 
 
 def _pinv(unit: Any, case: Any, xs: list[Text]) -> Results:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, empty
+from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, zeros
 from tidu_cli.adapters.python_source.elements import dtype_text, element
 from tidu_cli.adapters.python_source.indexing import INDEXING
 from tidu_cli.adapters.python_source.matrices import MATRICES
@@ -69,7 +69,7 @@ class Module:
         """The results of an operation. Raises UnwrittenError."""
         self._require([*case.operands, *case.results])
         if case.op != "constant" and all(t.size == 0 for t in case.results) and case.results:
-            return empty(unit, case, xs)
+            return list(map(zeros, case.results))
         if case.op in _WRITERS:
             return _WRITERS[case.op](unit, case, xs)
         made = elementwise(unit, case, xs)
@@ -132,12 +132,8 @@ class Module:
             else:
                 self.functions.append("\n".join(self._lines(name, made)))
         arguments = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
-        result = call(f"{self._defined[case]}({', '.join(arguments)})", case.results[0].shape if case.results else ())  # type: ignore[union-attr]
-        if len(case.results) == 1:
-            return result
-        names = [unit.named(k) for k in range(len(case.results))]
-        unit.emit(f"{', '.join(names)}{' = ' if names else ''}{result.code}")
-        return [call(name, t.shape) for name, t in zip(names, case.results, strict=True)]  # type: ignore[union-attr]
+        code = f"{self._defined[case]}({', '.join(arguments)})"
+        return call(code, case.results[0].shape) if len(case.results) == 1 else unit.several(case, code)  # type: ignore[union-attr]
 
     def _require(self, types: Sequence[Any]) -> None:
         """Raises UnwrittenError for what NumPy has no dtype of."""
@@ -166,13 +162,8 @@ class Module:
     def _returned(self, unit: Unit) -> str:
         codes = [x.code for x in unit.results]
         if not unit.is_whole:
-            return (
-                codes[0]
-                if len(codes) == 1
-                else ", ".join(codes)
-                if codes and sum(map(len, codes)) < 60
-                else f"({', '.join(codes)})"
-            )
+            whole = ", ".join(codes)
+            return whole if len(codes) == 1 or (codes and sum(map(len, codes)) < 60) else f"({whole})"
         if self.is_single:
             return codes[0]
         entries = [f"{quoted(str(o.key))}: {code}" for o, code in zip(self.graph.outputs, codes, strict=True)]

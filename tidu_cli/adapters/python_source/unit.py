@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tidu_cli.adapters.python_source.arrays import Results, Write
+from tidu_cli.adapters.python_source.arrays import Results, Write, zeros
 from tidu_cli.adapters.python_source.elements import dtype_text, filled, template, zero
 from tidu_cli.adapters.python_source.text import (
     ATOM,
@@ -37,7 +37,7 @@ from tidu_cli.runtime.plans.steps import needed_steps
 
 def _started(unit: Any, texts: Sequence[str], ports: Sequence[Any]) -> list[str]:
     """Variables that a loop changes, with their first values."""
-    names = [unit.names.new(identifier(str(port.key))) for port in ports]
+    names: list[str] = unit.names.of_keys(port.key for port in ports)
     for name, text in zip(names, texts, strict=True):
         unit.emit(f"{name} = {text}")
     return names
@@ -54,8 +54,7 @@ def _scan(unit: Any, case: Any, xs: list[Text]) -> Results:
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
     stacked = case.results[a.num_carry :]
     if length == 0:
-        rest = [call(f"np.zeros({shape_text(t.shape)}, dtype={dtype_text(t.dtype)})", t.shape) for t in stacked]
-        return [*xs[first:end], *rest]
+        return [*xs[first:end], *map(zeros, stacked)]
     body = unit.module.inner(unit, graph, "body", "body")
     texts = [text if first <= k < end else unit.simple(call(text, ())).code for k, text in enumerate(texts)]
     carry = _started(unit, texts[first:end], graph.inputs[first:end])
@@ -172,6 +171,13 @@ class Unit:
         """An expression that may stand twice."""
         return x if x.is_number or _NAME.fullmatch(x.code) else self.assign(x)
 
+    def several(self, case: Any, code: str, order: Sequence[int] = ()) -> list[Text]:
+        """Names for the results of an operation that a call gives: in their order, or in this one."""
+        names = [self.named(k) for k in range(len(case.results))]
+        targets = ", ".join([names[k] for k in order] or names)
+        self.emit(f"{targets}{' = ' if names else ''}{code}")
+        return [call(name, t.shape) for name, t in zip(names, case.results, strict=True)]
+
     def full(self, x: Text, type_: Any, level: int = 0) -> str:
         """An expression whose value has the shape and dtype of its type."""
         if x.is_number:
@@ -267,10 +273,8 @@ class Unit:
 def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
     """The result of an operation that goes element by element, None if there is no expression."""
     dtypes = [t.dtype for t in case.operands]
-    op, attrs = case.op, case.attrs
-    if op == "add_cotangents":
-        op = "add"
-    if (known := template(op, attrs, dtypes, case.results[0].dtype)) is None:
+    op = "add" if case.op == "add_cotangents" else case.op
+    if (known := template(op, case.attrs, dtypes, case.results[0].dtype)) is None:
         return None
     text, level, needed = known
     if text == "{0}" or text == "{1}":

@@ -36,14 +36,8 @@ def joined(*libraries: Library) -> Library:
 
 
 _PARAMETERS = {
-    "c": "const char *",
-    "i": "const int32_t *",
-    "t": "const {0} *",
-    "I": "int32_t *",
-    "T": "{0} *",
-    "n": "int32_t",
-    "x": "{0}",
-}
+    "c": "const char *", "i": "const int32_t *", "t": "const {0} *", "I": "int32_t *", "T": "{0} *", "n": "int32_t", "x": "{0}",
+}  # fmt: skip
 
 _FUNCTIONS = {
     "gemm": "nnnnnnxtntnxTn", "gemv": "nnnnxtntnxTn", "trsm": "cccciittiTi", "potrf": "ciTiI", "getrf": "iiTiII",
@@ -142,7 +136,7 @@ def _laid(unit: Any, case: Case, reads: list[View]) -> list[View]:
 
 
 def _matrices(unit: Any, view: View, order: tuple[int, ...], shape: tuple[int, ...]) -> View:
-    moved = view.moved([view.shape[a] for a in order], [view.strides[a] for a in order])
+    moved = view.transposed(order)
     matrices = moved.reshaped(shape)
     if matrices is None or rows_of(matrices) is None:
         matrices = unit.dense(moved).reshaped(shape)

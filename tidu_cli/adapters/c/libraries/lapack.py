@@ -243,16 +243,8 @@ def _of_eigh(dtype: str, m: int, n: int) -> Scratch:
 def _of_svd(dtype: str, m: int, n: int) -> Scratch:
     """The matrix, U, V, and room as versions of LAPACK ask for that ask for most; and what completes a basis."""
     p = min(m, n)
-    room = 7 * p * p + 10 * p + _BLOCK * (m + n)
-    return [
-        (dtype, m * n),
-        (dtype, m * p),
-        (dtype, p * n),
-        (dtype, room),
-        ("i32", 8 * p),
-        (dtype, p),
-        (dtype, n * n if n > p else 0),
-    ]
+    arrays = [(dtype, size) for size in (m * n, m * p, p * n, 7 * p * p + 10 * p + _BLOCK * (m + n))]
+    return [*arrays, ("i32", 8 * p), (dtype, p), (dtype, n * n if n > p else 0)]
 
 
 _LARGE = {"cholesky": _cholesky, "triangular_solve": _triangular_solve, "lu": _lu, "qr": _qr, "det": _det}
