@@ -222,7 +222,7 @@ def test_misuse(given, status, told):
 
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("tidu_cli.adapters.dask.scheduler.find_spec", lambda name: None)
+    monkeypatch.setattr("tidu_cli.adapters.dask.port.find_spec", lambda name: None)
     result = invoke("eval", F, "--set", "x=[1,2]", "--batch", "x=0", "--scheduler", "local")
     assert result.exit_code == 1
     assert result.stderr == "tidu eval: error: clusters need the packages dask and distributed: pip install 'tidu[dask]'\n"

@@ -23,7 +23,7 @@ def told(*command):
 
 @pytest.mark.parametrize("command", [EVAL, ("jacobian", "samples/vector.json", "--wrt", "x", "--set", "x=[1,2,3]")])
 def test_without_dask(command, monkeypatch):
-    monkeypatch.setattr("tidu_cli.adapters.dask.scheduler.find_spec", lambda name: None)
+    monkeypatch.setattr("tidu_cli.adapters.dask.port.find_spec", lambda name: None)
     line = told(*command, "--scheduler", "local:2")
     assert line.endswith("error: clusters need the packages dask and distributed: pip install 'tidu[dask]'")
 

@@ -24,7 +24,7 @@ from tests.cluster.clusters import (
     watch_keeping,
 )
 from tests.tiers import campaign, few
-from tidu_cli.cluster import run
+from tidu_cli.cluster import work
 from tidu_cli.cluster.run import AHEAD, batch_of, parts
 from tidu_cli.cluster.work import parcel_of
 from tidu_cli.errors import EvaluationError
@@ -147,8 +147,7 @@ def test_threads_with_one_client(client):
 def test_a_file_that_workers_do_not_see(reduce, client, tmp_path, monkeypatch):
     """It is where who asks looks at it; here it is gone when the workers do."""
     np.save(tmp_path / "x.npy", values(N)["x"])
-    parcel = run.parcel_of
-    monkeypatch.setattr(run, "parcel_of", lambda *args: (tmp_path / "x.npy").unlink() or parcel(*args))
+    monkeypatch.setattr(work, "parcel_of", lambda *args: (tmp_path / "x.npy").unlink() or parcel_of(*args))
     with pytest.raises(
         EvaluationError, match=r"^chunk \d \(items .*x.npy: No such file or directory, on the worker at tcp:.*; put it"
     ):

@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.cluster.items import Held, Items, filed, from_files, held, is_place
@@ -86,7 +87,7 @@ def lazily(
     if reduction:
         fan = fan_in(sum(o.type.nbytes for o in graph.outputs))
         while len(parts) > 1:
-            parts = [delayed(_added)(*parts[k : k + fan]) for k in range(0, len(parts), fan)]
+            parts = [delayed(added)(parts[k : k + fan]) for k in range(0, len(parts), fan)]
         last = delayed(divided)(parts[0], total) if reduction == "mean" and total else parts[0]
         return {o.key: _array(da, last[o.key], o.type) for o in graph.outputs}
     return {
@@ -141,20 +142,16 @@ def _run_block(parcel: Any, job: Any, index: int, start: int, n: int, slices: An
     return outcome
 
 
-def _added(*parts: Values) -> Values:
-    total: Values = added(parts)
-    return total
-
-
 class _Dask:
     """Clusters of Dask's."""
 
     @contextmanager
     def connected(self, scheduler: Any, *, quiet: bool = False) -> Iterator[Any]:
         """As `scheduler.connected` does, with all that Dask logs silenced where `quiet`."""
-        from tidu_cli.adapters.dask.scheduler import connected, require_dask, silence
+        if find_spec("distributed") is None:
+            raise EvaluationError("clusters need the packages dask and distributed: pip install 'tidu[dask]'")
+        from tidu_cli.adapters.dask.scheduler import connected, silence
 
-        require_dask()
         if quiet:
             silence()
         with connected(scheduler) as client:
@@ -180,10 +177,8 @@ class _Dask:
 
         return Window(client, name, width, told)
 
-    def lazily(self, graph: Graph, given: Mapping[Key, Any], axes: Mapping[Key, int], **how: Any) -> Mapping[Key, Any]:
-        """As `arrays.lazily` does."""
-
-        return lazily(graph, given, axes, **how)
+    lazily = staticmethod(lazily)
+    is_lazy = staticmethod(is_dask_array)
 
     def worker(self) -> Worker | None:
         """The worker of Dask's that runs this task."""
@@ -197,11 +192,6 @@ class _Dask:
             return None
         allowed = worker.memory_manager.memory_limit
         return Worker(worker.address, allowed // max(worker.state.nthreads, 1) if allowed else None)
-
-    def is_lazy(self, value: object) -> bool:
-        """Whether it is an array of Dask's."""
-
-        return is_dask_array(value)
 
 
 DASK = _Dask()

@@ -13,21 +13,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.util import find_spec
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from distributed import Client, KilledWorker, LocalCluster, Worker, WorkerPlugin
+from distributed import Client, Future, KilledWorker, LocalCluster, Worker, WorkerPlugin
 
 from tidu_cli import __version__
 from tidu_cli.cluster.work import Job, Parcel, forget, keep
 from tidu_cli.errors import ArgumentError, EvaluationError, counted
 from tidu_cli.watching import watch
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
 
 # What goes wrong on a cluster, in one line each.
 
@@ -81,12 +76,6 @@ def _is_killed(error: Any) -> bool:
     return isinstance(error, KilledWorker)
 
 
-def require_dask() -> None:
-    """Raises EvaluationError that says what to install, if Dask is missing."""
-    if find_spec("distributed") is None:
-        raise EvaluationError("clusters need the packages dask and distributed: pip install 'tidu[dask]'")
-
-
 TIMEOUT = 10
 """Seconds after which a scheduler that does not answer, or has no workers, is given up."""
 
@@ -112,7 +101,6 @@ def connected(scheduler: str | Client) -> Iterator[Client]:
 
     Raises EvaluationError.
     """
-    require_dask()
     watch("connecting")
     with ExitStack() as stack:
         client = scheduler if isinstance(scheduler, Client) else stack.enter_context(_started(require_scheduler(scheduler)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from tidu_cli.errors import EvaluationError, UnknownNameError, did_you_mean
 
-PLATFORMS = ("cpu", "gpu", "cuda", "rocm", "tpu")
+PLATFORMS = ["cpu", "gpu", "cuda", "rocm", "tpu"]
 
 _PREALLOCATE, _LEAST_LOGGED = "XLA_PYTHON_CLIENT_PREALLOCATE", "TF_CPP_MIN_LOG_LEVEL"
 
@@ -54,8 +54,7 @@ def named(name: str | None) -> tuple[str, int]:
     """The platform and the number in the name of a device. Raises UnknownNameError for other names."""
     platform, colon, number = ("cpu" if name is None else name).partition(":")
     if platform not in PLATFORMS or (colon and not (number.isdecimal() and number.isascii())):
-        known = list(PLATFORMS)
-        raise UnknownNameError(f"no device '{name}'{did_you_mean(platform, known)} (devices: cpu, gpu, gpu:1, ...)")
+        raise UnknownNameError(f"no device '{name}'{did_you_mean(platform, PLATFORMS)} (devices: cpu, gpu, gpu:1, ...)")
     return platform, int(number or 0)
 
 

@@ -137,14 +137,6 @@ def _constraints(name: Name) -> Iterator[str]:
         yield f"{dim} <= {name.most}"
 
 
-@lru_cache(maxsize=1)
-def _unconstrained() -> Any:
-    """The one scope of sizes that nothing is said of."""
-    from jax import export
-
-    return export.SymbolicScope()
-
-
 def dims_of(shape: Any) -> tuple[Any, ...]:
     """A shape as JAX has it, with symbolic dimensions for open sizes."""
     return tuple([dim_of(n) for n in shape])
@@ -173,10 +165,8 @@ def _factor(atom: Any) -> Any:
     import jax
 
     if isinstance(atom, Part):
-        return {**_EXACT, "max": jax.core.max_dim, "min": jax.core.min_dim}[atom.op](_dim(atom.a), _dim(atom.b))
+        parts = {"//": operator.floordiv, "%": operator.mod, "max": jax.core.max_dim, "min": jax.core.min_dim}
+        return parts[atom.op](_dim(atom.a), _dim(atom.b))
     scope = _scope.get()
-    (name,) = jax.export.symbolic_shape(dim_name(atom.text), scope=_unconstrained() if scope is None else scope)
+    (name,) = jax.export.symbolic_shape(dim_name(atom.text), scope=_constrained(()) if scope is None else scope)
     return name // atom.multiple if atom.multiple > 1 else name
-
-
-_EXACT: Mapping[str, Callable[[Any, Any], Any]] = {"//": operator.floordiv, "%": operator.mod}

@@ -61,7 +61,6 @@ def executable(graph: Graph, device: Any) -> Executable:
 
 
 def _compiled(graph: Graph, device: Any) -> Executable:
-
     given = [jax.ShapeDtypeStruct(t.shape, numpy_dtype(np, t.dtype)) for t in _tensors([i.type for i in graph.inputs])]
     there = jax.sharding.SingleDeviceSharding(device)
     # A processor reads the caller's arrays where they are; other devices have copies, which are ours to overwrite.
@@ -78,33 +77,17 @@ def _compiled(graph: Graph, device: Any) -> Executable:
 def _function(graph: Graph) -> Callable[..., tuple[Any, ...]]:
     """From the arrays of all inputs to those of all outputs."""
     from tidu_cli.adapters.jax.lowering.functions import document_function
-    from tidu_cli.adapters.jax.lowering.structured import zeros
+    from tidu_cli.adapters.jax.lowering.structured import fields, pytree, zeros
 
     function = document_function(graph, precise=True)
 
     def call(*arrays: Any) -> tuple[Any, ...]:
         given = iter(arrays)
-        values = function(*[_put_together(i.type, given) for i in graph.inputs])
+        values = function(*[pytree(i.type, _value(i.type, given)) for i in graph.inputs])
         results = [zeros(o.type) if y is None else y for o, y in zip(graph.outputs, values, strict=True)]
-        return tuple([array for o, y in zip(graph.outputs, results, strict=True) for array in _taken_apart(o.type, y)])
+        return tuple([x for o, y in zip(graph.outputs, results, strict=True) for x in _arrays(o.type, fields(o.type, y))])
 
     return call
-
-
-def _put_together(type_: Type, arrays: Iterator[Any]) -> Any:
-    from tidu_cli.adapters.jax.lowering.structured import made
-
-    if isinstance(type_, TensorType):
-        return next(arrays)
-    return made(type_, [_put_together(t, arrays) for _, t in type_.fields])
-
-
-def _taken_apart(type_: Type, value: Any) -> Iterator[Any]:
-    if isinstance(type_, TensorType):
-        yield value
-        return
-    for k, (name, t) in enumerate(type_.fields):
-        yield from _taken_apart(t, value[k if isinstance(value, tuple) else name])
 
 
 def _tensors(types: Sequence[Type]) -> list[TensorType]:

@@ -44,8 +44,7 @@ def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
     return None
 
 
-def program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | None, device: str | None) -> Runnable:
-    """The graph compiled for a device, `cpu` or `gpu`, `gpu:1`; by default the one that JAX takes."""
+def _program(graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | None, device: str | None) -> Runnable:
     if len(graph.external):
         raise TransformError(f"graph '{graph.name}' reads values of other graphs; run tidu materialize first")
     uncounted = _uncounted(graph)
@@ -75,12 +74,6 @@ def _uncounted(graph: Graph) -> str | None:
         if any(op in _LOOPS or op not in BUILTIN.primitives for op in within):
             place = graph.describe(list(graph.code).index(code))
             return f"{place} has loops, whose steps only numpy and native count: choose one of these, or set no limit on steps"
-    return None
-
-
-def batch(graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Run | None:
-    """None: graphs are vectorized by tidu's rules."""
-    del graph, keys, size, max_memory
     return None
 
 
@@ -132,23 +125,21 @@ class _Xla:
         running = getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None)
         return (0.0 if running else _START) + n_nodes * _PLAN * (1 + n_nodes / _NODES) + runs * (_RUN + n_calls * _CALL)
 
-    def refusal(self, graph: Graph, primitives: PrimitiveSet) -> str | None:
-        """As `refusal` does."""
-
-        return refusal(graph, primitives)
+    refusal = staticmethod(refusal)
 
     def program(self, graph: Graph, primitives: PrimitiveSet, outputs: Sequence[int] | None, device: str | None) -> Any:
-        """As `program` does. A name that is not one of a device is refused before JAX is imported."""
+        """The graph compiled for a device, `cpu` or `gpu`, `gpu:1`; by default the one that JAX takes.
+
+        A name that is not one of a device is refused before JAX is imported.
+        """
         from tidu_cli.adapters.jax.devices import named
 
         named(device)
+        return _program(graph, primitives, outputs, device)
 
-        return program(graph, primitives, outputs, device)
-
-    def batch(self, graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Any:
-        """As `batch` does."""
-
-        return batch(graph, keys, size, max_memory)
+    def batch(self, graph: Graph, keys: Collection[Key], size: int, max_memory: int | None = None) -> Run | None:
+        """None: graphs are vectorized by tidu's rules."""
+        return None
 
     def takes(self, case: Case, primitives: PrimitiveSet) -> str:
         """As `functions.takes` does."""

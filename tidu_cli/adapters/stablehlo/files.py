@@ -38,9 +38,9 @@ FEW_NODES = 100
 
 def stablehlo_text(document: Document) -> bytes:
     """The text of a document's module, the same for the same document. Raises UnwrittenError, which names graph and node."""
-    package()
+    jax = package()
     text = _text(document)
-    with _context():
+    with jax.interpreters.mlir.make_ir_context():
         module = _parsed(text)
         _claim(module, document)
         return f"{module.operation.get_asm(assume_verified=True)}".encode()
@@ -51,9 +51,9 @@ def is_written(document: Document, module: Module) -> bool:
 
     Raises UnwrittenError for a document that is not written, and DocumentError without JAX.
     """
-    package()
+    jax = package()
     text, digest = _text(document), checksum(module, "")
-    with _context() as context, no_collection():
+    with jax.interpreters.mlir.make_ir_context() as context, no_collection():
         from jaxlib.mlir.dialects import stablehlo
 
         written = _parsed(text)
@@ -74,7 +74,7 @@ def stablehlo_artifact(document: Document, version: str | None = None) -> bytes:
     """
     version = _version(version)
     text = _text(document)
-    with _context() as context:
+    with package().interpreters.mlir.make_ir_context() as context:
         from jaxlib.mlir.dialects import stablehlo
 
         module = _parsed(text)
@@ -109,13 +109,6 @@ def _version(version: str | None) -> str:
 
 def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
-
-
-def _context() -> Any:
-    package()
-    from jax.interpreters.mlir import make_ir_context
-
-    return make_ir_context()
 
 
 def _parsed(text: str) -> Any:
@@ -183,12 +176,6 @@ def read_stablehlo(data: bytes, kind: str, where: str, from_plain: FromPlain | N
         return Imported(import_module(module), {}, (CHANGED,), "changed")
 
 
-def opened(data: bytes, kind: str, where: str) -> Module:
-    """The module of a file. Raises as `read_stablehlo` does."""
-    with _errors_of(where):
-        return parsed(data, kind)
-
-
 @contextmanager
 def _errors_of(where: str) -> Iterator[None]:
     try:
@@ -219,7 +206,9 @@ def remarks(data: bytes, where: str, imported: Imported, seed: int) -> Remarks:
         return Remarks({"claims": f"not followed: {'; '.join(imported.notes)}"} if imported.claim else {})
     kind = str(kind_of(data[:N_FIRST]))
     try:
-        if is_written(imported.document, opened(data, kind, where)):
+        with _errors_of(where):
+            module = parsed(data, kind)
+        if is_written(imported.document, module):
             return Remarks({"claims": VERIFIED})
         agreements = _compared(imported.document, read_stablehlo(data, kind, where).document, seed)
     except TiduError as error:
@@ -233,7 +222,6 @@ def remarks(data: bytes, where: str, imported: Imported, seed: int) -> Remarks:
 
 def _compared(claimed: Document, plain: Document, seed: int) -> list[Agreement]:
     """How the values of all graphs differ from those of the module's one. Raises TiduError where that cannot be told."""
-
     parts = [
         materialize(replace(claimed, graphs=claimed.graphs[:n], bindings=tuple(b for b in claimed.bindings if b.graph < n)))
         for n in range(1, len(claimed.graphs) + 1)

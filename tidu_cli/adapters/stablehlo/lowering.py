@@ -88,17 +88,13 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
         foreign = sorted({target for target in custom_calls(module) if not target.startswith(LIBRARIES)})
         if not foreign:
             with module.context:
-                return _lowering(module, *(sizes_first(module) if is_open else ("main", ())))
+                main, sizes = sizes_first(module) if is_open else ("main", [])
+                body = _body(module, main, sizes)
+                return Lowered([] if body else list(functions_of(module, main)), body, sizes)
         reason = f"is a call of {', '.join(foreign)}, which files cannot rely on"
     if is_open:
         raise UnwrittenError(f"{case.op} of open sizes {reason}; give one a number: ", way_out(case))
     raise UnwrittenError(f"{case.op} {reason}; write it with ", Remedy("format", "msgpack"))
-
-
-def _lowering(module: Any, main: str, sizes: Sequence[str]) -> Lowered:
-    """What a function of a module is, which takes these sizes before all else."""
-    body = _body(module, main, sizes)
-    return Lowered([] if body else list(functions_of(module, main)), body, sizes)
 
 
 def _module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
@@ -120,10 +116,11 @@ def _body(module: Any, main: str, sizes: Sequence[str]) -> Body | None:
         return None
     if others and others[0] != operations[-1]:
         return None  # a constant after it may have the name of a value of its regions
+    arguments = [v.get_name() for v in block.arguments]
     return Body(
         made_by(others[0]) if others else "",
-        dict(zip([v.get_name() for v in block.arguments], sizes, strict=False)),
-        [v.get_name() for v in block.arguments][len(sizes) :],
+        dict(zip(arguments, sizes, strict=False)),
+        arguments[len(sizes) :],
         {op.result.get_name(): made_by(op) for op in operations if op.name == CONSTANT},
         [v.get_name() for op in others for v in op.results],
         [v.get_name() for v in last.operands],

@@ -86,7 +86,10 @@ class Module(Frozen):
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Module:
         """From what `parsing.as_plain` gives."""
-        functions = [_function(*f) for f in plain["functions"]]
+        functions = [
+            Function(name, public, arguments, of_results, results, _block(body))
+            for name, public, arguments, of_results, results, body in plain["functions"]
+        ]
         return cls(
             plain["name"], plain["attributes"], {f.name: f for f in functions}, plain.get("names", ()), plain.get("labels", {})
         )
@@ -97,19 +100,13 @@ class Module(Frozen):
             yield from function.operations()
 
 
-def _function(name: str, public: bool, arguments: Any, of_results: Any, results: list[str], body: Sequence[Any]) -> Function:
-    return Function(name, public, arguments, of_results, results, _block(body))
-
-
 def _block(plain: Sequence[Any]) -> Block:
     first, arguments, operations, results = plain
-    return Block(first, arguments, [_operation(*o) for o in operations], results)
-
-
-def _operation(
-    name: str, operands: list[int], first: int, results: list[str], attributes: dict[str, Any], regions: list[Any], place: str
-) -> Operation:
-    return Operation(name, operands, first, results, attributes, [_block(b) for b in regions], place)
+    read = [
+        Operation(name, operands, start, types, attributes, [_block(b) for b in regions], place)
+        for name, operands, start, types, attributes, regions, place in operations
+    ]
+    return Block(first, arguments, read, results)
 
 
 CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
@@ -193,7 +190,8 @@ _MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, Recur
 
 def claims(plain: Mapping[str, Any], module: Module) -> dict[str, str]:
     """The attributes that make a document of a module, which has neither yet. `plain` is the data of the document's msgpack."""
-    numbers = {hashlib.sha256(_data(value)).digest(): n for n, value in _constants(module) if _n_bytes(value) > FEW_BYTES}
+    large = [(n, value) for n, value in _constants(module) if parse_type(value["type"]).nbytes > FEW_BYTES]
+    numbers = {hashlib.sha256(_data(value)).digest(): n for n, value in large}
 
     def encoded(data: bytes) -> dict[str, Any]:
         number = None if len(data) <= FEW_BYTES else numbers.get(hashlib.sha256(data).digest())
@@ -263,10 +261,6 @@ def _decoded(fields: dict[str, Any], constants: Mapping[int, Mapping[str, Any]])
     if _BYTES in fields:
         return base64.b64decode(fields[_BYTES])
     return _data(constants[fields[_CONSTANT]]) if _CONSTANT in fields else fields
-
-
-def _n_bytes(value: Mapping[str, Any]) -> int:
-    return parse_type(value["type"]).nbytes
 
 
 def _data(value: Mapping[str, Any]) -> bytes:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 MOST_LEVELS = 64
@@ -107,29 +108,40 @@ def _diagnosis(error: Any) -> str:
     """The first diagnosis of MLIR, after the line and column that it is of."""
     for diagnosis in error.error_diagnostics:
         message = " ".join(str(diagnosis.message).split())
-        place = _place(str(diagnosis.location))
+        place = _place(diagnosis.location)
         return f"{place}: {message}" if place else message
     return " ".join(str(error).split())
 
 
-def _place(location: str) -> str:
+def _place(location: object) -> str:
     """A location in a few words: 41:5 of a place in the text itself, model.py:3:1 of one in the program that wrote it."""
-    match = re.search(r'"([^"]*)":(\d+:\d+)', location)  # of callers the innermost comes first
+    match = re.search(r'"([^"]*)":(\d+:\d+)', str(location))  # of callers the innermost comes first
     if match is None:
         return ""
     return match[2] if match[1] == "-" else f"{match[1]}:{match[2]}"
 
 
 class _Walk:
-    """A walk over a module, with what attributes and types have been met."""
+    """A walk over a module: what attributes, types and places are is worked out once."""
 
     def __init__(self, ir: Any, places: bool) -> None:
         self.ir = ir
         self.places = places
-        self.attributes: dict[Any, Any] = {}
-        self.types: dict[Any, str] = {}
-        self.locations: dict[Any, str] = {}
+        self.attribute, self.type, self.place_of = cache(self._attribute), cache(self._type), cache(_place)
         self.labels: dict[str, list[str]] = {}
+        self.readers: dict[Any, Callable[[Any], Any]] = {
+            ir.BoolAttr: lambda a: bool(a.value),
+            ir.IntegerAttr: lambda a: int(a.value),
+            ir.FloatAttr: lambda a: float(a.value),
+            ir.StringAttr: lambda a: a.value_bytes.decode(errors="replace"),
+            ir.FlatSymbolRefAttr: lambda a: a.value,
+            ir.UnitAttr: lambda a: True,
+            ir.TypeAttr: lambda a: self.type(a.value),
+            **dict.fromkeys((ir.DenseI64ArrayAttr, ir.DenseI32ArrayAttr, ir.DenseBoolArrayAttr), list),
+            ir.ArrayAttr: lambda a: [self.attribute(x) for x in a],
+            ir.DictAttr: lambda a: {entry.name: self.attribute(entry.attr) for entry in a},
+            ir.DenseElementsAttr: self._elements,
+        }
 
     def module(self, module: Any) -> dict[str, Any]:
         operation = module.operation
@@ -192,59 +204,22 @@ class _Walk:
         return self.block(blocks[0], numbers, level + 1)
 
     def place(self, op: Any) -> str:
-        location = op.location
-        text = self.locations.get(location)
-        if text is None:
-            text = self.locations[location] = _place(str(location))
-        return text
-
-    def type(self, type_: Any) -> str:
-        """Our own text of an array's type; of others MLIR's."""
-        text = self.types.get(type_)
-        if text is None:
-            text = self.types[type_] = self._type(type_)
-        return text
+        return self.place_of(op.location)
 
     def _type(self, type_: Any) -> str:
-        ir = self.ir
-        if isinstance(type_, ir.RankedTensorType) and type_.has_static_shape:
+        """Our own text of an array's type; of others MLIR's."""
+        if isinstance(type_, self.ir.RankedTensorType) and type_.has_static_shape:
             dtype = DTYPES.get(str(type_.element_type))
             if dtype is not None:
                 return f"{dtype}[{','.join(map(str, type_.shape))}]"
         return str(type_)
 
-    def attribute(self, attribute: Any) -> Any:
-        """An attribute as numbers, texts, lists and dicts; arrays as {type, data}, or {type, splat} of one element repeated."""
-        try:
-            return self.attributes[attribute]
-        except KeyError:
-            value = self.attributes[attribute] = self._attribute(attribute)
-            return value
-
     def _attribute(self, a: Any) -> Any:
-        ir = self.ir
-        for kind, read in self._readers():
+        """An attribute as numbers, texts, lists and dicts; arrays as {type, data}, or {type, splat} of one element repeated."""
+        for kind, read in self.readers.items():
             if isinstance(a, kind):
                 return read(a)
-        if isinstance(a, ir.ArrayAttr):
-            return [self.attribute(x) for x in a]
-        if isinstance(a, ir.DictAttr):
-            return {entry.name: self.attribute(entry.attr) for entry in a}
-        if isinstance(a, ir.DenseElementsAttr):
-            return self._elements(a)
         return self._dialect(a)
-
-    def _readers(self) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
-        ir = self.ir
-        yield ir.BoolAttr, lambda a: bool(a.value)
-        yield ir.IntegerAttr, lambda a: int(a.value)
-        yield ir.FloatAttr, lambda a: float(a.value)
-        yield ir.StringAttr, lambda a: a.value_bytes.decode(errors="replace")
-        yield ir.FlatSymbolRefAttr, lambda a: a.value
-        yield ir.UnitAttr, lambda a: True
-        yield ir.TypeAttr, lambda a: self.type(a.value)
-        for kind in (ir.DenseI64ArrayAttr, ir.DenseI32ArrayAttr, ir.DenseBoolArrayAttr):
-            yield kind, list
 
     def _elements(self, a: Any) -> dict[str, Any]:
         import numpy as np
@@ -283,14 +258,13 @@ def dense(text: str, type_: str) -> dict[str, Any]:
     import ml_dtypes
     import numpy as np
 
-    dtype = {"bf16": ml_dtypes.bfloat16, "c64": np.complex64, "c128": np.complex128}.get(type_.partition("[")[0])
-    if dtype is None:
+    real: Any = {"bf16": ml_dtypes.bfloat16, "c64": np.float32, "c128": np.float64}.get(type_.partition("[")[0])
+    if real is None:
         return {"type": type_, "text": text[:80]}
     content = text.removeprefix("dense<").partition("> : ")[0]
     if content.startswith('"0x'):
         return {"type": type_, "data": bytes.fromhex(content[3:-1])}
-    part = np.dtype(f"u{np.dtype(dtype).itemsize // (1 if dtype is ml_dtypes.bfloat16 else 2)}")
-    real = {"bf16": ml_dtypes.bfloat16, "c64": np.float32, "c128": np.float64}[type_.partition("[")[0]]
+    part = np.dtype(f"u{np.dtype(real).itemsize}")
     numbers = [
         np.array(int(word, 16), part).view(real) if word.startswith("0x") else np.array(float(word)).astype(real)
         for word in re.findall(r"0x[0-9A-Fa-f]+|[-+.0-9eE]+", content)
@@ -300,39 +274,18 @@ def dense(text: str, type_: str) -> dict[str, Any]:
 
 NUMBERS: Mapping[str, Sequence[str]] = {
     "DotDimensionNumbers": (
-        "lhs_batching_dimensions",
-        "rhs_batching_dimensions",
-        "lhs_contracting_dimensions",
-        "rhs_contracting_dimensions",
-    ),
+        "lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions", "rhs_contracting_dimensions"),
     "GatherDimensionNumbers": (
-        "offset_dims",
-        "collapsed_slice_dims",
-        "operand_batching_dims",
-        "start_indices_batching_dims",
-        "start_index_map",
-        "index_vector_dim",
-    ),
+        "offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map",
+        "index_vector_dim"),
     "ScatterDimensionNumbers": (
-        "update_window_dims",
-        "inserted_window_dims",
-        "input_batching_dims",
-        "scatter_indices_batching_dims",
-        "scattered_dims_to_operand_dims",
-        "index_vector_dim",
-    ),
+        "update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
+        "scattered_dims_to_operand_dims", "index_vector_dim"),
     "ConvDimensionNumbers": (
-        "input_batch_dimension",
-        "input_feature_dimension",
-        "input_spatial_dimensions",
-        "kernel_input_feature_dimension",
-        "kernel_output_feature_dimension",
-        "kernel_spatial_dimensions",
-        "output_batch_dimension",
-        "output_feature_dimension",
-        "output_spatial_dimensions",
-    ),
-}
+        "input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions",
+        "kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions",
+        "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"),
+}  # fmt: skip
 """The fields of attributes that say which axes are which."""
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import Operation
-from tidu_cli.adapters.stablehlo.reading.site import RefusedError, array_of, array_type
+from tidu_cli.adapters.stablehlo.parsing import DTYPES
+from tidu_cli.adapters.stablehlo.reading.equivalents import KNOWN_AS
+from tidu_cli.adapters.stablehlo.reading.site import RefusedError, array_of, array_type, ints_of
 from tidu_cli.errors import TypeRuleError, UndecidedSizeError
 from tidu_cli.frozen import Frozen, replace
-from tidu_cli.graph.sizes.open import OpenSize, larger, smaller
+from tidu_cli.graph.sizes.open import larger, smaller
 from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.types import TensorType
 
@@ -19,7 +21,6 @@ MOST_NUMBERS = 64
 """As many elements of arrays of sizes are followed: more axes than an array may have."""
 
 _DYNAMIC = re.compile(r"tensor<((?:(?:\?|\d+)x)*)(complex<f32>|complex<f64>|[a-z]+\d+)>")
-_DTYPES = {"i1": "bool", "complex<f32>": "c64", "complex<f64>": "c128"}
 
 BRANCHES = ("stablehlo.case", "stablehlo.if")
 """Operations whose results are those of their regions."""
@@ -44,8 +45,7 @@ def shape_of_text(text: str) -> tuple[list[int | None], str]:
     if match is None:
         type_ = array_type(text)
         return list(type_.shape), type_.dtype
-    dtype = _DTYPES.get(match[2]) or match[2].replace("ui", "u")
-    return [None if n == "?" else int(n) for n in match[1].split("x")[:-1]], dtype
+    return [None if n == "?" else int(n) for n in match[1].split("x")[:-1]], DTYPES.get(match[2], match[2])
 
 
 # Shapes of results.
@@ -56,14 +56,6 @@ def shape_of(x: Value) -> tuple[Any, ...]:
     if x.type is None:
         raise RefusedError("takes something other than an array")
     return x.type.shape
-
-
-def _ints(operation: Operation, name: str) -> list[Any]:
-    value = operation.attributes.get(name)
-    if isinstance(value, Mapping):
-        array, type_ = array_of(value)
-        return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
-    return [x if isinstance(x, OpenSize) else int(x) for x in value or ()]
 
 
 def _same(operation: Operation, operands: Sequence[Value]) -> Any:
@@ -81,7 +73,7 @@ def _given(place: int) -> Callable[[Operation, Sequence[Value]], Any]:
 
 
 def _reduced(operation: Operation, operands: Sequence[Value]) -> Any:
-    axes = _ints(operation, "dimensions")
+    axes = ints_of(operation, "dimensions")
     return tuple(n for k, n in enumerate(shape_of(operands[0])) if k not in axes)
 
 
@@ -101,13 +93,9 @@ def _product(operation: Operation, operands: Sequence[Value]) -> Any:
     return (*[left[k] for k in batch], *free[0], *free[1])
 
 
-def _turned(operation: Operation, operands: Sequence[Value]) -> Any:
-    return tuple(shape_of(operands[0])[k] for k in _ints(operation, "permutation"))
-
-
 def _gathered(operation: Operation, operands: Sequence[Value]) -> Any:
     numbers = operation.attributes["dimension_numbers"]
-    sizes = operands[2].numbers if len(operands) > 2 else tuple(_ints(operation, "slice_sizes"))
+    sizes = operands[2].numbers if len(operands) > 2 else tuple(ints_of(operation, "slice_sizes"))
     if sizes is None:
         return None
     gone = {*numbers["collapsed_slice_dims"], *numbers["operand_batching_dims"]}
@@ -120,7 +108,7 @@ def _gathered(operation: Operation, operands: Sequence[Value]) -> Any:
 
 def _padded(operation: Operation, operands: Sequence[Value]) -> Any:
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-    config = [x.numbers for x in operands[2:5]] if len(operands) > 2 else [tuple(_ints(operation, name)) for name in names]
+    config = [x.numbers for x in operands[2:5]] if len(operands) > 2 else [tuple(ints_of(operation, name)) for name in names]
     if any(c is None for c in config):
         return None
     rows = zip(shape_of(operands[0]), *config, strict=True)
@@ -131,8 +119,8 @@ def _windowed(operation: Operation, operands: Sequence[Value]) -> Any:
     shape = shape_of(operands[0])
     ones = [1] * len(shape)
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")
-    window, strides, base, inner = (_ints(operation, name) or ones for name in names)
-    pads = _ints(operation, "padding") or [0] * 2 * len(shape)
+    window, strides, base, inner = (ints_of(operation, name) or ones for name in names)
+    pads = ints_of(operation, "padding") or [0] * 2 * len(shape)
     spread = [low + larger((n - 1) * b + 1, 0) + high for n, b, low, high in zip(shape, base, pads[::2], pads[1::2], strict=True)]
     return tuple((n - (w - 1) * d - 1) // s + 1 for n, w, d, s in zip(spread, window, inner, strides, strict=True))
 
@@ -141,8 +129,8 @@ def _convolved(operation: Operation, operands: Sequence[Value]) -> Any:
     numbers, (x, kernel) = operation.attributes["dimension_numbers"], [shape_of(o) for o in operands[:2]]
     spatial, inner = numbers["input_spatial_dimensions"], numbers["kernel_spatial_dimensions"]
     ones = [1] * len(spatial)
-    strides, base, dilations = (_ints(operation, name) or ones for name in ("window_strides", "lhs_dilation", "rhs_dilation"))
-    pads = operands[2].numbers if len(operands) > 2 else _ints(operation, "padding") or [0] * 2 * len(spatial)
+    strides, base, dilations = (ints_of(operation, name) or ones for name in ("window_strides", "lhs_dilation", "rhs_dilation"))
+    pads = operands[2].numbers if len(operands) > 2 else ints_of(operation, "padding") or [0] * 2 * len(spatial)
     if pads is None:
         return None
     sizes = {
@@ -158,7 +146,7 @@ def _convolved(operation: Operation, operands: Sequence[Value]) -> Any:
 
 def _transformed(operation: Operation, operands: Sequence[Value]) -> Any:
     *others, last = shape_of(operands[0])
-    kind, length = operation.attributes.get("fft_type"), _ints(operation, "fft_length")[-1]
+    kind, length = operation.attributes.get("fft_type"), ints_of(operation, "fft_length")[-1]
     return (*others, {"RFFT": length // 2 + 1, "IRFFT": length}.get(str(kind), last))
 
 
@@ -180,7 +168,7 @@ SHAPE_OPERANDS = "indices_of_shape_operands"
 
 def called_shape(operation: Operation, operands: Sequence[Value], k: int) -> Any:
     """The shape of a result of a custom call, if that is an operand."""
-    places = _ints(operation, SHAPE_OPERANDS)
+    places = ints_of(operation, SHAPE_OPERANDS)
     return operands[places[k]].numbers if places else None
 
 
@@ -210,39 +198,27 @@ SHAPES: Mapping[str, Callable[[Operation, Sequence[Value]], Any]] = {
     "reduce_window": _windowed,
     "concatenate": _joined,
     "dot_general": _product,
-    "transpose": _turned,
+    "transpose": lambda operation, operands: tuple(shape_of(operands[0])[k] for k in ints_of(operation, "permutation")),
     "gather": _gathered,
     "dynamic_gather": _gathered,
     "pad": _padded,
     "dynamic_pad": _padded,
     "real_dynamic_slice": _sliced,
-    "dynamic_slice": lambda operation, operands: tuple(_ints(operation, "slice_sizes")),
+    "dynamic_slice": lambda operation, operands: tuple(ints_of(operation, "slice_sizes")),
 }
 """The shape of the result, by the operation."""
 
 
 def static(operation: Operation, operands: Sequence[Value]) -> Operation:
     """An operation with the attributes that it has as operands, where these are sizes."""
-    name = operation.name.removeprefix("stablehlo.")
-    if shapes := set(_ints(operation, SHAPE_OPERANDS)):
+    if shapes := set(ints_of(operation, SHAPE_OPERANDS)):
         others = [v for k, v in enumerate(operation.operands) if k not in shapes]
         return replace(operation, operands=others, attributes={**operation.attributes, SHAPE_OPERANDS: None})
-    into = _ATTRIBUTES.get(name)
-    if into is None or any(x.numbers is None for x in operands[-len(into) :]):
+    name, *into = KNOWN_AS.get(operation.name, ("",))
+    if not into or any(x.numbers is None for x in operands[-len(into) :]):
         return operation
-    static = {"real_dynamic_slice": "slice", "dynamic_conv": "convolution"}.get(name, name.removeprefix("dynamic_"))
     given = {key: list(x.numbers or ()) for key, x in zip(into, operands[-len(into) :], strict=True)}
-    kept = operation.operands[: -len(into)]
-    return replace(operation, name=f"stablehlo.{static}", operands=kept, attributes={**operation.attributes, **given})
-
-
-_ATTRIBUTES = {
-    "dynamic_conv": ("padding",),
-    "dynamic_gather": ("slice_sizes",),
-    "dynamic_pad": ("edge_padding_low", "edge_padding_high", "interior_padding"),
-    "real_dynamic_slice": ("start_indices", "limit_indices", "strides"),
-}
-"""Operands at the end of operations that are attributes of others."""
+    return replace(operation, name=name, operands=operation.operands[: -len(into)], attributes={**operation.attributes, **given})
 
 
 # Sizes as values.
@@ -283,7 +259,7 @@ def _computed(name: str, operation: Operation, given: Sequence[tuple[Any, ...]],
             return None
         return tuple(n for part in given for n in part)
     if name == "slice":
-        (start,), (limit,), (step,) = (_ints(operation, k) for k in ("start_indices", "limit_indices", "strides"))
+        (start,), (limit,), (step,) = (ints_of(operation, k) for k in ("start_indices", "limit_indices", "strides"))
         return given[0][start:limit:step]
     if name == "select":
         flags = given[0] * count if len(given[0]) == 1 else given[0]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.module import CALLEES, Block, Function, Module, Operation
-from tidu_cli.adapters.stablehlo.reading.site import RefusedError, array_type, placed_error
+from tidu_cli.adapters.stablehlo.reading.site import MOST_CALLS, RefusedError, array_type, placed_error
 from tidu_cli.adapters.stablehlo.shapes import (
     BRANCHES,
     OF_SIZE,
@@ -35,9 +35,6 @@ from tidu_cli.graph.sizes.reading import check_name
 from tidu_cli.graph.types import TensorType
 from tidu_cli.limits import require
 
-MOST_CALLS = 64
-"""How deep calls of functions may stand within functions that are called."""
-
 
 def with_sizes(module: Module, main: Function) -> tuple[Module, Mapping[str, Name]]:
     """A module whose main function has open sizes for `?`, and the names of these. Raises RefusedError."""
@@ -54,16 +51,9 @@ def with_sizes(module: Module, main: Function) -> tuple[Module, Mapping[str, Nam
 
 def _argument(text: str, k: int, names: Mapping[tuple[int, int], str], sizes: Mapping[str, Any]) -> Value:
     shape, dtype = shape_of_text(text)
-    chosen = [_named(names[k, axis], sizes) if n is None else n for axis, n in enumerate(shape)]
-    return _array(TensorType(dtype, tuple(chosen)))
-
-
-def _named(name: str, sizes: Mapping[str, Any]) -> Any:
-    return sizes.get(name) or size_named(Name(name))
-
-
-def _array(type_: TensorType, numbers: tuple[Any, ...] | None = None) -> Value:
-    return Value(type_, str(type_), numbers)
+    chosen = [sizes.get(names[k, axis]) or size_named(Name(names[k, axis])) if n is None else n for axis, n in enumerate(shape)]
+    type_ = TensorType(dtype, tuple(chosen))
+    return Value(type_, str(type_))
 
 
 class _Said:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from types import ModuleType
@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from tidu_cli.adapters.stablehlo.parsing import DTYPES
 from tidu_cli.errors import DocumentError
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.sizes.open import OpenSize
 from tidu_cli.graph.types import Path, RecordType, TensorType, Type, storage_dtype
 from tidu_cli.lax.arrays.structural import numpy_dtype
 
-ELEMENTS = {"bool": "i1", "f16": "f16", "bf16": "bf16", "f32": "f32", "f64": "f64", "c64": "complex<f32>", "c128": "complex<f64>"}
-ELEMENTS |= {f"{sign}{bits}": f"{prefix}i{bits}" for sign, prefix in (("i", ""), ("u", "u")) for bits in (8, 16, 32, 64)}
-"""MLIR's names of the elements of arrays by dtype."""
+ELEMENTS = {dtype: name for name, dtype in DTYPES.items() if not name.startswith("si")}
+"""MLIR's names of the elements of arrays by dtype: integers with a sign are plain ones."""
 
 
 SIZE = "tensor<i64>"
@@ -67,7 +67,7 @@ def arrays(type_: Type) -> Sequence[tuple[Path, TensorType]]:
 def constant_text(array: Any, type_: TensorType) -> str:
     """An operation that makes an array, bit for bit: of few numbers readable once MLIR has printed it."""
     data = np.ascontiguousarray(array)
-    if sys_is_big():
+    if sys.byteorder == "big":
         data = data.byteswap()
     if data.size > 1 and data.nbytes > 64 and _is_uniform(data):
         data = data.reshape(-1)[:1]
@@ -77,8 +77,7 @@ def constant_text(array: Any, type_: TensorType) -> str:
 
 def zeros_text(type_: TensorType) -> str:
     """An operation that makes an array of zeros."""
-    width = np.dtype("?").itemsize if type_.dtype == "bool" else type_.with_shape(()).nbytes
-    content = f'"0x{"00" * width}"' if type_.size else ""
+    content = f'"0x{"00" * type_.with_shape(()).nbytes}"' if type_.size else ""
     return f"stablehlo.constant dense<{content}> : {tensor_text(type_)}"
 
 
@@ -90,18 +89,6 @@ def quoted(text: str) -> str:
 def _is_uniform(data: Any) -> bool:
     flat = data.reshape(-1).view(f"V{data.itemsize}")
     return bool((flat == flat[0]).all())
-
-
-def sys_is_big() -> bool:
-    """Whether this machine has the most significant byte of a number first."""
-    import sys
-
-    return sys.byteorder == "big"
-
-
-def json_text(data: object) -> str:
-    """Plain data as JSON, in which nothing is left to chance."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def package() -> ModuleType:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tidu_cli.adapters.jax.functions.equation import Equation, elementwise, spread
 from tidu_cli.adapters.jax.functions.jaxpr import REFUSED, attrs_of, plain
-from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of, name_of
+from tidu_cli.adapters.numpy.arrays.array import Array, dtype_of
 from tidu_cli.graph.types import FLOATS
 from tidu_cli.lax.arrays.windows import GatherDimensionNumbers
 
@@ -53,14 +53,6 @@ def broadcast_to(eq: Equation, x: Array) -> Array:
 def zeros(eq: Equation, *operands: Array) -> Array:
     """Zeros of the type of the result: also what is said to have no particular value."""
     return eq.zeros(eq.results[0])
-
-
-def dot_general(eq: Equation, x: Array, y: Array) -> Array:
-    """A product of arrays that may be of different dtypes, by the wider of them."""
-    if x.type.dtype != y.type.dtype:
-        wider = name_of(np.promote_types(x.dtype, y.dtype))
-        x, y = x.convert(wider), y.convert(wider)
-    return eq.as_named("dot_general", x, y)[0]
 
 
 def reshape(eq: Equation, x: Array) -> Array:
@@ -107,11 +99,8 @@ ARRAYS: dict[str, Callable[..., Any]] = {
     "unstack": unstack,
     "tile": tile,
     "broadcast_to": broadcast_to,
-    "zeros_like": zeros,
-    "empty": zeros,
-    "empty2": zeros,
+    **dict.fromkeys(("zeros_like", "empty", "empty2"), zeros),
     "reshape": reshape,
-    "dot_general": dot_general,
     "scatter": scatter,
 }
 
@@ -121,12 +110,12 @@ ARRAYS: dict[str, Callable[..., Any]] = {
 
 # fmt: off
 SPREADING = frozenset({
-    "add", "sub", "mul", "div", "max", "min", "pow", "rem", "atan2", "nextafter", "eq", "ne", "lt", "le", "gt", "ge",
+    "sub", "div", "pow", "rem", "atan2", "nextafter", "eq", "ne", "lt", "le", "gt", "ge",
     "and", "or", "xor", "zeta", "polygamma", "igamma", "igammac", "regularized_incomplete_beta", "complex",
     "shift_left", "shift_right_logical", "shift_right_arithmetic",
 })
 # fmt: on
-"""Operations whose equations take scalars beside arrays."""
+"""Operations whose equations take scalars beside arrays, but for those that `ELEMENTWISE` has."""
 
 
 def renamed(op: str, eq: Equation, *operands: Array) -> Array:
@@ -152,11 +141,6 @@ def select_n(eq: Equation, which: Array, *cases: Array) -> Array:
     if which.type.dtype not in ("bool", "i32"):
         which = which.convert("i32")
     return eq.emit("select_n", which, *cases)
-
-
-def igamma_grad_a(eq: Equation, a: Array, x: Array) -> Array:
-    """The derivative of igamma by its order."""
-    return eq.emit("igamma_grad_a", a, x, order=1)
 
 
 def mulhi(eq: Equation, x: Array, y: Array) -> Array:
@@ -194,11 +178,9 @@ def conj(eq: Equation, x: Array) -> Array:
 
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "add_any": partial(renamed, "add"),
-    "eq_to": partial(ordered, "eq"),
-    "lt_to": partial(ordered, "lt"),
-    "le_to": partial(ordered, "le"),
+    **{f"{op}_to": partial(ordered, op) for op in ("eq", "lt", "le")},
     "select_n": select_n,
-    "igamma_grad_a": igamma_grad_a,
+    "igamma_grad_a": lambda eq, a, x: eq.emit("igamma_grad_a", a, x, order=1),
     "mulhi": mulhi,
     "max": partial(of_bools, "max", "or"),
     "min": partial(of_bools, "min", "and"),

@@ -96,11 +96,7 @@ def as_numpy(value: Any) -> Any:
 # Params of an equation as attrs of the operation of that name.
 
 
-OWN = {
-    "GatherDimensionNumbers": GatherDimensionNumbers,
-    "ScatterDimensionNumbers": ScatterDimensionNumbers,
-    "ConvDimensionNumbers": ConvDimensionNumbers,
-}
+OWN: dict[str, Any] = {kind.__name__: kind for kind in (GatherDimensionNumbers, ScatterDimensionNumbers, ConvDimensionNumbers)}
 """Classes of attrs by the names of JAX's, whose fields have the names of theirs."""
 
 
@@ -239,11 +235,6 @@ def line_of(equation: Any) -> str | None:
 
 _SEVERAL = "a graph runs on one device and cannot talk to others; write it without jax.pmap, shard_map and collectives"
 _CALLBACK = "it calls back into Python, which a graph cannot; take jax.debug.print and callbacks out of the function"
-_CHECK = f"{_CALLBACK} (EQX_ON_ERROR=off does that with the checks of equinox and diffrax)"
-_STATE = "it changes a reference in place; a graph has values only"
-_KERNEL = "it is a kernel for one kind of device; choose the implementation of plain JAX"
-_OUTSIDE = "it runs compiled code that is not in the jaxpr"
-_DYNAMIC = "sizes are fixed in a graph; give shapes without symbolic dimensions"
 
 _COLLECTIVES = (
     "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all", "axis_index", "pbroadcast", "pmax", "pmin",
@@ -253,26 +244,24 @@ _COLLECTIVES = (
 
 REFUSED = {
     **{f"{name}{part}": _SEVERAL for name in _COLLECTIVES for part in ("", "_start", "_done")},
-    **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "outside_call"), _CALLBACK),
-    "pure_callback": _CHECK,
+    **dict.fromkeys(("debug_callback", "debug_print", "infeed", "io_callback", "outfeed", "outside_call"), _CALLBACK),
+    "pure_callback": f"{_CALLBACK} (EQX_ON_ERROR=off does that with the checks of equinox and diffrax)",
     **dict.fromkeys(("get", "swap", "addupdate", "new_ref", "empty_ref", "free_ref", "freeze", "run_state", "accum_grad_in_ref",
-                     "box_get", "box_set", "new_box", "ref"), _STATE),
+                     "box_get", "box_set", "new_box", "ref"), "it changes a reference in place; a graph has values only"),
     **dict.fromkeys(("cudnn_fusion", "dot_product_attention_fwd", "dot_product_attention_fwd_wrapper", "dot_product_attention_bwd",
                      "dot_product_attention_bwd_wrapper", "scaled_matmul", "scaled_matmul_wrapper", "pallas_call",
-                     "triton_kernel_call"), _KERNEL),
-    **dict.fromkeys(("ffi_call", "call_exported", "custom_partitioning"), _OUTSIDE),
-    **dict.fromkeys(("dim_as_value", "dimension_size", "shape_assertion"), _DYNAMIC),
+                     "triton_kernel_call"), "it is a kernel for one kind of device; choose the implementation of plain JAX"),
+    **dict.fromkeys(("ffi_call", "call_exported", "custom_partitioning"), "it runs compiled code that is not in the jaxpr"),
+    **dict.fromkeys(("dim_as_value", "dimension_size", "shape_assertion"),
+                    "sizes are fixed in a graph; give shapes without symbolic dimensions"),
     **dict.fromkeys(("philox2x32", "philox4x32", "threefry4x32"), "a graph draws random numbers by threefry2x32, JAX's default"),
     **dict.fromkeys(("from_edtype", "to_edtype"), "a graph has no extended dtypes but keys of random numbers"),
     "select_and_scatter": "windows are chosen from by their greatest or least element, and updates are added; write it so",
     "scaled_dot": "graphs have no products with scales of blocks; multiply by the scales before",
-    "infeed": _CALLBACK,
-    "outfeed": _CALLBACK,
     "rng_uniform": "its numbers depend on the device; draw them with jax.random and a key",
     "rng_bit_generator": "its numbers depend on the device; draw them with jax.random and a key of threefry",
-    "geqrf": "graphs have no Householder reflectors as LAPACK packs them; write jnp.linalg.qr",
+    **dict.fromkeys(("geqrf", "ormqr"), "graphs have no Householder reflectors as LAPACK packs them; write jnp.linalg.qr"),
     "geqp3": "graphs have no QR factors with column pivoting; write jnp.linalg.qr",
-    "ormqr": "graphs have no Householder reflectors as LAPACK packs them; write jnp.linalg.qr",
     "hessenberg": "graphs have no reduction to Hessenberg form; write jax.scipy.linalg.schur",
     "tridiagonal": "graphs have no reduction to tridiagonal form; write jnp.linalg.eigh",
 }  # fmt: skip

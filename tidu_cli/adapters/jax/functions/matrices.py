@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from tidu_cli.adapters.jax.functions.equation import Equation
+from tidu_cli.adapters.jax.functions.equation import LOOPS, Equation
 from tidu_cli.adapters.jax.functions.jaxpr import Value, equations_within
 from tidu_cli.adapters.numpy.arrays.array import Array
 
@@ -119,9 +119,6 @@ MATRICES: dict[str, Callable[..., Any]] = {
 # Systems of linear equations that a function solves in a way of its own.
 
 
-LOOPS = ("while", "scan")
-
-
 def custom_linear_solve(eq: Equation, *operands: Value) -> Sequence[Any]:
     """A linear system, by the jaxpr that solves it; where that is a loop, as a linear_solve.
 
@@ -179,6 +176,3 @@ def _of_its_own(jaxpr: Any, consts: Sequence[int], n_unknowns: int, adjoint: boo
         return [inner.lifted(x).conj() for x in results] if adjoint else results
 
     return compute
-
-
-SYSTEMS = {"custom_linear_solve": custom_linear_solve}

@@ -96,11 +96,6 @@ def random_seed(eq: Equation, seeds: Array) -> Sequence[Array]:
     return eq.traced_arrays(_each(impl.seed, n), seeds)
 
 
-def same(eq: Equation, keys: Array) -> Array:
-    """Keys as the integers that they hold, which they are here."""
-    return keys
-
-
 def of_keys(eq: Equation, *operands: Array) -> Sequence[Array]:
     """What arranges keys, as what arranges each of the integers that they hold."""
     import jax
@@ -151,6 +146,5 @@ RANDOM: dict[str, Callable[..., Any]] = {
     "random_split": random_split,
     "random_fold_in": random_fold_in,
     "random_seed": random_seed,
-    "random_wrap": same,
-    "random_unwrap": same,
+    **dict.fromkeys(("random_wrap", "random_unwrap"), lambda eq, keys: keys),  # keys are their integers here
 }

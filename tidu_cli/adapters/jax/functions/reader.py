@@ -11,6 +11,8 @@ from copy import copy
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.adapters.jax.functions.arrays import ARRAYS, ELEMENTWISE, REDUCTIONS, SPREADING
 from tidu_cli.adapters.jax.functions.equation import LOOPS, Equation, cond, spread
 from tidu_cli.adapters.jax.functions.jaxpr import (
@@ -33,7 +35,7 @@ from tidu_cli.adapters.jax.functions.jaxpr import (
     type_of,
 )
 from tidu_cli.adapters.jax.functions.library import CHOICES, own, sinc_call
-from tidu_cli.adapters.jax.functions.matrices import MATRICES, SYSTEMS
+from tidu_cli.adapters.jax.functions.matrices import MATRICES, custom_linear_solve
 from tidu_cli.adapters.jax.functions.operations import NoDerivativeError, Operations, takes_bits
 from tidu_cli.adapters.jax.functions.random import RANDOM, of_keys, random_gamma
 from tidu_cli.adapters.numpy.arrays.array import Array
@@ -50,7 +52,7 @@ def called(eq: Equation, *operands: Value) -> Sequence[Any]:
     """The jaxpr that an equation stands for, whatever the param is called."""
     if eq.reader.operations.always and not all(type(x) is Known for x in operands) and (sinc := sinc_call(eq)):
         return sinc(*operands)  # type: ignore[no-any-return]
-    inner = next((eq.params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr", "call") if name in eq.params), None)
+    inner = next((eq.params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr", "call", "callee") if name in eq.params), None)
     if inner is None:
         raise eq.refused("it tells no jaxpr that it stands for")
     return eq.run(inner, operands, eq.needs)
@@ -92,11 +94,6 @@ def _is_determinant(eq: Equation) -> bool:
     return source.startswith("_det at ") and "jax/_src/numpy/linalg.py" in source.replace("\\", "/")
 
 
-def linear(eq: Equation, *operands: Value) -> Sequence[Any]:
-    """A function that is said to be linear, as it is computed."""
-    return eq.run(eq.params["callee"], operands, eq.needs)
-
-
 def same(eq: Equation, *operands: Value) -> Sequence[Any]:
     """Equations that say where or how, and not what."""
     return operands
@@ -112,8 +109,6 @@ def of_package(eq: Equation, *operands: Value) -> Sequence[Any] | None:
 
 def platform(eq: Equation) -> Sequence[Any]:
     """The number of the branch for the CPU: the one that is written for all platforms, or for this one."""
-    import numpy as np
-
     platforms = eq.params["platforms"]
     numbers = [k for k, some in enumerate(platforms) if some is None or "cpu" in some]
     if not numbers:
@@ -121,21 +116,19 @@ def platform(eq: Equation) -> Sequence[Any]:
     return [known(np.int32(numbers[0]))]
 
 
-_CALLS = {
+CALLS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(
         ("jit", "pjit", "closed_call", "call", "core_call", "eval_jaxpr", "remat2", "checkpoint", "remat_opt", "composite",
-         "custom_vmap_call"), called),
+         "custom_vmap_call", "linear_call"), called),
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call"), with_rule),
-    "linear_call": linear,
     **dict.fromkeys(
         ("device_put", "sharding_constraint", "layout_constraint", "reshard", "name", "pvary", "random_clone"), same),
     "platform_index": platform,
+    "custom_linear_solve": custom_linear_solve,
+    "cond": cond,
+    "random_gamma": random_gamma,
 }  # fmt: skip
-"""Equations that are read whether their operands are known or not, by the names of their primitives."""
-
-
-CALLS: dict[str, Callable[..., Any]] = {**_CALLS, **SYSTEMS, "cond": cond, "random_gamma": random_gamma}
-"""Those that take values, known ones, too, and give values."""
+"""Equations that are read whether their operands are known or not, by the names of their primitives: from values to values."""
 
 
 def _dim_as_value(eq: Any) -> Any:

@@ -121,7 +121,6 @@ def jax_function(case: Case, primitives: PrimitiveSet = BUILTIN, *, precise: boo
     function = by_jax or _by_definition(case, primitives, precise)
     if precise or case.op not in BUILTIN.primitives:
         return function
-
     own = case.op in MATRICES or needs_rules(case) or by_jax is None
     return with_rules(case, function, document_function) if own else function
 
@@ -193,8 +192,10 @@ def _of_attrs(case: Case, precise: bool) -> Function | None:
     called = (PRECISE.get(case.op) if precise else None) or FUNCTIONS.get(case.op) or MATRICES.get(case.op)
     if called is not None:
         return lambda *xs: _tuple(called(attrs, *xs))
+    if case.op not in BUILTIN.primitives or case.op == "igamma_grad_a":  # lax's is without order
+        return None
     name = _ALIASES.get(case.op, case.op).replace("-", "_")
-    function = getattr(lax, name, None) if case.op in BUILTIN.primitives and case.op != "igamma_grad_a" else None  # without order
+    function = getattr(lax, name, None) or getattr(lax.linalg, name, None)
     return None if function is None else lambda *xs: _tuple(function(*xs, **attrs))
 
 

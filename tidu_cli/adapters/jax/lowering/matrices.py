@@ -29,10 +29,9 @@ def _schur(x: Any) -> tuple[Any, Any]:
 
 def _each(function: Callable[..., Any], attrs: Attrs, *operands: Any) -> Any:
     """A function of matrices that returns one or two of them, of batches of matrices."""
-    mapped = function
     for _ in range(operands[0].ndim - 2):
-        mapped = jax.vmap(mapped)
-    return mapped(*operands)
+        function = jax.vmap(function)
+    return function(*operands)
 
 
 def _root(t: Any) -> Any:
@@ -127,17 +126,9 @@ def _polar(attrs: Attrs, x: Any) -> tuple[Any, Any]:
     return u @ vh, jnp.conj(vh.mT) @ (s[..., :, None] * vh)
 
 
-def _det(attrs: Attrs, x: Any) -> Any:
-    return of_factors(jnp, *lax.linalg.lu(x)[:2])
-
-
-def _cofactors(attrs: Attrs, *operands: Any) -> Any:
-    return gradient(jnp, *operands)
-
-
 MATRICES: dict[str, Callable[..., Any]] = {
-    "det": _det,
-    "cofactors": _cofactors,
+    "det": lambda attrs, x: of_factors(jnp, *lax.linalg.lu(x)[:2]),
+    "cofactors": lambda attrs, *operands: gradient(jnp, *operands),
     "sqrtm": partial(_each, _sqrtm),
     "logm": partial(_each, _logm),
     "logm_frechet": partial(_each, _logm_frechet),

@@ -19,6 +19,7 @@ from jax import numpy as jnp
 from jax._src.lax import windowed_reductions
 from jax.scipy.linalg import expm
 
+from tidu_cli.graph.literals import NONFINITE
 from tidu_cli.lax.arrays.structural import dtype_name, literal_array, numpy_dtype
 from tidu_cli.lax.signal.window_reduction import highest, lowest
 
@@ -35,12 +36,9 @@ def _strong(x: Any, result: Any) -> Any:
     return jnp.where((x == 0) & (result != result), 0, result)
 
 
-_SPELLED = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
-
-
 def _gather(attrs: Attrs, operand: Any, indices: Any) -> Any:
     numbers = lax.GatherDimensionNumbers(**dict(attrs["dimension_numbers"]))
-    fill = _SPELLED.get(attrs["fill_value"], attrs["fill_value"])
+    fill = NONFINITE.get(attrs["fill_value"], attrs["fill_value"])
     return lax.gather(operand, indices, numbers, attrs["slice_sizes"], mode=attrs["mode"], fill_value=fill)
 
 
@@ -53,9 +51,6 @@ def _scatter(name: str) -> Callable[..., Any]:
         return function(operand, indices, updates, numbers, mode=attrs["mode"], unique_indices=unique)
 
     return scatter
-
-
-_SCATTERS = ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-max", "scatter-min")
 
 
 def dtype_of(name: str | None) -> Any:
@@ -141,19 +136,21 @@ def is_plain(attrs: Attrs) -> bool:
 
 def _gather_selected(attrs: Attrs, values: Any, x: Any) -> Any:
     if values.dtype == x.dtype and is_plain(attrs):
-        select = lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
-        return windowed_reductions.select_and_gather_add_p.bind(values, x, **(attrs | {"select_prim": select}))
+        return windowed_reductions.select_and_gather_add_p.bind(values, x, **(attrs | {"select_prim": _selection(attrs)}))
     return lax.reshape(values, (values.size,)).at[_chosen(attrs, x)].get(mode="fill", fill_value=0, wrap_negative_indices=False)
 
 
 def _scatter_selected(attrs: Attrs, source: Any, x: Any) -> Any:
     if source.dtype == x.dtype and is_plain(attrs):
         given = {k: v for k, v in attrs.items() if "dilation" not in k}
-        given["select_prim"] = lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
-        return windowed_reductions.select_and_scatter_add_p.bind(source, x, **given)
+        return windowed_reductions.select_and_scatter_add_p.bind(source, x, **(given | {"select_prim": _selection(attrs)}))
     return (
         jnp.zeros(x.size, source.dtype).at[_chosen(attrs, x)].add(source, mode="drop", wrap_negative_indices=False).reshape(x.shape)
     )
+
+
+def _selection(attrs: Attrs) -> Any:
+    return lax.ge_p if attrs["select_prim"] == "ge" else lax.le_p
 
 
 def _chosen(attrs: Attrs, x: Any) -> Any:
@@ -197,7 +194,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sort": lambda attrs, *xs: lax.sort(xs, **attrs),
     "top_k": lambda attrs, x: lax.top_k(x, attrs["k"], axis=attrs["axis"]),
     "gather": _gather,
-    **{name: _scatter(name) for name in _SCATTERS},
+    **{name: _scatter(name) for name in ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-max", "scatter-min")},
     "abs": magnitude,
     "round": lambda attrs, x: lax.round(x, lax.RoundingMethod[attrs["rounding_method"]]),
     "regularized_incomplete_beta": lambda attrs, a, b, x: lax.betainc(a, b, x),
@@ -206,15 +203,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "optimization_barrier": lambda attrs, *xs: lax.optimization_barrier(xs),
     # As the primitive: the function of jax.numpy takes away what is above the diagonal.
     "cholesky": lambda attrs, x: lax.linalg.cholesky(x, symmetrize_input=False),
-    "triangular_solve": lambda attrs, a, b: lax.linalg.triangular_solve(a, b, **attrs),
-    "lu": lambda attrs, x: lax.linalg.lu(x),
-    "lu_pivots_to_permutation": lambda attrs, x: lax.linalg.lu_pivots_to_permutation(x, **attrs),
-    "qr": lambda attrs, x: lax.linalg.qr(x, **attrs),
     "svd": _svd,
     "pinv": lambda attrs, x: jnp.linalg.pinv(x, rtol=attrs["rtol"]),
     "eigh": _eigh,
-    "eig": lambda attrs, x: lax.linalg.eig(x, **attrs),
-    "schur": lambda attrs, x: lax.linalg.schur(x, **attrs),
     "expm": lambda attrs, x: expm(x),
     "expm_frechet": lambda attrs, a, e: jax.jvp(expm, (a,), (e,))[1],
     "fft": _fft,

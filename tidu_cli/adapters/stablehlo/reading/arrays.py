@@ -13,10 +13,7 @@ from tidu_cli.rules.terms import Term
 
 def _constant(site: Site) -> Term:
     array, type_ = array_of(site.attribute("value"))
-    constant = site.recording.constant(array, type_.with_shape(array.shape))
-    if array.shape == type_.shape:
-        return constant
-    return site.emit("broadcast_in_dim", constant, shape=type_.shape, broadcast_dimensions=())
+    return site.spread(site.recording.constant(array, type_.with_shape(array.shape)), type_.shape)
 
 
 def _broadcast(site: Site, x: Term) -> Term:
@@ -58,7 +55,7 @@ def _slice(site: Site, x: Term) -> Term:
 
 
 def _pad(site: Site, x: Term, value: Term) -> Term:
-    low, high, interior = (site.ints(f"{name}") for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
+    low, high, interior = (site.ints(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding"))
     return site.emit("pad", x, value, padding_config=tuple(zip(low, high, interior, strict=True)))
 
 
@@ -74,17 +71,13 @@ def _dynamic_slice(site: Site, x: Term, *starts: Term) -> Term:
     return site.emit("dynamic_slice", x, *starts, slice_sizes=tuple(site.ints("slice_sizes")))
 
 
-def _dynamic_update_slice(site: Site, x: Term, update: Term, *starts: Term) -> Term:
-    return site.emit("dynamic_update_slice", x, update, *starts)
-
-
 _ARRAYS: dict[str, Reader] = {
     "stablehlo.broadcast": _broadcast_before,
     "stablehlo.broadcast_in_dim": _broadcast,
     "stablehlo.concatenate": _concatenate,
     "stablehlo.constant": _constant,
     "stablehlo.dynamic_slice": _dynamic_slice,
-    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
+    "stablehlo.dynamic_update_slice": lambda site, *operands: site.emit("dynamic_update_slice", *operands),
     "stablehlo.iota": _iota,
     "stablehlo.pad": _pad,
     "stablehlo.reshape": _reshape,
@@ -160,6 +153,10 @@ def _takes_update(graph: ClosedGraph) -> bool:
     return len(graph.input_types) == 2 and [o.value for o in graph.graph.outputs] == [1]
 
 
+_OF_GATHERS = ("offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims")
+"""Numbers of axes that are called alike here."""
+
+
 def _gather(site: Site, x: Term, indices: Term) -> Term:
     """Indices out of bounds are brought within, as StableHLO says."""
     numbers = site.attribute("dimension_numbers")
@@ -169,10 +166,7 @@ def _gather(site: Site, x: Term, indices: Term) -> Term:
         x,
         indices,
         dimension_numbers={
-            "offset_dims": tuple(numbers["offset_dims"]),
-            "collapsed_slice_dims": tuple(numbers["collapsed_slice_dims"]),
-            "start_index_map": tuple(numbers["start_index_map"]),
-            "operand_batching_dims": tuple(numbers["operand_batching_dims"]),
+            **{name: tuple(numbers[name]) for name in _OF_GATHERS},
             "start_indices_batching_dims": tuple(a - (a > axis) for a in numbers["start_indices_batching_dims"]),
         },
         slice_sizes=tuple(site.ints("slice_sizes")),

@@ -13,7 +13,7 @@ from inspect import signature
 from typing import Any
 
 from tidu_cli.adapters.stablehlo.reading.equivalents import by_jax
-from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site, reader_of
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site, adjoint, reader_of
 from tidu_cli.errors import counted
 from tidu_cli.frozen import replace
 from tidu_cli.graph.types import COMPLEXES, TensorType
@@ -86,15 +86,8 @@ def _cholesky(site: Site, x: Term) -> Sequence[Term]:
     """The factor in one triangle, and the matrix itself in the other."""
     below = _below(site, x.type)
     if _is_lower(site):
-        swapped = (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
-        above = site.emit("transpose", below, permutation=swapped)
-        return site.emit("select_n", above, site.emit("cholesky", x), x), _status(site)
-    return site.emit("select_n", below, _adjoint(site, site.emit("cholesky", _adjoint(site, x))), x), _status(site)
-
-
-def _adjoint(site: Site, x: Term) -> Term:
-    turned = site.emit("transpose", x, permutation=(*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2))
-    return site.emit("conj", turned) if x.type.dtype in COMPLEXES else turned
+        return site.emit("select_n", adjoint(site, below), site.emit("cholesky", x), x), _status(site)
+    return site.emit("select_n", below, adjoint(site, site.emit("cholesky", adjoint(site, x))), x), _status(site)
 
 
 def _lu(site: Site, x: Term) -> Sequence[Term]:
@@ -161,7 +154,7 @@ def _ormqr(site: Site, packed: Term, factors: Term, c: Term) -> Term:
     if factors.slot not in site.recording.origins:
         raise RefusedError("is a product with Q of Householder's vectors that are not those of a QR decomposition just before")
     q = _square_q(site, factors)
-    q = _adjoint(site, q) if _option(site, "transpose") else q
+    q = adjoint(site, q) if _option(site, "transpose") else q
     batch = tuple(range(c.type.rank - 2))
     pair = (q, c) if _option(site, "left") else (c, q)
     return site.emit("dot_general", *pair, dimension_numbers=(((c.type.rank - 1,), (c.type.rank - 2,)), (batch, batch)))
@@ -190,7 +183,7 @@ def _svd(site: Site, x: Term) -> Sequence[Term]:
         return _nothing(site, x.type), s, *[_nothing(site, t) for t in site.results[2:-1]], _status(site)
     s, u, vh = site.emit_all("svd", x, full_matrices=mode == "A")
     if re.search("gesvd[jp]", site.attribute("call_target_name")):
-        vh = _adjoint(site, vh)
+        vh = adjoint(site, vh)
     vectors = (vh, u) if _option(site, "transposed", False) else (u, vh)
     return _nothing(site, x.type), s, *vectors, _status(site)
 

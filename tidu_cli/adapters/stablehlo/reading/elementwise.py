@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
 from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
-from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE, TensorType
+from tidu_cli.graph.types import COMPLEXES, FLOATS, ITEMSIZE
 from tidu_cli.lax.names import ops_of
 from tidu_cli.rules.terms import Term
 
 
 def _named(op: str, **attrs: object) -> Reader:
     return lambda site, *operands: site.emit(op, *operands, **attrs)
-
-
-def _spread(site: Site, x: Term, shape: tuple[int, ...]) -> Term:
-    """A scalar as an array of this shape; any other as it is."""
-    if x.type.shape == shape:
-        return x
-    return site.emit("broadcast_in_dim", x, shape=shape, broadcast_dimensions=())
 
 
 def _compare(site: Site, x: Term, y: Term) -> Term:
@@ -49,11 +42,11 @@ def _convert(site: Site, x: Term) -> Term:
 
 
 def _select(site: Site, which: Term, x: Term, y: Term) -> Term:
-    return site.emit("select_n", _spread(site, which, x.type.shape), y, x)
+    return site.emit("select_n", site.spread(which, x.type.shape), y, x)
 
 
 def _clamp(site: Site, low: Term, x: Term, high: Term) -> Term:
-    return site.emit("clamp", _spread(site, low, x.type.shape), x, _spread(site, high, x.type.shape))
+    return site.emit("clamp", site.spread(low, x.type.shape), x, site.spread(high, x.type.shape))
 
 
 def _abs(site: Site, x: Term) -> Term:
@@ -71,30 +64,10 @@ def _real(op: str) -> Reader:
     return read
 
 
-def _round(method: str) -> Reader:
-    return lambda site, x: site.emit("round", x, rounding_method=method)
-
-
 def _precision(site: Site, x: Term) -> Term:
     return site.emit(
         "reduce_precision", x, exponent_bits=site.attribute("exponent_bits"), mantissa_bits=site.attribute("mantissa_bits")
     )
-
-
-def _is(test: Callable[[Site, Term], Term]) -> Reader:
-    return lambda site, x: test(site, x)
-
-
-def _is_inf(site: Site, x: Term) -> Term:
-    return site.emit("eq", site.emit("abs", x), float("inf"))
-
-
-def _is_pos_inf(site: Site, x: Term) -> Term:
-    return site.emit("eq", x, float("inf"))
-
-
-def _is_neg_inf(site: Site, x: Term) -> Term:
-    return site.emit("eq", x, -float("inf"))
 
 
 def _bitcast(site: Site, x: Term) -> Term:
@@ -104,10 +77,6 @@ def _bitcast(site: Site, x: Term) -> Term:
     if due.shape != x.type.shape:
         raise RefusedError(f"takes the bits of {x.type} for those of {due}, which have another size")
     return site.emit("bitcast_convert_type", x, new_dtype=due.dtype)
-
-
-def _same(site: Site, x: Term) -> Term:
-    return x
 
 
 def _power(site: Site, x: Term, y: Term) -> Term:
@@ -142,7 +111,7 @@ def _power_of_integers(site: Site, x: Term, y: Term) -> Term:
 
 def _constant_like(site: Site, x: Term) -> Term:
     value = site.attribute("value")
-    return site.recording.full(value if not isinstance(value, dict) else 0, TensorType(x.type.dtype, x.type.shape))
+    return site.recording.full(value if not isinstance(value, dict) else 0, x.type)
 
 
 STABLEHLO: dict[str, Reader] = {
@@ -161,17 +130,17 @@ STABLEHLO: dict[str, Reader] = {
     "power": _power,
     "real": _real("real"),
     "reduce_precision": _precision,
-    "round_nearest_afz": _round("AWAY_FROM_ZERO"),
-    "round_nearest_even": _round("TO_NEAREST_EVEN"),
+    "round_nearest_afz": _named("round", rounding_method="AWAY_FROM_ZERO"),
+    "round_nearest_even": _named("round", rounding_method="TO_NEAREST_EVEN"),
     "select": _select,
 }
 
 CHLO: dict[str, Reader] = {
     **{name: _named(op) for name, op in ops_of("chlo").items()},
     "constant_like": _constant_like,
-    "is_inf": _is_inf,
-    "is_neg_inf": _is_neg_inf,
-    "is_pos_inf": _is_pos_inf,
+    "is_inf": lambda site, x: site.emit("eq", site.emit("abs", x), math.inf),
+    "is_neg_inf": lambda site, x: site.emit("eq", x, -math.inf),
+    "is_pos_inf": lambda site, x: site.emit("eq", x, math.inf),
 }
 
 OPERATIONS: dict[str, Reader] = {

@@ -224,12 +224,8 @@ def _batch_norm(site: Site, x: Term, *others: Term) -> Sequence[Term]:
         inner = g - total.reshape(shape) / n - centred * along.reshape(shape) / (n * shifted)
         return inner * scale.reshape(shape) / jnp.sqrt(shifted), along / jnp.sqrt(variance + epsilon), total
 
-    functions: dict[str, Callable[..., Any]] = {
-        "batch_norm_inference": normal,
-        "batch_norm_training": training,
-        "batch_norm_grad": gradient,
-    }
-    return by_jax(site.recording, functions[site.operation.name.partition(".")[2]], (x, *others))
+    functions: dict[str, Callable[..., Any]] = {"inference": normal, "training": training, "grad": gradient}
+    return by_jax(site.recording, functions[site.operation.name.rpartition("_")[2]], (x, *others))
 
 
 def _of_one_shape(name: str) -> Reader:
@@ -278,20 +274,25 @@ def _size(site: Site, *operands: Term) -> Term:
 _BINARY = ("add", "and", "atan2", "compare", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder",
            "shift_left", "shift_right_arithmetic", "shift_right_logical", "subtract", "xor")  # fmt: skip
 
+KNOWN_AS = {
+    "stablehlo.dynamic_conv": ("stablehlo.convolution", "padding"),
+    "stablehlo.dynamic_gather": ("stablehlo.gather", "slice_sizes"),
+    "stablehlo.dynamic_pad": ("stablehlo.pad", "edge_padding_low", "edge_padding_high", "interior_padding"),
+    "stablehlo.real_dynamic_slice": ("stablehlo.slice", "start_indices", "limit_indices", "strides"),
+}
+"""The operations that are others with some attributes as operands: which, and these attributes, whose operands are the last."""
+
 OPERATIONS: dict[str, Reader] = {
+    **{name: _known_as(*other) for name, other in KNOWN_AS.items()},
     **{f"stablehlo.batch_norm_{which}": _batch_norm for which in ("grad", "inference", "training")},
     **{f"chlo.broadcast_{name}": _of_one_shape(f"stablehlo.{name}") for name in _BINARY},
     **{f"chlo.broadcast_{name}": _of_one_shape(f"chlo.{name}") for name in ("next_after", "polygamma", "zeta")},
     "chlo.broadcast_select": _of_one_shape("stablehlo.select"),
     "stablehlo.dynamic_broadcast_in_dim": _without_shape("stablehlo.broadcast_in_dim"),
-    "stablehlo.dynamic_conv": _known_as("stablehlo.convolution", "padding"),
-    "stablehlo.dynamic_gather": _known_as("stablehlo.gather", "slice_sizes"),
     "stablehlo.dynamic_iota": _without_shape("stablehlo.iota"),
-    "stablehlo.dynamic_pad": _known_as("stablehlo.pad", "edge_padding_low", "edge_padding_high", "interior_padding"),
     "stablehlo.dynamic_reshape": _without_shape("stablehlo.reshape"),
     "stablehlo.einsum": _einsum,
     "stablehlo.get_dimension_size": _size,
-    "stablehlo.real_dynamic_slice": _known_as("stablehlo.slice", "start_indices", "limit_indices", "strides"),
     "stablehlo.torch_index_select": _index_select,
     "stablehlo.unary_einsum": _einsum,
 }

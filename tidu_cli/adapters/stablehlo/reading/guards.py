@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
+
 from tidu_cli.frozen import Frozen, replace
 from tidu_cli.graph.closed import ClosedGraph, cases_within, closed_graphs, forwards
 from tidu_cli.graph.graph import Case, Graph
@@ -126,8 +128,6 @@ def _path(condition: Condition | None) -> list[Condition]:
 
 
 def _guards(nodes: Sequence[Node], cases: Mapping[int, Case], places: Sequence[Condition | None]) -> Guards:
-    import numpy as np
-
     arrays = {code: literal_array(np, cast(Any, case.attrs).value) for code, case in cases.items() if case.op == "constant"}
     finite = {code for code, array in arrays.items() if np.isfinite(array).all()}
     nonzero = {code for code in finite if arrays[code].all()}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from tidu_cli.adapters.stablehlo.module import Block, Function, Module, Operation, claims_document, require_written_out
 from tidu_cli.adapters.stablehlo.reading.equivalents import bounded, bounds_of, cancelling_kinks, chosen
 from tidu_cli.adapters.stablehlo.reading.guards import guarded
-from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site, array_type, placed_error, reader_of
+from tidu_cli.adapters.stablehlo.reading.site import MOST_CALLS, Reader, RefusedError, Site, array_type, placed_error, reader_of
 from tidu_cli.adapters.stablehlo.reading.special import ENDS, is_special, recognised
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import DocumentError, LimitError, TiduError
@@ -83,10 +83,6 @@ OPERATIONS: dict[str, Reader] = {
     "func.call": _call,
     "stablehlo.composite": _composite,
 }
-
-
-MOST_CALLS = 64
-"""How deep calls of functions may stand within functions that are called."""
 
 
 def import_module(module: Module) -> Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from tidu_cli.adapters.stablehlo.reading.site import array_of
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import ClosedGraph, forwards
-from tidu_cli.graph.types import COMPLEXES, FLOATS, TensorType
+from tidu_cli.graph.types import COMPLEXES, FLOATS, TensorType, Type
 from tidu_cli.rules.recording.known import Recording
 from tidu_cli.rules.terms import Term
 
@@ -33,7 +33,7 @@ def reducer(graph: ClosedGraph) -> str | None:
     types = graph.input_types
     if len(types) != 2 or len(graph.output_types) != 1:
         return None
-    return _signatures(types[0], "one").get(_signature(graph))
+    return _signatures(types[0]).get(_signature(graph))
 
 
 def pair_reducer(graph: ClosedGraph) -> str | None:
@@ -41,18 +41,14 @@ def pair_reducer(graph: ClosedGraph) -> str | None:
     types = graph.input_types
     if len(types) != 4 or len(graph.output_types) != 2:
         return None
-    return _signatures(types[0], "two", types[1]).get(_signature(graph))
+    return _signatures(types[0], types[1]).get(_signature(graph))
 
 
 def comparison(graph: ClosedGraph) -> str | None:
     """By what the graph of a region compares its two arguments: ge or le, or None of these."""
     if len(graph.input_types) != 2:
         return None
-    names = {}
-    for name in ("ge", "le"):
-        recording = Recording(KNOWN, graph.input_types)
-        names[_signature(recording.closed([recording.emit(name, *recording.sources)]))] = name
-    return names.get(_signature(graph))
+    return _names({op: _alone(op) for op in ("ge", "le")}, graph.input_types).get(_signature(graph))
 
 
 def separate(graph: ClosedGraph) -> list[ClosedGraph] | None:
@@ -91,10 +87,14 @@ def _signature(graph: ClosedGraph) -> Any:
 
 
 @cache
-def _signatures(type_: TensorType, kind: str, second: TensorType | None = None) -> dict[Any, str]:
-    """What regions of this type may compute, by their signatures."""
-    functions = _of_one(type_) if kind == "one" else _of_two(type_)
-    types = [type_, type_] if second is None else [type_, second, type_, second]
+def _signatures(type_: TensorType, second: TensorType | None = None) -> dict[Any, str]:
+    """What regions of this type may compute, or of pairs with a second one, by their signatures."""
+    functions = _of_one(type_) if second is None else _of_two(type_)
+    return _names(functions, [type_, type_] if second is None else [type_, second, type_, second])
+
+
+def _names(functions: Mapping[str, Function], types: Sequence[Type]) -> dict[Any, str]:
+    """The names of functions by their signatures."""
     names = {}
     for name, function in functions.items():
         recording = Recording(KNOWN, types)
@@ -102,10 +102,14 @@ def _signatures(type_: TensorType, kind: str, second: TensorType | None = None) 
     return names
 
 
+def _alone(op: str) -> Function:
+    return lambda x, y: [x.trace.emit(op, x, y)]
+
+
 def _of_one(type_: TensorType) -> dict[str, Function]:
     dtype = type_.dtype
     ops = [op for op in SIMPLE if dtype in KNOWN[op].domain.dtypes]
-    functions: dict[str, Function] = {SIMPLE[op]: lambda x, y, op=op: [x.trace.emit(op, x, y)] for op in ops}
+    functions = {SIMPLE[op]: _alone(op) for op in ops}
     if dtype in FLOATS:
         functions["logsumexp"] = _logaddexp
     if dtype in COMPLEXES:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tidu_cli.adapters.stablehlo.reading.reducers import comparison, pair_reducer, reducer, separate
-from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site
+import numpy as np
+
+from tidu_cli.adapters.stablehlo.reading.reducers import SIMPLE, comparison, pair_reducer, reducer, separate
+from tidu_cli.adapters.stablehlo.reading.site import Reader, RefusedError, Site, adjoint
 from tidu_cli.graph.closed import ClosedGraph, forwards
 from tidu_cli.graph.types import COMPLEXES, FLOATS, TensorType
 from tidu_cli.lax.arrays.structural import numpy_dtype
 from tidu_cli.rules.terms import Term
 
-COMBINING = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
+COMBINING = {kind: op for op, kind in SIMPLE.items()}
 """By what a start that is not neutral is added to the result."""
 
 CUMULATIVE = {"sum": "cumsum", "prod": "cumprod", "max": "cummax", "min": "cummin", "logsumexp": "cumlogsumexp"}
@@ -30,8 +32,6 @@ def region_of(site: Site, number: int, what: str) -> ClosedGraph:
 
 def neutral(kind: str, dtype: str) -> Any:
     """The number that changes no result."""
-    import numpy as np
-
     if kind in ("sum", "or", "xor"):
         return 0
     if kind == "prod":
@@ -62,10 +62,16 @@ def started(site: Site, kind: str, start: Term, result: Term) -> Term:
         return result
     if kind not in COMBINING:
         raise RefusedError(f"its start is not the number that changes nothing, which is due for {kind}")
-    spread = start
-    if result.type.shape:
-        spread = site.emit("broadcast_in_dim", start, shape=result.type.shape, broadcast_dimensions=())
-    return site.emit(COMBINING[kind], spread, result)
+    return site.emit(COMBINING[kind], site.spread(start, result.type.shape), result)
+
+
+def _kinds(graph: ClosedGraph, n: int, known: str) -> list[str]:
+    """What a region of n pairs computes of each. Raises RefusedError for others than what is `known`."""
+    parts = [graph] if n == 1 else separate(graph)
+    kinds = [kind for part in parts or () if (kind := reducer(part))]
+    if not kinds or len(kinds) < n:
+        raise RefusedError(f"its reducer is none of {known}")
+    return kinds
 
 
 def _reduce(site: Site, *operands: Term) -> Sequence[Term]:
@@ -76,11 +82,8 @@ def _reduce(site: Site, *operands: Term) -> Sequence[Term]:
         kind = pair_reducer(graph)
         if kind in ("argmax", "argmin"):
             return _place(site, kind, arrays, starts, axes)
-    parts = [graph] if n == 1 else separate(graph)
-    kinds = [reducer(part) for part in parts or ()]
-    if not kinds or None in kinds:
-        raise RefusedError("its reducer is none of sum, product, maximum, minimum, and, or, xor, argmax and argmin")
-    return [_reduced(site, str(k), x, start, axes) for k, x, start in zip(kinds, arrays, starts, strict=True)]
+    kinds = _kinds(graph, n, "sum, product, maximum, minimum, and, or, xor, argmax and argmin")
+    return [_reduced(site, k, x, start, axes) for k, x, start in zip(kinds, arrays, starts, strict=True)]
 
 
 def _reduced(site: Site, kind: str, x: Term, start: Term, axes: tuple[int, ...]) -> Term:
@@ -148,22 +151,18 @@ def _reduce_window(site: Site, *operands: Term) -> Sequence[Term]:
         choice = pair_reducer(graph)
         if choice in ("ge", "le"):
             return _gathered(site, choice, arrays, starts, window)
-    parts = [graph] if n == 1 else separate(graph)
-    kinds = [reducer(part) for part in parts or ()]
-    if not kinds or None in kinds:
-        raise RefusedError("its reducer is none of sum, product, maximum and minimum")
-    return [_windowed(site, str(k), x, start, window) for k, x, start in zip(kinds, arrays, starts, strict=True)]
+    kinds = _kinds(graph, n, "sum, product, maximum and minimum")
+    return [_windowed(site, k, x, start, window) for k, x, start in zip(kinds, arrays, starts, strict=True)]
 
 
 def _windowed(site: Site, kind: str, x: Term, start: Term, window: dict[str, Any]) -> Term:
     along = _cumulative(window, x.type)
     if along is not None and kind in CUMULATIVE:
         axis, reverse = along
-        kind_of_start = "max" if kind == "logsumexp" else kind
         if kind == "logsumexp" and not is_neutral(site, start, "max"):
             raise RefusedError("its start is not -inf")
         result = site.emit(CUMULATIVE[kind], x, axis=axis, reverse=reverse)
-        return result if kind == "logsumexp" else started(site, kind_of_start, start, result)
+        return result if kind == "logsumexp" else started(site, kind, start, result)
     if set(window["window_dimensions"]) <= {1} and not _cumulative_or_moved(window):
         return started(site, kind, start, x)
     if kind in WINDOWED and x.type.dtype != "bool":
@@ -283,13 +282,7 @@ def _cholesky(site: Site, x: Term) -> Term:
     """The lower factor, or the upper one, which is its adjoint and made of the upper triangle."""
     if site.attribute("lower", False):
         return site.emit("cholesky", x)
-    swapped = (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)
-    return _adjoint(site, site.emit("cholesky", _adjoint(site, x, swapped)), swapped)
-
-
-def _adjoint(site: Site, x: Term, permutation: tuple[int, ...]) -> Term:
-    turned = site.emit("transpose", x, permutation=permutation)
-    return site.emit("conj", turned) if x.type.dtype in ("c64", "c128") else turned
+    return adjoint(site, site.emit("cholesky", adjoint(site, x)))
 
 
 def _triangular_solve(site: Site, a: Term, b: Term) -> Term:

@@ -6,8 +6,11 @@ Readers are known by the names of operations, in the files of families. Of opera
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from tidu_cli.adapters.stablehlo.module import Block, Operation
 from tidu_cli.errors import DocumentError, TiduError
@@ -28,6 +31,10 @@ Reader = Callable[..., "Term | Sequence[Term]"]
 
 RegionReader = Callable[["Site", Block, Sequence[TensorType]], tuple[ClosedGraph, list[Term]]]
 """From a block and the types of its arguments to its graph, and the values around it that the graph takes before these."""
+
+
+MOST_CALLS = 64
+"""How deep calls of functions may stand within functions that are called."""
 
 
 class RefusedError(TiduError):
@@ -59,14 +66,8 @@ class Site(Frozen, slots=False):
         return self.operation.attributes.get(name, default)
 
     def ints(self, name: str, default: Sequence[int] = ()) -> list[int]:
-        """An attribute that is a list of integers, which older modules have as an array."""
-        value = self.attribute(name)
-        if value is None:
-            return list(default)
-        if not isinstance(value, dict):
-            return [cast(int, x) if isinstance(x, OpenSize) else int(x) for x in value]
-        array, type_ = array_of(value)
-        return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
+        """An attribute that is a list of integers."""
+        return ints_of(self.operation, name, default)
 
     def pairs(self, name: str, n: int) -> list[tuple[int, int]]:
         """An attribute of n pairs, such as padding; zeros where it is left out."""
@@ -80,6 +81,12 @@ class Site(Frozen, slots=False):
     def emit_all(self, op: str, /, *operands: Term | Number, **attrs: object) -> tuple[Term, ...]:
         """Likewise, all results."""
         return self.recording.emit_all(op, *operands, **attrs)
+
+    def spread(self, x: Term, shape: tuple[int, ...]) -> Term:
+        """A scalar as an array of this shape, which an array has already."""
+        if x.type.shape == shape:
+            return x
+        return self.emit("broadcast_in_dim", x, shape=shape, broadcast_dimensions=())
 
     def known(self, term: Term) -> NDArray[Any] | None:
         """The value of an operand, if it is small and depends on constants alone."""
@@ -105,8 +112,6 @@ def array_type(text: str) -> TensorType:
 
 def array_of(data: Any) -> tuple[NDArray[Any], TensorType]:
     """The array of an attribute, of one element if it is that one again and again, and its type. Raises RefusedError."""
-    import numpy as np
-
     if not isinstance(data, dict):  # such as dense_resource<NAME>, whose numbers stand elsewhere in the file
         raise RefusedError(f"has an array in a form that is not read, {str(data)[:60]}; write its numbers as dense<...>")
     type_ = array_type(data["type"])
@@ -118,6 +123,17 @@ def array_of(data: Any) -> tuple[NDArray[Any], TensorType]:
     return np.frombuffer(data["data"], dtype).reshape(type_.shape), type_
 
 
+def ints_of(operation: Operation, name: str, default: Sequence[int] = ()) -> list[Any]:
+    """An attribute that is a list of integers, or of open sizes; older modules have it as an array."""
+    value = operation.attributes.get(name)
+    if value is None:
+        return list(default)
+    if not isinstance(value, dict):
+        return [x if isinstance(x, OpenSize) else int(x) for x in value]
+    array, type_ = array_of(value)
+    return [int(x) for x in array.flat] if array.shape == type_.shape else [int(array)] * type_.size
+
+
 def placed_error(operation: Operation, error: TiduError) -> DocumentError:
     """What is wrong with an operation, after where it stands."""
     place = operation.place
@@ -126,21 +142,23 @@ def placed_error(operation: Operation, error: TiduError) -> DocumentError:
     return DocumentError(f"{operation.name}{f' ({place})' if place else ''}: {error}")
 
 
-COLLECTIVE = "is a collective of several devices; export the module for one"
-DYNAMIC = "makes a shape that is only known at run time; export the module with fixed shapes"
-EFFECT = "has a side effect, and a graph has none"
-ASYNCHRONOUS = "runs beside others, which is for several devices; export the module for one"
-RANDOM = "draws random numbers, which would be others each time; make them an input"
+def adjoint(site: Site, x: Term) -> Term:
+    """The conjugate transposes of matrices."""
+    turned = site.emit("transpose", x, permutation=(*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2))
+    return site.emit("conj", turned) if x.type.complex else turned
+
 
 REASONS = {
     **dict.fromkeys(
         ["all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "cross-replica-sum",
-         "partition_id", "reduce_scatter", "replica_id", "send", "recv"], COLLECTIVE),
-    **dict.fromkeys(["set_dimension_size", "compute_reshape_shape", "cstr_reshapable"], DYNAMIC),
-    **dict.fromkeys(["after_all", "create_token", "infeed", "outfeed", "trace"], EFFECT),
-    **dict.fromkeys(["async_start", "async_done"], ASYNCHRONOUS),
+         "partition_id", "reduce_scatter", "replica_id", "send", "recv"],
+        "is a collective of several devices; export the module for one"),
+    **dict.fromkeys(["set_dimension_size", "compute_reshape_shape", "cstr_reshapable"],
+                    "makes a shape that is only known at run time; export the module with fixed shapes"),
+    **dict.fromkeys(["after_all", "create_token", "infeed", "outfeed", "trace"], "has a side effect, and a graph has none"),
+    **dict.fromkeys(["async_start", "async_done"], "runs beside others, which is for several devices; export the module for one"),
     **dict.fromkeys(["tuple", "get_tuple_element"], "is of tuples, for which tidu has no type; return arrays one by one"),
-    "rng": RANDOM,
+    "rng": "draws random numbers, which would be others each time; make them an input",
     "rng_bit_generator": "makes bits by an algorithm of the device's; keys of threefry, JAX's default, are arithmetic",
     **dict.fromkeys(["uniform_quantize", "uniform_dequantize"], "is of quantized numbers, for which tidu has no type"),
 }  # fmt: skip
@@ -155,25 +173,19 @@ def reason_for(name: str) -> str:
     return f"is of the dialect {dialect}, which is not read; lower the module to StableHLO"
 
 
-FAMILIES = (
-    "elementwise",
-    "arrays",
-    "custom_calls",
-    "reductions",
-    "importer",
-    "equivalents",
-)
+FAMILIES = ("elementwise", "arrays", "custom_calls", "reductions", "importer", "equivalents")
 """The files of families, each with OPERATIONS by name."""
 
-_readers: dict[str, Reader] = {}
+
+@cache
+def _readers() -> dict[str, Reader]:
+    families = [import_module(f"{__package__}.{family}") for family in FAMILIES]
+    return {name: reader for family in families for name, reader in family.OPERATIONS.items()}
 
 
 def reader_of(name: str) -> Reader:
     """The reader of an operation. Raises RefusedError, which says why there is none."""
-    if not _readers:
-        for family in FAMILIES:
-            _readers.update(import_module(f"{__package__}.{family}").OPERATIONS)
-    reader = _readers.get(name)
+    reader = _readers().get(name)
     if reader is None:
         raise RefusedError(reason_for(name))
     return reader

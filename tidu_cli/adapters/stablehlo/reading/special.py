@@ -14,6 +14,8 @@ from functools import cache
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from tidu_cli.adapters.stablehlo.reading.guards import is_elementwise
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.arrays.structural import literal_array, numpy_dtype
@@ -135,16 +137,12 @@ def _number(recording: Recording, slot: int) -> Any:
         node = recording.maker(node.reads[0])
     if node is None or recording.cases[node.code].op != "constant":
         return None
-    import numpy as np
-
     value = cast(Any, recording.cases[node.code].attrs).value
     return literal_array(np, value).ravel()[0] if value.type.size == 1 else None
 
 
 def _match(recording: Recording, dtype: str, source: int, nodes: Nodes, ops: Iterable[str]) -> str | None:
     """The function whose values a value has wherever it is tried."""
-    import numpy as np
-
     types = [t for _, node in nodes for t, s in zip(recording.cases[node.code].operands, node.reads, strict=True) if s == source]
     if not all(isinstance(t, TensorType) and t.dtype == dtype for t in types):
         return None
@@ -162,7 +160,6 @@ def _match(recording: Recording, dtype: str, source: int, nodes: Nodes, ops: Ite
 
 def _values(recording: Recording, source: int, nodes: Nodes, points: NDArray[Any]) -> NDArray[Any]:
     """What the nodes make of these elements."""
-    import numpy as np
 
     def wide(types: Sequence[Any]) -> Types:
         return tuple(TensorType(t.dtype, points.shape) for t in types)
@@ -180,8 +177,6 @@ def _values(recording: Recording, source: int, nodes: Nodes, points: NDArray[Any
 
 @cache
 def _points(op: str) -> tuple[float, ...]:
-    import numpy as np
-
     sizes = np.geomspace(*DOMAINS[op], POINTS).tolist()
     below = [min(x, 5 + x / 100) if op in CROSSING else x for x in sizes]  # between poles, which are ever nearer to zeros
     return (*sizes, *SPECIAL, *(-x for x in (*below, *SPECIAL)))
@@ -189,8 +184,6 @@ def _points(op: str) -> tuple[float, ...]:
 
 @cache
 def _reference(op: str, dtype: str, points: tuple[float, ...]) -> NDArray[Any]:
-    import numpy as np
-
     types = (TensorType(dtype, (len(points),)),)
     kernel = BUILTIN[op].evaluation.kernel(np, BUILTIN.parse_attrs(op, {}), types, types)
     with np.errstate(all="ignore"):
@@ -198,8 +191,6 @@ def _reference(op: str, dtype: str, points: tuple[float, ...]) -> NDArray[Any]:
 
 
 def _agree(op: str, dtype: str, values: NDArray[Any], reference: NDArray[Any], *, only_finite: bool) -> bool:
-    import numpy as np
-
     bound = (COARSE if op == "erf_inv" else TOLERANCE)[dtype]
     least = bound if op in CROSSING else float(np.finfo(values.dtype).tiny)
     with np.errstate(all="ignore"):
