@@ -16,6 +16,7 @@ from tidu_cli.graph.types import Type
 from tidu_cli.limits import limited_steps
 from tidu_cli.options import checked
 from tidu_cli.runtime.choosing import Choice, chosen, default_engine
+from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.materialize import materialize
 
 if TYPE_CHECKING:
@@ -97,7 +98,6 @@ def values_of(
     """
     if batch:
         from tidu_cli.runtime.batches import evaluate_batch
-        from tidu_cli.transforms.batch import vectorized
 
         return evaluate_batch(head, given, batch, vectorized, max_memory=max_memory, engine=engine, tell=tell)
     from tidu_cli.runtime.evaluate import evaluate as run

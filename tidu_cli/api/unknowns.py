@@ -11,7 +11,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import covered, listed
 from tidu_cli.graph.types import COMPLEXES, FLOATS, RecordType, TensorType, Type, leaves
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,6 +5,7 @@ Nothing here fails: where a file is missing, broken or large, there are no candi
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from tidu_cli.cli.cursor import Cursor, find, tangent_texts
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import DOCUMENTS, Source, compressed_too
 from tidu_cli.formats.files import FORMATS as SUFFIXES
+from tidu_cli.graph.keys import key_from_json
 from tidu_cli.graph.select import is_movable
 from tidu_cli.graph.types import RecordType, Type, moves
 from tidu_cli.installed import recognized, source_named
@@ -115,8 +117,6 @@ def _plain(data: bytes, path: str) -> dict[str, Any]:
     if format_ := recognized(Source(data, path)):
         plain = format_.outline(data)
     elif data[:1].isspace() or data[:1] == b"{":
-        import json
-
         plain = json.loads(data)
     else:
         import msgpack
@@ -129,8 +129,6 @@ def _plain(data: bytes, path: str) -> dict[str, Any]:
 
 def _ports(place: Cursor, *kinds: str) -> Iterator[tuple[str, str]]:
     """Text and type of each input or output of these kinds, once each, the head's first."""
-    from tidu_cli.graph.keys import key_from_json
-
     seen = set()
     for kind, document in product(kinds, _documents(place)):
         bound = [binding["input"] for binding in document.get("bindings", ())] if kind == "inputs" else []

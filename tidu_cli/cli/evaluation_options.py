@@ -21,14 +21,14 @@ from tidu_cli.cli.building import bytes_of, require_once, values_of
 from tidu_cli.cli.messages import detail, error, is_quiet
 from tidu_cli.cli.options import Parsed, emit_bytes, option, shown
 from tidu_cli.errors import KeyTextError, TransformError
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import Type
 from tidu_cli.installed import OWN_ENGINES, brought_engines
+from tidu_cli.streams import is_stdout
 
 if TYPE_CHECKING:
     from tidu_cli.api.streaming import Results
-    from tidu_cli.graph.graph import Graph
-    from tidu_cli.graph.types import Type
     from tidu_cli.runtime.choosing import Choice
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -257,8 +257,6 @@ class Spread(NamedTuple):
 
     def is_file(self) -> bool:
         """Whether results go to a file, beside which chunks may be kept."""
-        from tidu_cli.streams import is_stdout
-
         if self.out is None or is_stdout(self.out):
             return False
         return not os.path.exists(self.out) or os.path.isfile(self.out) or os.path.isdir(self.out)

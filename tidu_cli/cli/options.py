@@ -14,7 +14,7 @@ from tidu_cli.cli.building import build_option, kind_of
 from tidu_cli.cli.messages import detail, is_terminal, is_verbose, note, paused
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import DocumentError, TiduError, counted, printable
-from tidu_cli.formats.files import DOCUMENTS, OWN, format_of, reading
+from tidu_cli.formats.files import DOCUMENTS, OWN, Source, format_of, reading
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
 from tidu_cli.options import OPTIONS
@@ -22,7 +22,6 @@ from tidu_cli.port_data import STOP, Imported, Option
 from tidu_cli.streams import data_stream
 
 if TYPE_CHECKING:
-    from tidu_cli.formats.files import Source
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])

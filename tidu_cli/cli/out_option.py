@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from tidu_cli.errors import TiduError
+from tidu_cli.formats.compression import CompressionError, require_library
 from tidu_cli.formats.files import DOCUMENTS, format_of, of_formats, split
 from tidu_cli.installed import brought_formats, is_foreign
 from tidu_cli.streams import is_stdout
@@ -80,8 +81,6 @@ def out_option(*formats: str) -> Callable[[F], F]:
 
 def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_format: bool) -> str | None:
     """What is wrong with the name of a file for a result of these formats; `chosen` is that of --format."""
-    from tidu_cli.formats.compression import CompressionError, require_library
-
     if not out:
         return "the name is empty"  # as of "$OUT" that no one has set
     (suffix, compression), kind = split(out), format_of(out)

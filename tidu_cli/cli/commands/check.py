@@ -26,14 +26,14 @@ from tidu_cli.cli.options import (
     tell_notes,
 )
 from tidu_cli.errors import TiduError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.installed import runtimes
 from tidu_cli.port_data import Asked
 
 if TYPE_CHECKING:
     from tidu_cli.checking.report import Report
-    from tidu_cli.graph.graph import Document
-    from tidu_cli.graph.keys import Key
 
 _DTYPES = ("f64", "c128")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import struct
+import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
@@ -61,7 +62,6 @@ class Compressed(Frozen, slots=False):
     def read(self, start: int, stop: int, axis: int = 0) -> NDArray[Any]:
         """As `Source` says."""
         import zipfile
-        import zlib
 
         import numpy as np
 
