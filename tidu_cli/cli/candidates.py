@@ -70,7 +70,7 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
 @cache
 def _abouts() -> dict[str, str]:
     # A line at the top of each command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
-    folder = os.path.join(os.path.dirname(__file__), "..", "commands")
+    folder = os.path.join(os.path.dirname(__file__), "commands")
     abouts: dict[str, str] = {}
     for file in filter(lambda file: file.endswith(".py"), os.listdir(folder)):
         with open(os.path.join(folder, file), encoding="utf-8") as source:
@@ -308,23 +308,18 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--share": _keys("inputs"),
     "--set": lambda place: _assigned(place, chain(_ports(place, "inputs"), _built_inputs(place))),
     "--move": lambda place: _assigned(place, ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_))),
-    "--moves": _with_suffix(*_VALUES),
     "--highlight": _keys("inputs", "outputs"),
     "--bind": _bindings,
-    "--inputs": _with_suffix(*_VALUES),
+    **dict.fromkeys(("--moves", "--inputs"), _with_suffix(*_VALUES)),
     "--weights": _with_suffix(".npz"),
     "--dim": _dimensions,
     "--input-type": lambda place: _assigned(place, _ports(place, "inputs")),
-    "--cut": _inner_values,
-    "--stop": _inner_values,
+    **dict.fromkeys(("--cut", "--stop"), _inner_values),
     "--ops": _with_suffix(*_DOCUMENTS),
     "--plugins": _plugins,
     "-o": _with_suffix(*compressed_too(*SUFFIXES)),
     "-i": _declarations,
-    "file": _documents_and_sources,
-    "files": _documents_and_sources,
-    "a": _documents_and_sources,
-    "b": _documents_and_sources,
+    **dict.fromkeys(("file", "files", "a", "b"), _documents_and_sources),
     "subjects": lambda place: _primitives(place) if "--ops" in place.given else _documents_and_sources(place),
     "source": _sources,
     "names": _primitives,
