@@ -212,7 +212,8 @@ def kinks(document: Document, inputs: Mapping[Any, object] | None = None, output
     from tidu_cli.transforms.linking.rename import inline
     from tidu_cli.transforms.materialize import materialize
 
-    document = document_as_given(document, nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs))
+    given = nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs)
+    document = document_as_given(document, given)
     head = materialize(document, outputs=arguments.parsed(output)).head
     named = {o.key for o in head.outputs}
     chosen = tuple([o for o in document.head.outputs if o.key in named])
@@ -220,7 +221,7 @@ def kinks(document: Document, inputs: Mapping[Any, object] | None = None, output
         head = replace(document.head, outputs=chosen)  # whose nodes have the numbers that the file gives them
     primitives = vocabulary(document.cases)
     graph = inline(replace(document, graphs=(head,), bindings=()), primitives=primitives).head
-    needed, given = needed_inputs(graph), nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs)
+    needed = needed_inputs(graph)
     declared = [i for i in graph.inputs if i.key in needed]
     require_given(declared, given)
     return kinks_at(graph, primitives, {i.key: value_of_input(i.key, i.type, given[i.key]) for i in declared})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tidu_cli.arguments import KeyTexts, a_key, parsed
 from tidu_cli.errors import ArgumentError, EvaluationError, did_you_mean
@@ -18,9 +18,6 @@ from tidu_cli.options import checked
 from tidu_cli.runtime.choosing import Choice, chosen, default_engine
 from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.materialize import materialize
-
-if TYPE_CHECKING:
-    pass
 
 
 @checked()

@@ -147,18 +147,13 @@ class _Same:
 
 def around(graph: Graph, nodes: Iterable[int]) -> dict[int, Output]:
     """The values that nodes take and give, each as an output."""
-    values = [value for node in nodes for value in (*graph.operands(node), *_results(graph, node))]
+    values = [value for node in nodes for value in (*graph.operands(node), *graph.results(node))]
     return {value: Output(Key(f"value{value}"), value, graph.type_of(value)) for value in values}
 
 
 def of_node(graph: Graph, node: int, values: Mapping[int, Any]) -> tuple[list[Any], list[Any]]:
     """Of the values of `around` those that a node takes, and those that it gives."""
-    return [values[value] for value in graph.operands(node)], [values[value] for value in _results(graph, node)]
-
-
-def _results(graph: Graph, node: int) -> range:
-    first = graph.firsts[node]
-    return range(first, first + len(graph.case(node).results))
+    return [values[value] for value in graph.operands(node)], [values[value] for value in graph.results(node)]
 
 
 def _needed(graph: Graph) -> Iterator[int]:
@@ -166,7 +161,7 @@ def _needed(graph: Graph) -> Iterator[int]:
     wanted = {o.value for o in graph.outputs}
     needed = []
     for node in range(graph.n_nodes - 1, -1, -1):
-        if not wanted.isdisjoint(_results(graph, node)):
+        if not wanted.isdisjoint(graph.results(node)):
             needed.append(node)
             wanted.update(graph.operands(node))
     return reversed(needed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -20,17 +20,21 @@ _SHOWN = 30
 """As many characters of formats stand beside the option --format in the help; more stand in its text."""
 
 
-class FormatChoice(click.Choice[str]):
-    """Some formats; and where documents are among them, those of documents that other packages bring, which `known` has, too."""
+class OpenChoice(click.Choice[str]):
+    """Tidu's own formats or engines, and those that other packages bring, which `known` has, too."""
+
+    def __init__(self, own: Sequence[str], brought: Callable[[], Collection[str]]) -> None:
+        super().__init__(own)
+        self._brought = brought
 
     @property
     def known(self) -> list[str]:
-        """All formats that may be chosen."""
-        return [*self.choices, *(brought_formats() if _has_documents(tuple(self.choices)) else ())]
+        """All that may be chosen."""
+        return [*self.choices, *self._brought()]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name of a format."""
-        return value if value in self.known else super().convert(value, param, ctx)
+        """The name of a format or an engine."""
+        return value if value in self.choices or value in self._brought() else super().convert(value, param, ctx)
 
 
 def _has_documents(formats: tuple[str, ...]) -> bool:
@@ -45,7 +49,8 @@ def result_options(*formats: str, default: str) -> Callable[[F], F]:
         if len(shown) > _SHOWN:
             shown, names = "FORMAT", f": {', '.join(formats)}"
         text = f"The format, where OUT has no suffix that says it{names}. [default: {default}]"
-        choice = FormatChoice(formats)  # read first, as it decides which names -o takes
+        # Read first, as it decides which names -o takes.
+        choice = OpenChoice(formats, lambda: brought_formats() if _has_documents(formats) else ())
         function = click.option("--format", "format_", type=choice, is_eager=True, metavar=shown, help=text)(function)
         return out_option(*formats)(function)
 
