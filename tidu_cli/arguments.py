@@ -134,6 +134,11 @@ maybe_function = instance(Callable, "a function of NumPy arrays")
 several_functions = list_of(a_function, "a list of functions of NumPy arrays")
 
 
+def texts(expected: str, alone: Any = str) -> Check:
+    """A check: several texts, or one of the type `alone`."""
+    return list_of(instance(str, expected, optional=False), expected, alone)
+
+
 _type = instance((str, TensorType, RecordType), "a dict of types, text such as 'f32', by the keys of inputs", optional=False)
 
 
@@ -198,8 +203,7 @@ def types_by_name(name: str, value: Any) -> Any:
 
 def tangent_types(name: str, value: Any) -> Any:
     """A check: a dict of types, by keys."""
-    mapping(name, value)
-    return {a_key(key): _type(name, type_) for key, type_ in (value or {}).items()}
+    return {key: _type(name, type_) for key, type_ in (by_key(name, value) or {}).items()}
 
 
 def pairs_of_keys(name: str, value: Any) -> Any:
@@ -211,12 +215,7 @@ def pairs_of_keys(name: str, value: Any) -> Any:
     return [(a_key(i), a_key(o)) for i, o in pairs]
 
 
-def count(name: str, value: Any) -> object:
-    """A check: an integer, or None."""
-    return None if value is None else whole(name, value)
-
-
-def whole(name: str, value: Any) -> object:
+def whole(name: str, value: Any) -> int:
     """A check: an integer, of NumPy's too, and not True or False."""
     try:
         if not isinstance(value, bool):
@@ -226,6 +225,9 @@ def whole(name: str, value: Any) -> object:
     raise _refuse(name, value, "an integer")
 
 
+count = or_none(whole)
+
+
 def at_least(least: int, *, optional: bool = True) -> Check:
     """A check: an integer from `least` on, or None if it is `optional`."""
 
@@ -233,7 +235,7 @@ def at_least(least: int, *, optional: bool = True) -> Check:
         if value is None and optional:
             return None
         n = whole(name, value)
-        if not isinstance(n, int) or n < least:
+        if n < least:
             raise _refuse(name, value, f"an integer from {least} on")
         return n
 
@@ -243,21 +245,17 @@ def at_least(least: int, *, optional: bool = True) -> Check:
 at_least_one = at_least(1)
 
 
-def number_from(least: float) -> Check:
-    """A check: a finite number, at least this, or None."""
-
-    def check(name: str, value: Any) -> Any:
-        if value is None:
-            return None
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if isinstance(value, str | bool) or not least <= number < math.inf:
-            raise _refuse(name, value, f"a finite number from {least:g} on")
-        return number
-
-    return check
+def number_from_zero(name: str, value: Any) -> Any:
+    """A check: a finite number from 0 on, or None."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, str | bool) or not 0 <= number < math.inf:
+        raise _refuse(name, value, "a finite number from 0 on")
+    return number
 
 
 def an_optimizer(name: str, value: Any) -> Any:
@@ -354,8 +352,7 @@ def size(name: str, value: Any) -> Any:
     return parse_size(value) if isinstance(value, str) else count(name, value)
 
 
-_VALUES = "the name of a value, or a list of names"
-several_names = list_of(instance(str, _VALUES, optional=False), _VALUES, str)
+several_names = texts("the name of a value, or a list of names")
 
 
 def among(choices: Sequence[str]) -> Check:

@@ -59,7 +59,10 @@ def variable(limit: str) -> str:
 
 def limits() -> Limits:
     """The limits in force. Raises EvaluationError for a variable of the environment that is no limit."""
-    return _limits.get() or _of_environment()
+    if chosen := _limits.get():
+        return chosen
+    given = {name: os.environ[variable(name)] for name in field_names(Limits) if os.environ.get(variable(name))}
+    return Limits(**{name: parse_size(text) if name == "memory" else parse_count(text) for name, text in given.items()})
 
 
 def allowed_steps() -> int | None:
@@ -84,11 +87,6 @@ def limited(chosen: Limits) -> Iterator[None]:
 _STEPS = variable("steps")
 
 _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
-
-
-def _of_environment() -> Limits:
-    given = {name: os.environ[variable(name)] for name in field_names(Limits) if os.environ.get(variable(name))}
-    return Limits(**{name: parse_size(text) if name == "memory" else parse_count(text) for name, text in given.items()})
 
 
 def require(name: str, needed: int, what: str) -> None:

@@ -92,11 +92,8 @@ def number(text: str) -> float:
 
 
 def _number(name: str, help: str) -> Option:
-    return _option(name, help, arguments.number_from(0), "N", number)
+    return _option(name, help, arguments.number_from_zero, "N", number)
 
-
-_PACKAGES = "the name of a package, or a list of names"
-_GROUPS = "the name of a group, or a list of names"
 
 OPTIONS: Mapping[str, Option] = {
     option.name: option
@@ -243,7 +240,7 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "opened",
             "Draw what is in the groups of this name or line; repeats.",
-            arguments.list_of(arguments.instance(str, _GROUPS, optional=False), _GROUPS, str),
+            arguments.texts("the name of a group, or a list of names"),
             "GROUP",
             spelt="--open",
             repeats=True,
@@ -278,7 +275,7 @@ OPTIONS: Mapping[str, Option] = {
         _option(
             "plugins",
             "A package that may be imported for the ops it brings; repeats. [default: those that TIDU_PLUGINS lists, else none]",
-            arguments.list_of(arguments.instance(str, _PACKAGES, optional=False), _PACKAGES, str),
+            arguments.texts("the name of a package, or a list of names"),
             "NAME",
             repeats=True,
         ),
@@ -307,8 +304,6 @@ OPTIONS: Mapping[str, Option] = {
 }
 """The options that a command and a function of the API share, by their names in Python."""
 
-_NAMES = "a list of names, text, one for each argument"
-
 CHECKS: Mapping[str, arguments.Check] = {
     **{name: option.check for name, option in OPTIONS.items()},
     **dict.fromkeys(("document", "documents", "a", "b"), arguments.document),
@@ -324,7 +319,7 @@ CHECKS: Mapping[str, arguments.Check] = {
     "file": arguments.file_name,
     "function": arguments.a_function,
     "format": arguments.one_of("json", "msgpack", *OWN_FORMATS),
-    "names": arguments.list_of(arguments.instance(str, _NAMES, optional=False), _NAMES),
+    "names": arguments.texts("a list of names, text, one for each argument", ()),
 }
 """What parameters of these names take, and what becomes of it: those of options, and those that only Python has."""
 

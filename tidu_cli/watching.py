@@ -61,7 +61,17 @@ def watch(stage: str, total: int | None = None) -> Watched:
     if listener is None:
         return _same
     listener.begin(stage, total)
-    return _Telling(listener)
+
+    def watched(items: Iterable[T], /) -> Iterable[T]:
+        done = 0
+        for done, item in enumerate(items, 1):
+            yield item
+            if done % CHUNK == 0:
+                listener.advance(CHUNK)
+        if done % CHUNK:
+            listener.advance(done % CHUNK)
+
+    return watched
 
 
 def telling(stage: str, total: int, unit: str) -> Callable[[int], None]:
@@ -75,17 +85,3 @@ def telling(stage: str, total: int, unit: str) -> Callable[[int], None]:
 
 def _same(items: Iterable[T], /) -> Iterable[T]:
     return items
-
-
-class _Telling:
-    def __init__(self, listener: Listener) -> None:
-        self.listener = listener
-
-    def __call__(self, items: Iterable[T], /) -> Iterable[T]:
-        done = 0
-        for done, item in enumerate(items, 1):
-            yield item
-            if done % CHUNK == 0:
-                self.listener.advance(CHUNK)
-        if done % CHUNK:
-            self.listener.advance(done % CHUNK)

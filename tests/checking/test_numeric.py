@@ -244,7 +244,7 @@ def double_precision(primitives: PrimitiveSet, primitive: Primitive) -> list[tup
 @pytest.mark.parametrize("name", [p.name for p in BUILTIN])
 def test_every_primitive_in_double_precision(name: str) -> None:
     primitive = BUILTIN[name]
-    with patch("tidu_cli.checking.numeric.laws.example_cases", double_precision):
+    with patch("tidu_cli.checking.numeric.trials.example_cases", double_precision):
         verdicts = check_primitive_numerically(primitive, BUILTIN, ["f64", "c128"])
     assert all(v.ok and v.tolerance <= 1e-8 for v in verdicts)
     differentiable = any(d in INEXACT for d in primitive.domain.dtypes) and name not in NO_TANGENT

@@ -15,7 +15,7 @@ from tidu_cli.errors import UnknownNameError
 from tidu_cli.formats.read import parse_document
 from tidu_cli.graph.keys import parse_key
 from tidu_cli.render.dot import COLOURS, to_dot
-from tidu_cli.render.picture import Flow, Kind, n_items, picture, results
+from tidu_cli.render.picture import Flow, Kind, n_items, picture
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
@@ -220,4 +220,4 @@ def test_a_later_pass_keeps_the_colours_of_an_earlier_one():
     for node, (case, arguments) in enumerate(again.head.nodes()):
         if case.mask and any(case.mask):
             moving = {shown.flows[0][a] for a, on in zip(arguments, case.mask, strict=True) if on}
-            assert shown.flows[0][results(again.head, node)[0]] in moving | {Flow.COTANGENT}
+            assert shown.flows[0][again.head.results(node)[0]] in moving | {Flow.COTANGENT}

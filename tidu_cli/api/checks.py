@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from tidu_cli import arguments
 from tidu_cli.api.files import reading_options, vocabulary_with
 from tidu_cli.arguments import KeyTexts, a_key, op_name
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.checking.report import PARTS, Report, add_remarks, check_document, check_library, summary_of
 from tidu_cli.errors import ArgumentError, PluginError, Remedy, TiduError, counted
 from tidu_cli.formats.files import Source, reading
@@ -25,6 +26,7 @@ from tidu_cli.options import checked
 from tidu_cli.port_data import Asked, Imported
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
+from tidu_cli.runtime.evaluate import require_given
 from tidu_cli.runtime.inputs import value_of_input
 
 if TYPE_CHECKING:
@@ -94,8 +96,6 @@ def taken_by(primitive: Primitive, primitives: PrimitiveSet) -> dict[str, str]:
 
     Asked of each of the primitive's examples, in f64 where it takes that; of several answers the first and the first refusal.
     """
-    from tidu_cli.checking.numeric.trials import example_cases
-
     cases: dict[int, Case] = {}
     for example, case in example_cases(primitives, primitive):
         if id(example) not in cases or any(getattr(t, "dtype", None) == "f64" for t in case.operands):
@@ -207,13 +207,13 @@ def kinks(document: Document, inputs: Mapping[Any, object] | None = None, output
     """
     from tidu_cli.api.evaluation import nested
     from tidu_cli.checking.kinks import kinks_at
-    from tidu_cli.runtime.evaluate import require_given
     from tidu_cli.runtime.plans.program import needed_inputs
     from tidu_cli.runtime.sizing import document_as_given
     from tidu_cli.transforms.linking.rename import inline
     from tidu_cli.transforms.materialize import materialize
 
-    document = document_as_given(document, nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs))
+    given = nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs)
+    document = document_as_given(document, given)
     head = materialize(document, outputs=arguments.parsed(output)).head
     named = {o.key for o in head.outputs}
     chosen = tuple([o for o in document.head.outputs if o.key in named])
@@ -221,7 +221,7 @@ def kinks(document: Document, inputs: Mapping[Any, object] | None = None, output
         head = replace(document.head, outputs=chosen)  # whose nodes have the numbers that the file gives them
     primitives = vocabulary(document.cases)
     graph = inline(replace(document, graphs=(head,), bindings=()), primitives=primitives).head
-    needed, given = needed_inputs(graph), nested({a_key(k): v for k, v in (inputs or {}).items()}, document.inputs)
+    needed = needed_inputs(graph)
     declared = [i for i in graph.inputs if i.key in needed]
     require_given(declared, given)
     return kinks_at(graph, primitives, {i.key: value_of_input(i.key, i.type, given[i.key]) for i in declared})

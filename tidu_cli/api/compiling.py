@@ -17,6 +17,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.graph.types import DATETIMES, TensorType
+from tidu_cli.installed import scheduler as installed_scheduler
 from tidu_cli.options import checked
 from tidu_cli.runtime.choosing import AUTO, MANY, PLAIN, Choice, chosen, default_engine
 from tidu_cli.runtime.plans.interpreter import Runnable
@@ -172,7 +173,6 @@ class Compiled:
         results computes them where the blocks lie. Raises EvaluationError, which names a chunk that fails.
         """
         from tidu_cli.api.streaming import values_by_chunks
-        from tidu_cli.installed import scheduler as installed_scheduler
 
         if self._head is None:
             raise ArgumentError("map needs the graph; write compile(document).map(...)")

@@ -12,6 +12,7 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import covered_inputs, is_movable, listed, matching_inputs, movable_inputs, require_inputs
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import Type
+from tidu_cli.limits import format_size
 from tidu_cli.notes import note
 from tidu_cli.options import checked
 from tidu_cli.rules.terms import ASSUMPTIONS
@@ -177,7 +178,6 @@ def materialize(
 
 def _lesser(before: Document, after: Document) -> Document:
     """The graph whose evaluation peaks lower; a note tells of both."""
-    from tidu_cli.limits import format_size
     from tidu_cli.runtime.memory import lesser
 
     chosen, old, new = lesser(before, after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tidu_cli.arguments import KeyTexts, a_key, parsed
 from tidu_cli.errors import ArgumentError, EvaluationError, did_you_mean
@@ -16,10 +16,8 @@ from tidu_cli.graph.types import Type
 from tidu_cli.limits import limited_steps
 from tidu_cli.options import checked
 from tidu_cli.runtime.choosing import Choice, chosen, default_engine
+from tidu_cli.transforms.batch import vectorized
 from tidu_cli.transforms.materialize import materialize
-
-if TYPE_CHECKING:
-    pass
 
 
 @checked()
@@ -97,7 +95,6 @@ def values_of(
     """
     if batch:
         from tidu_cli.runtime.batches import evaluate_batch
-        from tidu_cli.transforms.batch import vectorized
 
         return evaluate_batch(head, given, batch, vectorized, max_memory=max_memory, engine=engine, tell=tell)
     from tidu_cli.runtime.evaluate import evaluate as run

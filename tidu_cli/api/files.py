@@ -15,6 +15,7 @@ from tidu_cli.formats.values import FORMATS, read_values, write_values
 from tidu_cli.formats.write import write_document, write_pieces
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.options import checked
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.inputs import type_of_value
@@ -146,7 +147,6 @@ def specialize(document: Document, size: Mapping[str, int | str]) -> Document:
     Calls of linearize have no identity then. Raises UnknownNameError for a size that the document does not have, TypeTextError, and
     TransformError for one that bounds do not admit or that a node does not take.
     """
-    from tidu_cli.lax.vocabulary import vocabulary
     from tidu_cli.runtime.sizing import specialized
 
     return specialized(document, size, vocabulary(document.cases))

@@ -15,10 +15,12 @@ from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.select import listed, select_outputs
 from tidu_cli.graph.types import FLOATS, TensorType, leaves
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.notes import detail, note
 from tidu_cli.runtime.choosing import MANY, chosen, default_engine
 from tidu_cli.runtime.evaluate import outward, require_given
 from tidu_cli.runtime.inputs import value_of_input
+from tidu_cli.runtime.memory import check_memory
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.watching import listening, watch
 
@@ -36,7 +38,6 @@ class _Function:
     """The outputs of a graph as a function of unknowns, and of tangents of these."""
 
     def __init__(self, head: Graph, unknowns: Unknowns, given: Mapping[Key, Any], engine: tuple[str | None, str | None]) -> None:
-        from tidu_cli.runtime.memory import check_memory
         from tidu_cli.runtime.plans.program import prepared
 
         name, device = engine
@@ -116,8 +117,6 @@ class Search:
         """The precision of the unknowns and outputs."""
         import ml_dtypes
         import numpy as np
-
-        from tidu_cli.lax.arrays.structural import numpy_dtype
 
         precision: Any = ml_dtypes.finfo
         chosen_outputs = [output.type for _, output in select_outputs(self.document, self.outputs)]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import msgpack
+
 from tidu_cli.cluster.collecting import blocks_of, spread, write
 from tidu_cli.cluster.items import Plan, from_files
 from tidu_cli.cluster.run import batch_of
@@ -131,8 +133,6 @@ def _too_long() -> str:
 def _error(message: str, kind: str) -> bytes:
     if kind == "json":
         return f"{json_text({'error': message})}\n".encode()
-    import msgpack
-
     packed: bytes = msgpack.packb({"error": message})
     return packed
 
@@ -156,8 +156,6 @@ def messages(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     Raises DocumentError for bytes that are not msgpack, after which nobody knows where the next object begins, and for an object
     that is longer than memory allows or breaks off.
     """
-    import msgpack
-
     waiting, most = bytearray(), limits().bytes()
     unpacker, start = msgpack.Unpacker(max_buffer_size=0), 0
     number = 1

@@ -12,14 +12,16 @@ from tidu_cli.errors import ArgumentError, DocumentError, Remedy, TransformError
 from tidu_cli.formats.files import format_of, reading
 from tidu_cli.formats.write import write_written
 from tidu_cli.graph.graph import Document
+from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.select import listed
 from tidu_cli.graph.types import TensorType, Type
 from tidu_cli.installed import blaming, recognized, source_named
 from tidu_cli.notes import note
 from tidu_cli.options import checked
+from tidu_cli.port_data import Written
+from tidu_cli.rules.attrs import literal_from_file
 
 if TYPE_CHECKING:
-    from tidu_cli.port_data import Written
     from tidu_cli.transforms.training import Optimizer
 
 _ADAM = "lr / -expm1(step * log1p(-0.1)) * new_mu / (sqrt(new_nu) / sqrt(-expm1(step * log1p(-0.001))) + 1e-8)"
@@ -90,7 +92,7 @@ def initial_state(
     """
     import numpy as np
 
-    from tidu_cli.lax.arrays.structural import numpy_dtype
+    from tidu_cli.lax.arrays.dtypes import numpy_dtype
     from tidu_cli.runtime.inputs import value_of_input
     from tidu_cli.transforms.training import fed_back, state_inputs
 
@@ -151,9 +153,7 @@ def save_weights(model: str | PurePath, values: Mapping[Any, object], file: str 
 
 def _arrays(values: Mapping[Any, object], before: str = "") -> Iterator[tuple[str, Any]]:
     """Arrays by dotted names, of values that may be nests of objects, or typed data as files have it. Raises TypeTextError."""
-    from tidu_cli.graph.literals import Literal
-    from tidu_cli.lax.arrays.structural import literal_array
-    from tidu_cli.rules.attrs import literal_from_file
+    from tidu_cli.lax.arrays.dtypes import literal_array
 
     for key, value in values.items():
         value = dict(enumerate(value)) if isinstance(value, tuple) else value

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, Any
 
 from tidu_cli.errors import ArgumentError, EvaluationError, Remedy, TransformError, UnknownNameError
@@ -11,7 +11,7 @@ from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import covered, listed
 from tidu_cli.graph.types import COMPLEXES, FLOATS, RecordType, TensorType, Type, leaves
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,8 @@ class Unknowns:
         import numpy as np
 
         lower, upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        texts, starts = {str(key): key for key in self.types}, dict(zip(self.types, _starts(self.sizes.values()), strict=True))
+        texts = {str(key): key for key in self.types}
+        starts = dict(zip(self.types, accumulate(self.sizes.values(), initial=0), strict=False))
         for key, pair in bounds.items():
             keys = [key] if key in self.types else [texts[text] for text in covered(str(key), texts)]
             if not keys:
@@ -109,13 +110,6 @@ def _names(name: str, type_: Type) -> Iterator[str]:
         for index in product(*map(range, leaf.shape)):
             element = f"{at}[{','.join(map(str, index))}]" if index else at
             yield from (f"{element}.re", f"{element}.im") if leaf.dtype in COMPLEXES else (element,)
-
-
-def _starts(sizes: Iterable[int]) -> Iterator[int]:
-    start = 0
-    for size in sizes:
-        yield start
-        start += size
 
 
 def _sides(key: Key, type_: Type, pair: Any) -> Iterator[NDArray[Any]]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tidu_cli import __version__
 from tidu_cli.checking.closure import Emissions, emissions
+from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.custom.definitions import OpDefinition
+from tidu_cli.custom.patterns import ANY_DTYPE, instance
 from tidu_cli.errors import PluginError, TiduError
 from tidu_cli.frozen import Frozen
+from tidu_cli.graph.closed import cases_within
 from tidu_cli.graph.types import DTYPES
 from tidu_cli.lax.names import names_of
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import Example, Primitive
+from tidu_cli.rules.families import changed
+from tidu_cli.rules.recording.trace import expanded
 from tidu_cli.rules.validation import json_schema
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
@@ -71,10 +78,6 @@ def _defined_by(primitive: Primitive, primitives: PrimitiveSet) -> tuple[str, ..
     """The operations of a definition, of the first example."""
     if primitive.evaluation.definition is None:
         return ()
-    from tidu_cli.checking.numeric.trials import example_cases
-    from tidu_cli.graph.closed import cases_within
-    from tidu_cli.rules.recording.trace import expanded
-
     _, case = next(example_cases(primitives, primitive))
     graph = expanded(primitives, case)
     return tuple(sorted({inner.op for inner in cases_within(graph.cases.cases)} - {"constant"}))
@@ -166,7 +169,6 @@ def every(primitives: PrimitiveSet, clashes: dict[str, str]) -> Iterator[Listed]
 
 def listed(primitive: Primitive, primitives: PrimitiveSet) -> Listed:
     """An op, and where it comes from."""
-    from tidu_cli import __version__
     from tidu_cli.custom.packages import announced
 
     definition = primitives.definition_of(primitive.name)
@@ -203,11 +205,6 @@ def data_of(listed: Listed, primitives: PrimitiveSet) -> dict[str, Any]:
 
 def _emitted(primitive: Primitive, primitives: PrimitiveSet, definition: OpDefinition) -> dict[str, list[str]]:
     """What the rules of an own primitive emit, by letter: at the least types that its patterns allow, if they allow these."""
-    from collections import defaultdict
-
-    from tidu_cli.custom.patterns import ANY_DTYPE, instance
-    from tidu_cli.rules.families import changed
-
     types = tuple(str(instance(pattern, defaultdict(lambda: 2, {ANY_DTYPE: "f64"}))) for pattern in definition.inputs.values())
     try:
         emitted = emissions(changed(primitive, examples=(Example(types),)), primitives)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from tidu_cli.errors import Remedy
 from tidu_cli.frozen import Frozen, replace
@@ -18,14 +20,13 @@ from tidu_cli.graph.closed import closed_graphs, forwards
 from tidu_cli.graph.graph import Case, Document, Graph, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import INTEGERS, TensorType
+from tidu_cli.lax.arrays.dtypes import literal_array
 from tidu_cli.rules import kinks as words
 from tidu_cli.rules.kinks import Kink
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.memory import check_memory
+from tidu_cli.runtime.plans.interpreter import Runnable
 from tidu_cli.runtime.plans.program import compile_graph
-
-if TYPE_CHECKING:
-    from tidu_cli.runtime.plans.interpreter import Runnable
 
 
 class _Plan(Frozen, slots=False, eq=False):
@@ -59,8 +60,6 @@ class _Looking:
 
     def run(self, graph: Graph, inputs: Sequence[Any], place: str, steps: tuple[int, ...]) -> list[Any]:
         """The outputs of a graph for these inputs. Notes the kinks met on the way."""
-        import numpy as np
-
         plan = self.plan_of(_Same(graph))
         given = dict(zip([i.key for i in graph.inputs], inputs, strict=True))
         results = plan.program.run({i.key: given[i.key] for i in plan.program.inputs})
@@ -89,8 +88,6 @@ class _Looking:
 
     def note(self, key: tuple[str, int], kink: Kink, met: Any, steps: tuple[int, ...]) -> None:
         """Note what a kink says of values: a text, or a mask of elements."""
-        import numpy as np
-
         text, _, convention = met.partition(": ") if isinstance(met, str) else (kink.at, "", "")
         places: Any = np.zeros((int(met != ""), 0)) if isinstance(met, str) else np.argwhere(met)
         if not len(places):
@@ -150,18 +147,13 @@ class _Same:
 
 def around(graph: Graph, nodes: Iterable[int]) -> dict[int, Output]:
     """The values that nodes take and give, each as an output."""
-    values = [value for node in nodes for value in (*graph.operands(node), *_results(graph, node))]
+    values = [value for node in nodes for value in (*graph.operands(node), *graph.results(node))]
     return {value: Output(Key(f"value{value}"), value, graph.type_of(value)) for value in values}
 
 
 def of_node(graph: Graph, node: int, values: Mapping[int, Any]) -> tuple[list[Any], list[Any]]:
     """Of the values of `around` those that a node takes, and those that it gives."""
-    return [values[value] for value in graph.operands(node)], [values[value] for value in _results(graph, node)]
-
-
-def _results(graph: Graph, node: int) -> range:
-    first = graph.firsts[node]
-    return range(first, first + len(graph.case(node).results))
+    return [values[value] for value in graph.operands(node)], [values[value] for value in graph.results(node)]
 
 
 def _needed(graph: Graph) -> Iterator[int]:
@@ -169,7 +161,7 @@ def _needed(graph: Graph) -> Iterator[int]:
     wanted = {o.value for o in graph.outputs}
     needed = []
     for node in range(graph.n_nodes - 1, -1, -1):
-        if not wanted.isdisjoint(_results(graph, node)):
+        if not wanted.isdisjoint(graph.results(node)):
             needed.append(node)
             wanted.update(graph.operands(node))
     return reversed(needed)
@@ -217,10 +209,6 @@ def _untried(graph: Graph, drawn: dict[int, str]) -> Iterator[str]:
     for code, args, first, _ in forwards(graph, graph.args):
         case: Any = graph.cases[code]
         if case.op == "constant" and _is_integer(case.results[0]):
-            import numpy as np
-
-            from tidu_cli.lax.arrays.structural import literal_array
-
             numbers[first] = int(literal_array(np, case.attrs.value).item())
         elif case.op in ("convert_element_type", "reshape", "squeeze"):
             for known in by_value:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tidu_cli.checking.closure import Closure, cases_closure, document_closure, examples_closure
 from tidu_cli.checking.custom import Use, case_of, judged, trial_uses, unused, uses_in
 from tidu_cli.checking.custom import findings as definition_findings
-from tidu_cli.checking.numeric.trials import at_sizes, example_cases, one_node_document
+from tidu_cli.checking.numeric.trials import Agreement, at_sizes, example_cases, one_node_document
 from tidu_cli.checking.static import Finding, findings
 from tidu_cli.custom.definitions import KINDS
 from tidu_cli.errors import TiduError
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tidu_cli.checking.numeric.laws import Verdict
-    from tidu_cli.checking.numeric.trials import Agreement
 
 
 PARTS = ("static", "closure", "numeric")

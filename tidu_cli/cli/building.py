@@ -77,14 +77,14 @@ def inputs_option(text: str) -> Callable[[F], F]:
 
 def build_option(function: F) -> F:
     """The options -i and --jax of commands that read a document."""
-    function = _remembered("--jax", is_flag=True, help="FILE.py:FUNCTION is a function of JAX.")(function)
+    function = remembered("--jax", is_flag=True, help="FILE.py:FUNCTION is a function of JAX.")(function)
     return inputs_option(
         "Where FILE is FILE.py:FUNCTION, which is run, or a formula: an input and its type, x:f64[3], or a constant, n=5, as JSON "
         "or @FILE; repeats. [default of formulas: numbers, f64[]]"
     )(function)
 
 
-def _remembered(flag: str, *name: str, **how: Any) -> Callable[[F], F]:
+def remembered(flag: str, *name: str, **how: Any) -> Callable[[F], F]:
     """An option whose value click's context holds under its flag."""
 
     def remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
@@ -93,7 +93,7 @@ def _remembered(flag: str, *name: str, **how: Any) -> Callable[[F], F]:
     return click.option(flag, *name, expose_value=False, callback=remember, **how)
 
 
-types_option = _remembered(
+types_option = remembered(
     "--types",
     "type_files",
     multiple=True,

@@ -5,6 +5,7 @@ Nothing here fails: where a file is missing, broken or large, there are no candi
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from tidu_cli.cli.cursor import Cursor, find, tangent_texts
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.files import DOCUMENTS, Source, compressed_too
 from tidu_cli.formats.files import FORMATS as SUFFIXES
+from tidu_cli.graph.keys import key_from_json
 from tidu_cli.graph.select import is_movable
 from tidu_cli.graph.types import RecordType, Type, moves
 from tidu_cli.installed import recognized, source_named
@@ -68,7 +70,7 @@ def candidates(group: click.Group, words: Sequence[str], at: int) -> list[Candid
 @cache
 def _abouts() -> dict[str, str]:
     # A line at the top of each command's module, unread otherwise: to import them all takes longer than one waits for a TAB.
-    folder = os.path.join(os.path.dirname(__file__), "..", "commands")
+    folder = os.path.join(os.path.dirname(__file__), "commands")
     abouts: dict[str, str] = {}
     for file in filter(lambda file: file.endswith(".py"), os.listdir(folder)):
         with open(os.path.join(folder, file), encoding="utf-8") as source:
@@ -115,8 +117,6 @@ def _plain(data: bytes, path: str) -> dict[str, Any]:
     if format_ := recognized(Source(data, path)):
         plain = format_.outline(data)
     elif data[:1].isspace() or data[:1] == b"{":
-        import json
-
         plain = json.loads(data)
     else:
         import msgpack
@@ -129,8 +129,6 @@ def _plain(data: bytes, path: str) -> dict[str, Any]:
 
 def _ports(place: Cursor, *kinds: str) -> Iterator[tuple[str, str]]:
     """Text and type of each input or output of these kinds, once each, the head's first."""
-    from tidu_cli.graph.keys import key_from_json
-
     seen = set()
     for kind, document in product(kinds, _documents(place)):
         bound = [binding["input"] for binding in document.get("bindings", ())] if kind == "inputs" else []
@@ -310,23 +308,18 @@ _OFFERS: dict[str, Callable[[Cursor], Iterator[Candidate]]] = {
     "--share": _keys("inputs"),
     "--set": lambda place: _assigned(place, chain(_ports(place, "inputs"), _built_inputs(place))),
     "--move": lambda place: _assigned(place, ((text, str(type_)) for text, type_ in _typed_inputs(place) if moves(type_))),
-    "--moves": _with_suffix(*_VALUES),
     "--highlight": _keys("inputs", "outputs"),
     "--bind": _bindings,
-    "--inputs": _with_suffix(*_VALUES),
+    **dict.fromkeys(("--moves", "--inputs"), _with_suffix(*_VALUES)),
     "--weights": _with_suffix(".npz"),
     "--dim": _dimensions,
     "--input-type": lambda place: _assigned(place, _ports(place, "inputs")),
-    "--cut": _inner_values,
-    "--stop": _inner_values,
+    **dict.fromkeys(("--cut", "--stop"), _inner_values),
     "--ops": _with_suffix(*_DOCUMENTS),
     "--plugins": _plugins,
     "-o": _with_suffix(*compressed_too(*SUFFIXES)),
     "-i": _declarations,
-    "file": _documents_and_sources,
-    "files": _documents_and_sources,
-    "a": _documents_and_sources,
-    "b": _documents_and_sources,
+    **dict.fromkeys(("file", "files", "a", "b"), _documents_and_sources),
     "subjects": lambda place: _primitives(place) if "--ops" in place.given else _documents_and_sources(place),
     "source": _sources,
     "names": _primitives,

@@ -20,15 +20,16 @@ import click
 from tidu_cli.cli.building import bytes_of, require_once, values_of
 from tidu_cli.cli.messages import detail, error, is_quiet
 from tidu_cli.cli.options import Parsed, emit_bytes, option, shown
+from tidu_cli.cli.out_option import OpenChoice
 from tidu_cli.errors import KeyTextError, TransformError
-from tidu_cli.graph.graph import Document
+from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key, parse_key
+from tidu_cli.graph.types import Type
 from tidu_cli.installed import OWN_ENGINES, brought_engines
+from tidu_cli.streams import is_stdout
 
 if TYPE_CHECKING:
     from tidu_cli.api.streaming import Results
-    from tidu_cli.graph.graph import Graph
-    from tidu_cli.graph.types import Type
     from tidu_cli.runtime.choosing import Choice
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -205,23 +206,11 @@ ENGINES = ("auto", "numpy", *OWN_ENGINES)
 """The names of engines, those of `runtime.engines.choosing`, which is not imported for a command that evaluates nothing."""
 
 
-class EngineChoice(click.Choice[str]):
-    """Tidu's own engines, and those that other packages bring, which `known` has, too."""
-
-    @property
-    def known(self) -> list[str]:
-        """All engines that may be chosen."""
-        return [*self.choices, *brought_engines()]
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name of an engine."""
-        return value if value in self.choices or value in brought_engines() else super().convert(value, param, ctx)
-
-
 def engine_options(function: F) -> F:
     """The options --engine and --device, which `chosen_engine` takes."""
     function = option("device")(function)
-    return option("engine", type=EngineChoice(ENGINES), default="auto", envvar="TIDU_ENGINE", show_envvar=True)(function)
+    choice = OpenChoice(ENGINES, brought_engines)
+    return option("engine", type=choice, default="auto", envvar="TIDU_ENGINE", show_envvar=True)(function)
 
 
 def chosen_engine(graph: Graph, engine: str, device: str | None, **runs: int) -> Choice:
@@ -257,8 +246,6 @@ class Spread(NamedTuple):
 
     def is_file(self) -> bool:
         """Whether results go to a file, beside which chunks may be kept."""
-        from tidu_cli.streams import is_stdout
-
         if self.out is None or is_stdout(self.out):
             return False
         return not os.path.exists(self.out) or os.path.isfile(self.out) or os.path.isdir(self.out)

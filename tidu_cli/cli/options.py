@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from tidu_cli.cli.building import build_option, kind_of
+from tidu_cli.cli.building import build_option, kind_of, remembered
 from tidu_cli.cli.messages import detail, is_terminal, is_verbose, note, paused
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.errors import DocumentError, TiduError, counted, printable
-from tidu_cli.formats.files import DOCUMENTS, OWN, format_of, reading
+from tidu_cli.formats.files import DOCUMENTS, OWN, Source, format_of, reading
 from tidu_cli.graph.graph import Document
 from tidu_cli.installed import declared_options, format_named, is_foreign, recognized
 from tidu_cli.options import OPTIONS
@@ -22,7 +22,6 @@ from tidu_cli.port_data import STOP, Imported, Option
 from tidu_cli.streams import data_stream
 
 if TYPE_CHECKING:
-    from tidu_cli.formats.files import Source
     from tidu_cli.rules.vocabulary import PrimitiveSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -100,12 +99,8 @@ def ops_option(function: F) -> F:
 
 
 def _remembered(name: str) -> Callable[[F], F]:
-    """An option whose value click's context holds under its flag."""
-
-    def remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
-        ctx.meta[OPTIONS[name].flag] = value
-
-    return option(name, expose_value=False, callback=remember)
+    """The option of the table with this name, whose value click's context holds under its flag."""
+    return remembered(OPTIONS[name].flag, name, **_settings(OPTIONS[name]))
 
 
 plugins_option = _remembered("plugins")
@@ -157,7 +152,9 @@ def load_imported(
         raise DocumentError(f"{file} is a {kind}, and {option.flag} is for {owner.subject}; leave it out")
     from tidu_cli.cli.sources import built
 
-    imported = Imported(_told_of(built(file, kind, settings, files, shared=shared), file), {})
+    document = built(file, kind, settings, files, shared=shared)
+    detail(f"built {file}: {_told(document)}")
+    imported = Imported(document, {})
     if options or sizes:
         from tidu_cli.formats.read import as_asked
 
@@ -182,12 +179,17 @@ def tell_notes(file: str, imported: Imported) -> None:
 def load_all(files: Sequence[str]) -> tuple[list[Document], list[str], str]:
     """Read several documents: with how messages name them, and the format of the first. Raises as `load`, and UsageError."""
     require_stdin_once(*files)
+    require_names(files)
+    sources = [load(file, shared=len(files) > 1) for file in files]
+    return [source.document for source in sources], list(map(shown, files)), sources[0].format
+
+
+def require_names(files: Sequence[str]) -> None:
+    """Raises UnknownNameError for an -i that none of several documents has a name for."""
     if len(files) > 1:
         from tidu_cli.cli.sources import require_all_taken
 
         require_all_taken([(file, kind_of(file, shared=True)) for file in files])
-    sources = [load(file, shared=len(files) > 1) for file in files]
-    return [source.document for source in sources], list(map(shown, files)), sources[0].format
 
 
 def load_subject(
@@ -222,13 +224,6 @@ def _read(file: str, parse: Callable[[Source, str, PrimitiveSet], tuple[Any, str
         told = told if isinstance(read, Document | bytes) else f", {counted(len(read.definitions), 'op')}"
         detail(f"read {shown(file)}: {format_}, {counted(source.n_read, 'byte')}{told}")
     return subject, format_
-
-
-def _told_of(document: Document, source: str) -> Document:
-    """A document that was built, of which --verbose tells."""
-    if is_verbose():
-        detail(f"built {source}: {_told(document)}")
-    return document
 
 
 def known_primitives() -> PrimitiveSet:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from tidu_cli.errors import TiduError
+from tidu_cli.formats.compression import CompressionError, require_library
 from tidu_cli.formats.files import DOCUMENTS, format_of, of_formats, split
 from tidu_cli.installed import brought_formats, is_foreign
 from tidu_cli.streams import is_stdout
@@ -19,17 +20,21 @@ _SHOWN = 30
 """As many characters of formats stand beside the option --format in the help; more stand in its text."""
 
 
-class FormatChoice(click.Choice[str]):
-    """Some formats; and where documents are among them, those of documents that other packages bring, which `known` has, too."""
+class OpenChoice(click.Choice[str]):
+    """Tidu's own formats or engines, and those that other packages bring, which `known` has, too."""
+
+    def __init__(self, own: Sequence[str], brought: Callable[[], Collection[str]]) -> None:
+        super().__init__(own)
+        self._brought = brought
 
     @property
     def known(self) -> list[str]:
-        """All formats that may be chosen."""
-        return [*self.choices, *(brought_formats() if _has_documents(tuple(self.choices)) else ())]
+        """All that may be chosen."""
+        return [*self.choices, *self._brought()]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The name of a format."""
-        return value if value in self.known else super().convert(value, param, ctx)
+        """The name of a format or an engine."""
+        return value if value in self.choices or value in self._brought() else super().convert(value, param, ctx)
 
 
 def _has_documents(formats: tuple[str, ...]) -> bool:
@@ -44,7 +49,8 @@ def result_options(*formats: str, default: str) -> Callable[[F], F]:
         if len(shown) > _SHOWN:
             shown, names = "FORMAT", f": {', '.join(formats)}"
         text = f"The format, where OUT has no suffix that says it{names}. [default: {default}]"
-        choice = FormatChoice(formats)  # read first, as it decides which names -o takes
+        # Read first, as it decides which names -o takes.
+        choice = OpenChoice(formats, lambda: brought_formats() if _has_documents(formats) else ())
         function = click.option("--format", "format_", type=choice, is_eager=True, metavar=shown, help=text)(function)
         return out_option(*formats)(function)
 
@@ -80,8 +86,6 @@ def out_option(*formats: str) -> Callable[[F], F]:
 
 def _complaint(out: str, chosen: str | None, formats: tuple[str, ...], has_format: bool) -> str | None:
     """What is wrong with the name of a file for a result of these formats; `chosen` is that of --format."""
-    from tidu_cli.formats.compression import CompressionError, require_library
-
     if not out:
         return "the name is empty"  # as of "$OUT" that no one has set
     (suffix, compression), kind = split(out), format_of(out)

@@ -13,6 +13,8 @@ import click
 from tidu_cli.cli.building import CONSTANTS, Kind, bytes_of, declared, is_of_jax, require_once, type_files
 from tidu_cli.cli.messages import note
 from tidu_cli.errors import UnknownNameError
+from tidu_cli.formats.files import note_read
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import Literal
 from tidu_cli.graph.select import covered, listed
@@ -20,7 +22,6 @@ from tidu_cli.graph.sizes.open import are_there_open_sizes
 from tidu_cli.installed import source_named
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.graph import Document
     from tidu_cli.port_data import Data, Given
 
 
@@ -71,7 +72,7 @@ def _item(values: Any, axis: int) -> Any:
     if isinstance(values, Literal):
         import numpy as np
 
-        from tidu_cli.lax.arrays.structural import literal_array
+        from tidu_cli.lax.arrays.dtypes import literal_array
 
         values = literal_array(np, values)
     if hasattr(values, "shape"):
@@ -131,8 +132,6 @@ def built(
     Where -i is `shared` by several documents, each takes what it has names for. Raises what builders raise.
     """
     if kind == "function":
-        from tidu_cli.formats.files import note_read
-
         note_read(source.rpartition(":")[0])
     evaluates = bool(settings or files)  # which tells itself what has no value
     if (jax := jax or (is_of_jax() and (kind == "function" or not shared))) and kind != "function":

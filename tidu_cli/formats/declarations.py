@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 from typing import Annotated, Any
 
-from tidu_cli.custom.definitions import KINDS, REQUIRED, AttrsReader, OpDefinition, SourceGraph, SourceNode
+from tidu_cli.custom.definitions import KINDS, REQUIRED, AttrsReader, OpDefinition, SourceGraph, SourceNode, view_of
 from tidu_cli.custom.patterns import Pattern, parse_pattern
 from tidu_cli.errors import DocumentError, TypeTextError
 from tidu_cli.formats.files import naming, repeated
@@ -117,8 +117,6 @@ def read_views(
     record: RecordType, declarations: Mapping[str, Any], records: Mapping[str, RecordType], read_closed: GraphReader
 ) -> tuple[View, ...]:
     """The views of a record type, whose graphs may name these `records`. Raises DocumentError."""
-    from tidu_cli.custom.definitions import view_of  # which few documents need
-
     # Of built-in primitives: custom ones are made of record types, and these have their views by then.
     primitives = replace(BUILTIN, records=dict(records))
     around = Numbering(primitives, type_reader(primitives.records), iter, read_closed)

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from io import BytesIO
@@ -132,6 +132,7 @@ class Source:
         """The file's path, None for what comes from elsewhere: models of ONNX have data in files beside them."""
         self.n_read = 0
         """The number of bytes that have been read."""
+        self._made = self._asked = 0
 
     def head(self, n: int) -> bytes:
         """The next `n` bytes, or all if there are fewer. They are still to be read."""
@@ -169,21 +170,19 @@ class Source:
 
     def require_room_for_msgpack(self, data: bytes) -> None:
         """Likewise, if this is msgpack: counted by going over it, with no list kept but the one that is being read."""
-        unpacked, made, asked = self._file, 0, 0
-        if not isinstance(unpacked, Unpacked):
+        if not self.is_compressed:
             return
-
-        def count(entries: Sized) -> None:
-            nonlocal made, asked
-            made += PER_ENTRY * (len(entries) + 1)
-            if made > asked:
-                unpacked.require_room(made)
-                asked = made + ASKED
-
         import msgpack
 
         with suppress(ValueError, msgpack.UnpackException):  # of which its reader will tell
-            msgpack.unpackb(data, list_hook=count, object_pairs_hook=count)
+            msgpack.unpackb(data, list_hook=self.count, object_pairs_hook=self.count)
+
+    def count(self, entries: Sized) -> None:
+        """Likewise, of a list or an object that was made of it, beside those before."""
+        self._made += PER_ENTRY * (len(entries) + 1)
+        if self._made > self._asked:
+            self.require_room(self._made)
+            self._asked = self._made + ASKED
 
     def _look(self) -> None:
         """See whether it is compressed. Not before something is to be read: until then nobody waits for a pipe."""
@@ -191,7 +190,7 @@ class Source:
             return
         self._to_unpack = False
         if compression := compression_of(self.head(N_MAGIC)):
-            whole, self._head = _Resumed(self._head, self._file), b""
+            whole, self._head = Resumed(self._head, self._file.read), b""
             self._file = Unpacked(whole, compression)
 
 
@@ -204,15 +203,16 @@ def _joined(head: bytes, file: BinaryIO | Unpacked) -> bytes:
     return whole.getvalue()
 
 
-class _Resumed:
-    """A file whose first bytes have been read, to be read again from its beginning."""
+class Resumed:
+    """A file whose first bytes have been read, to be read again from its beginning. `more` reads what follows them."""
 
-    def __init__(self, head: bytes, file: BinaryIO | Unpacked) -> None:
-        self._head, self._file = head, file
+    def __init__(self, head: bytes, more: Callable[[int], bytes]) -> None:
+        self._head, self._more = head, more
 
     def read(self, n: int) -> bytes:
+        """The next `n` bytes; the head alone."""
         head, self._head = self._head, b""
-        return head or self._file.read(n)
+        return head or self._more(n)
 
 
 @contextmanager

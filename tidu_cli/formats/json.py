@@ -179,17 +179,11 @@ def _plain(data: bytearray, require_room: Callable[[bytearray], None]) -> object
             return plain
     require_room(data)
     try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise DocumentError(syntax_error(error, "document")) from None
-    try:
-        value: object = json.loads(text, **strict, **keys_once)
+        value: object = json.loads(data.decode(), **strict, **keys_once)
         if beside:
             value = settled(value)
         if may_have_halves:
             json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise DocumentError(syntax_error(error, "document")) from None
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
         raise DocumentError(f"malformed JSON: a string holds {half}, half of a surrogate pair, which is not Unicode text") from None

@@ -12,8 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import msgpack
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.compression import PER_ENTRY
-from tidu_cli.formats.files import Source, repeated
+from tidu_cli.formats.files import Resumed, Source, repeated
 from tidu_cli.formats.nodes.listed import BLOCK, GraphWriter, with_meta
 from tidu_cli.formats.nodes.numbering import TYPECODES, Pairs
 from tidu_cli.graph.graph import Column, Externals
@@ -67,7 +66,6 @@ class _Reader:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._made = self._asked = 0
         counting: dict[str, Any] = {"list_hook": self._counted, "object_pairs_hook": lambda pairs: _object(self._counted(pairs))}
         self._hooks = {**_HOOKS, **counting} if source.is_compressed else _HOOKS
         self._unpacker = msgpack.Unpacker(source, max_buffer_size=0, **self._hooks)
@@ -95,7 +93,9 @@ class _Reader:
         first = self._bytes(1)
         if first[0] not in _LENGTH_OF_BINARY:
             # Never so in a document. A reader that takes a byte at a time leaves what follows where it is.
-            return msgpack.Unpacker(_Resumed(first, self._unpacker), read_size=1, max_buffer_size=0, **self._hooks).unpack()
+            return msgpack.Unpacker(
+                Resumed(first, self._unpacker.read_bytes), read_size=1, max_buffer_size=0, **self._hooks
+            ).unpack()
         n = int.from_bytes(self._bytes(_LENGTH_OF_BINARY[first[0]]), "big")
         dtype = before.get("dtype")
         known = array(TYPECODES[dtype]) if isinstance(dtype, str) and dtype in TYPECODES else None
@@ -131,10 +131,7 @@ class _Reader:
         return _object(self._counted(pairs))
 
     def _counted(self, entries: list[E]) -> list[E]:
-        self._made += PER_ENTRY * (len(entries) + 1)
-        if self._made > self._asked:
-            self._source.require_room(self._made)
-            self._asked = self._made + READ_AT_ONCE
+        self._source.count(entries)
         return entries
 
     def _entries(self, n: int) -> list[object]:
@@ -154,19 +151,6 @@ class _Reader:
         data: bytes = self._unpacker.read_bytes(n)
         if len(data) < n:
             raise msgpack.OutOfData
-        return data
-
-
-class _Resumed:
-    """A byte that an unpacker has given away, and what follows it there, as a file."""
-
-    def __init__(self, first: bytes, unpacker: msgpack.Unpacker) -> None:
-        self._first = first
-        self._unpacker = unpacker
-
-    def read(self, n: int) -> bytes:
-        """The next `n` bytes; the first alone."""
-        data, self._first = self._first or self._unpacker.read_bytes(n), b""
         return data
 
 

@@ -29,6 +29,7 @@ from tidu_cli.graph.graph import Binding, Column, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.large import no_collection
 from tidu_cli.installed import blaming, declared_options, recognized
+from tidu_cli.lax.vocabulary import vocabulary, with_records
 from tidu_cli.limits import require
 from tidu_cli.port_data import STOP, Imported
 from tidu_cli.rules.contract import Attrs
@@ -92,7 +93,6 @@ def as_asked(
     """What was read, with sizes for open ones, and the option of readers done that every document takes. Raises TiduError."""
     names, document = (options or {}).get(STOP, ()), imported.document
     if sizes:
-        from tidu_cli.lax.vocabulary import vocabulary
         from tidu_cli.runtime.sizing import specialized
 
         others = {name: size for name, size in sizes.items() if name not in known}  # which do not stand for their names yet
@@ -215,7 +215,6 @@ def _with_types(primitives: PrimitiveSet, plain: object, origin: str = "") -> Pr
     if not isinstance(plain, dict) or "types" not in plain or plain.get("tidu") != VERSION:
         return primitives
     from tidu_cli.formats.declarations import record_types
-    from tidu_cli.lax.vocabulary import with_records
 
     declared = record_types(plain["types"], primitives.records, _closed)
     return with_records(primitives, declared, dict.fromkeys(declared, origin) if origin else {})

@@ -65,8 +65,10 @@ def undone_by_signals(undo: Callable[[], None]) -> Iterator[None]:
 
 try:
     import fcntl
-except ImportError:  # there are no such locks, and nothing is swept
+except ImportError:  # there are no such locks: nothing is swept, and of two runs at once users have to take care
     fcntl = None  # type: ignore[assignment]
+
+HAS_LOCKS = fcntl is not None
 
 _TEMPORARY = re.compile(r"\.tidu-[0-9a-f]{16}\.tmp")
 
@@ -88,7 +90,7 @@ def replace(target: str, write: Callable[[BinaryIO], int]) -> int:
     with _removed_at_last(temporary):
         descriptor, is_named = _opened(folder, temporary)
         with open(descriptor, "wb") as file:
-            _lock(descriptor)
+            lock(descriptor)
             length = write(file)
             file.flush()
             if old is not None:
@@ -144,14 +146,16 @@ def _store(descriptor: int) -> None:
             raise
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed. Whether that can be, and nobody else has."""
-    if fcntl is None:
-        return False
+def lock(descriptor: int) -> bool | None:
+    """Lock a file until it is closed. False if another process or thread has locked it, None where files have no locks."""
+    if not HAS_LOCKS:
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:  # this file system has none
+        return None
     return True
 
 
@@ -167,7 +171,7 @@ def _sweep(folder: str) -> None:
 def _remove_if_left(path: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        if time.time() - os.fstat(descriptor).st_mtime > _JUST_MADE and _lock(descriptor):
+        if time.time() - os.fstat(descriptor).st_mtime > _JUST_MADE and lock(descriptor):
             os.unlink(path)
     finally:
         os.close(descriptor)

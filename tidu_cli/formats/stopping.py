@@ -53,7 +53,7 @@ def _values(graph: Graph, name: str) -> Sequence[int]:
     if name not in named:
         named = dict(_of_models(graph)) | named
     if name not in named and (numbered := re.fullmatch("node ([0-9]{1,9})", name)) and int(numbered[1]) < graph.n_nodes:
-        return _results(graph, int(numbered[1]))
+        return graph.results(int(numbered[1]))
     if name not in named:
         raise UnknownNameError(
             f"graph '{graph.name}': has no value '{name}' to stop derivatives at{did_you_mean(name, list(named))}; it takes "
@@ -67,8 +67,4 @@ def _of_models(graph: Graph) -> Iterator[tuple[str, Sequence[int]]]:
     for node, meta in graph.node_meta.items():
         for part in (meta or {}).values():
             if isinstance(part, dict) and isinstance(name := part.get("value"), str):
-                yield name, _results(graph, node)
-
-
-def _results(graph: Graph, node: int) -> Sequence[int]:
-    return range(graph.firsts[node], graph.firsts[node + 1])
+                yield name, graph.results(node)

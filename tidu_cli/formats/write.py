@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.formats.compression import SUFFIXES, packed
@@ -20,14 +20,10 @@ from tidu_cli.graph.types import RecordType
 from tidu_cli.installed import blaming, format_named
 from tidu_cli.lax.vocabulary import used_definitions, used_records
 from tidu_cli.limits import require
-from tidu_cli.port_data import Piece
+from tidu_cli.port_data import Piece, Written
 from tidu_cli.rules.recording.conversion import view_data
 from tidu_cli.streams import data_stream, is_stdout
 from tidu_cli.watching import watch
-
-if TYPE_CHECKING:
-    from tidu_cli.port_data import Written
-
 
 # Bytes to files and pipes, in one piece or not at all.
 

@@ -203,6 +203,10 @@ class Graph(Frozen, slots=False, eq=False):
         """The arguments of one node. A view for reports and pictures: transforms walk the columns."""
         return self.args[self._arg_start[node] : self._arg_start[node + 1]]
 
+    def results(self, node: int) -> range:
+        """The local ids of a node's results."""
+        return range(self.firsts[node], self.firsts[node + 1])
+
     def case(self, node: int) -> Case:
         """The case of one node."""
         return self.cases[self.code[node]]

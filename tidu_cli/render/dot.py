@@ -160,7 +160,7 @@ def edge_line(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Map
     elif edge.active is not None:
         styles.append(f'penwidth=2, color="{COLOURS[edge.active]}"')
     texts = [numbers[edge.value]] if edge.value in numbers else []
-    if types and (type_ := _type(shown, edge.value)):
+    if types and (type_ := value_type(shown, edge.value)):
         texts.append(type_)
     if texts:
         styles.append("label=" + quoted("\n".join(f"  {text}" for text in texts)))  # spaces keep it off the line
@@ -169,7 +169,8 @@ def edge_line(shown: Picture, edge: Edge, types: bool, slots: bool, numbers: Map
     return f"  {edge.source} -> {edge.target}" + (f" [{', '.join(styles)}];" if styles else ";")
 
 
-def _type(shown: Picture, place: Place) -> str:
+def value_type(shown: Picture, place: Place) -> str:
+    """The type of a value; empty where it is not known, as that of a detached one."""
     g, value = place
     type_ = shown.document.detached[value].type if g == Externals.DETACHED else shown.graph(g).type_of(value)
     return type_text(type_) if type_ is not None else ""

@@ -150,12 +150,6 @@ def loops(graph: Graph, nodes: Iterable[int]) -> list[Case]:
     return [case for node in nodes if closed_graphs((case := graph.case(node)).attrs)]
 
 
-def results(graph: Graph, node: int) -> range:
-    """The local ids of a node's results."""
-    first = graph.firsts[node]
-    return range(first, first + len(graph.case(node).results))
-
-
 def accumulating(graph: Graph, flows: Sequence[Flow]) -> set[int]:
     """The nodes that add a contribution to a cotangent, as transpose has where a value was read more than once.
 
@@ -211,7 +205,7 @@ def _flows_of_outputs(graph: Graph) -> Mapping[int, Flow]:
     carried: dict[int, Flow] = {}
     for node in range(graph.n_nodes - 1, -1, -1) if wanted else ():
         if any(mask := graph.case(node).mask or ()):
-            flow = carried[node] = next((wanted[v] for v in results(graph, node) if v in wanted), inner)
+            flow = carried[node] = next((wanted[v] for v in graph.results(node) if v in wanted), inner)
             for argument in compress(graph.operands(node), mask):
                 wanted.setdefault(argument, flow)
     return carried

@@ -263,9 +263,7 @@ def _by_number(items: Sequence[Item], what: str) -> Sequence[Part]:
         return items
     size = max(MOST, -(-len(items) // MOST))
     slices = [items[at : at + size] for at in range(0, len(items), size)]
-    return [_some(own, what) for own in slices]
-
-
-def _some(items: Sequence[Item], what: str) -> Part:
-    named = f"{what}s {items[0].index}–{items[-1].index}"
-    return Group(named, _by_number(items, what), "", items) if len(items) > 1 else items[0]
+    return [
+        Group(f"{what}s {own[0].index}–{own[-1].index}", _by_number(own, what), "", own) if len(own) > 1 else own[0]
+        for own in slices
+    ]

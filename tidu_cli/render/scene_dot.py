@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from tidu_cli.errors import TiduError, counted
-from tidu_cli.graph.graph import Document, Externals, Place
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
-from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, draw, edge_line, item_line, quoted, title
-from tidu_cli.render.folding import name, short, type_text
+from tidu_cli.render.dot import COLOURS, DEFAULTS, FADED, FILLS, draw, edge_line, item_line, quoted, title, value_type
+from tidu_cli.render.folding import name, short
 from tidu_cli.render.groups import Group, Part, brief
 from tidu_cli.render.phrases import attrs_label
 from tidu_cli.render.picture import Edge, Flow, Item, Kind, Picture, describe_graph, loops, op_counts, picture
@@ -24,12 +24,6 @@ _QUIET = "#666666"
 _WIDE = 40
 _CLOSE = '  ranksep=0.35; nodesep=0.2; node [height=0.3, margin="0.12,0.05"];'
 """Boxes of groups stand closer than those of small pictures, so that more of them can be read."""
-
-
-def overview_dot(trees: Forest, scene: Scene, *, types: bool, wide: bool) -> str:
-    """A picture with boxes, as `to_dot` has one without: the same for the same document. It goes to the right if it is `wide`."""
-    names = [box.part.id if box.part is not None else f"m{k}" for k, box in enumerate(scene.boxes)]
-    return scene_dot(trees, scene, names, [box_label(trees, box) for box in scene.boxes], types=types, wide=wide)
 
 
 def scene_dot(
@@ -69,7 +63,7 @@ def group_label(trees: Forest, group: Group) -> str:
     own = [n for item in nodes for n in item.nodes or (item.index,)]
     counts, inner = op_counts(graph, own, 2), [f"{case.op}: {attrs_label(case)}" for case in loops(graph, own)[:_SHOWN]]
     many = f"{times} × " if times > 1 else ""
-    types = list(dict.fromkeys(text for place in sorted(trees.leaving.get(group.id, ())) if (text := _type(shown, place))))
+    types = list(dict.fromkeys(text for place in sorted(trees.leaving.get(group.id, ())) if (text := value_type(shown, place))))
     last = f"gives {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}" if types else ""
     if trees.parents[group.id] is None:
         last = describe_graph(graph)
@@ -144,12 +138,6 @@ def _link_line(trees: Forest, scene: Scene, link: Link, names: Sequence[str], *,
     if any(part is not None and is_faded(trees.shown, part) for part in ends):
         return line.replace(";", f' [color="{FADED}"];') if "[" not in line else line
     return line
-
-
-def _type(shown: Picture, place: Place) -> str:
-    if place[0] == Externals.DETACHED:
-        return ""
-    return type_text(shown.graph(place[0]).type_of(place[1]))
 
 
 # How pictures are laid out so that they can be read: from above or from the left, and with as much open as a screen shows.
@@ -249,7 +237,9 @@ def to_boxes(
     given = named(trees, open_)
 
     def text(chosen: set[str], wide: bool) -> str:
-        return overview_dot(trees, trees.overview(chosen), types=types, wide=wide)
+        scene = trees.overview(chosen)
+        names = [box.part.id if box.part is not None else f"m{k}" for k, box in enumerate(scene.boxes)]
+        return scene_dot(trees, scene, names, [box_label(trees, box) for box in scene.boxes], types=types, wide=wide)
 
     if depth is None:
         return text(*opened(trees, text, given))

@@ -22,7 +22,7 @@ from tidu_cli.render.folding import attrs_text, declared_text, key_words, name, 
 from tidu_cli.render.group_page import Boxes, boxes, interned
 from tidu_cli.render.groups import given_name, lines
 from tidu_cli.render.phrases import SHORT, attrs_label, summary_text, value_text
-from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, loops, op_counts, op_run, pictures_within, results
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, describe_graph, loops, op_counts, op_run, pictures_within
 from tidu_cli.render.scene import forest, named
 from tidu_cli.render.scene_dot import LEGIBLE, PLAIN, STRIP, laid_out, scale, svgs
 from tidu_cli.render.words import Words
@@ -218,7 +218,7 @@ def _of(told: _Told, item: Item) -> str:
 def _about_node(told: _Told, item: Item, graph: Graph) -> tuple[str, list[str]]:
     case = graph.case(item.index)
     known = told.words.primitives[case.op].catalogue
-    values = results(graph, item.index)
+    values = graph.results(item.index)
     role = (
         "primal" if case.mask is None else f"linear, active in input {' and '.join(str(k) for k, on in enumerate(case.mask) if on)}"
     )
@@ -291,7 +291,7 @@ def _end(told: _Told, g: int) -> dict[str, object]:
 def _computation(told: _Told, g: int, node: int, *, with_formula: bool) -> str:
     """A node in numbers: `c3 = 6 + 3 = 9`; without formula `c3 = 9`."""
     graph = told.words.document.graphs[g]
-    places = [(g, value) for value in results(graph, node)]
+    places = [(g, value) for value in graph.results(node)]
     if not places or not all(place in told.short for place in places):
         return ""
     left = ", ".join(told.words.name(place) for place in places)

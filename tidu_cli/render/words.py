@@ -10,7 +10,7 @@ from tidu_cli.graph.graph import Document, Externals, Graph, Place
 from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.render.folding import key_words, name
 from tidu_cli.render.phrases import phrase
-from tidu_cli.render.picture import Flow, Item, Kind, Picture, accumulating, op_run, results
+from tidu_cli.render.picture import Flow, Item, Kind, Picture, accumulating, op_run
 from tidu_cli.rules.catalogue import Caption
 
 _LETTERS = {Flow.PRIMAL: "v", Flow.TANGENT: "t", Flow.COTANGENT: "c"}
@@ -64,7 +64,7 @@ class Words:
 
     def results(self, g: int, node: int) -> str:
         """The names of what a node makes: `c3`."""
-        return ", ".join(self.names[g][value] for value in results(self.graph(g), node))
+        return ", ".join(self.names[g][value] for value in self.graph(g).results(node))
 
     def captions(self) -> Iterator[tuple[Item, str]]:
         """What each node of the head does, one sentence a node, in order; of nodes that are drawn as one, one sentence for all."""
@@ -78,7 +78,7 @@ class Words:
         for item in self.items:
             if item.graph != g or item.kind not in (Kind.NODE, Kind.COLLAPSED):
                 continue
-            values, told = results(graph, item.index), contributions.told(item.index)
+            values, told = graph.results(item.index), contributions.told(item.index)
             whole = [words for value in values for words in produced.get(value, ())] or [
                 words for value in values if not contributions.sums(item.index) and (words := self._whose(value))
             ]
@@ -114,7 +114,7 @@ class Words:
             return self.phrase(g, node).what
         active = [self.name(place) for place, on in zip(places, case.mask, strict=True) if on]
         held = [self.name(place) for place, on in zip(places, case.mask, strict=True) if not on]
-        backward = any(self.flows[g][value] is Flow.COTANGENT for value in results(self.graph(g), node))
+        backward = any(self.flows[g][value] is Flow.COTANGENT for value in self.graph(g).results(node))
         if case.op == self.primitives.add and len(active) > 1:
             return f"the {'cotangents' if backward else 'tangents'} {_and(active)} add up"
         way = f"{'goes' if len(active) == 1 else 'go'} {'back' if backward else 'forward'}{self.phrase(g, node).passing}"

@@ -14,11 +14,10 @@ from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.runtime.choosing import PLAIN, Choice
 from tidu_cli.runtime.inputs import value_of_input
 from tidu_cli.runtime.memory import check_memory
+from tidu_cli.runtime.plans.interpreter import Runnable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from tidu_cli.runtime.plans.interpreter import Runnable
 
 
 def evaluate(

@@ -15,6 +15,7 @@ from tidu_cli.errors import EvaluationError, TypeTextError, did_you_mean
 from tidu_cli.graph.graph import Input
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.literals import Constant, Literal, literal_from_numbers
+from tidu_cli.graph.text import NOT_A_TIME
 from tidu_cli.graph.types import COMPLEXES, DATETIMES, DURATIONS, TIMES, UNITS, RecordType, TensorType, Type, unit_of
 from tidu_cli.lax.arrays.dtypes import dtype_name, literal_array, numpy_dtype
 from tidu_cli.lax.records.records import zeros
@@ -237,8 +238,6 @@ def _in_unit(place: str, type_: TensorType, given: TensorType, counts: NDArray[A
 
 
 def _require_times(place: str, type_: TensorType, counts: NDArray[Any]) -> None:
-    from tidu_cli.graph.text import NOT_A_TIME
-
     if (counts == NOT_A_TIME).any():
         raise EvaluationError(f"{place}: expected {type_}, got NaT, which is not a time")
 

@@ -9,7 +9,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidu_cli.errors import EvaluationError
 from tidu_cli.frozen import Frozen, field, replace
@@ -21,11 +21,7 @@ from tidu_cli.limits import format_size, limits, more_than
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.liveness import Liveness
 from tidu_cli.runtime.plans.groups import GroupedProgram
-from tidu_cli.runtime.plans.interpreter import Program
-
-if TYPE_CHECKING:
-    from tidu_cli.runtime.plans.interpreter import Runnable
-
+from tidu_cli.runtime.plans.interpreter import Program, Runnable
 
 _SHOWN = 3  # how many of the largest values a refusal names
 

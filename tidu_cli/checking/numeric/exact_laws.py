@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tidu_cli.checking.numeric import trials
 from tidu_cli.checking.numeric.laws import EXACT, Verdict, least_precision
 from tidu_cli.checking.numeric.quotients import Map, cast, compiled, relative
@@ -26,7 +28,7 @@ from tidu_cli.graph.identity import digests
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder, LogicalGraph, link
 from tidu_cli.graph.types import TensorType, leaves, storage_dtype
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.limits import limited_steps
 from tidu_cli.rules.catalogue import Example
@@ -64,8 +66,6 @@ def linear_verdicts(
 
 
 def _of_head(document: Document, primitives: PrimitiveSet, given: Mapping[Key, Any], seed: int) -> list[Verdict]:
-    import numpy as np
-
     f = compiled(document, primitives)
     free = [i for i in f.program.inputs if i.key in {own.key for own in document.head.inputs}]
     types = {p: t for i in free for p, t in trials.leaf_types(i.key, i.type).items()}
@@ -192,8 +192,6 @@ def kernel_verdicts(primitive: Primitive, primitives: PrimitiveSet, dtypes: Cont
 
 
 def _verdicts(example: Example, case: Case, primitives: PrimitiveSet) -> Iterator[Verdict]:
-    import numpy as np
-
     graph = trials.one_node_document(case).head
     intervals = {i.key: trials.of_operand(example.within, k) for k, i in enumerate(graph.inputs)}
     diagonals = {i.key: trials.of_operand(example.diagonals, k) for k, i in enumerate(graph.inputs)}
@@ -215,8 +213,6 @@ def _verdicts(example: Example, case: Case, primitives: PrimitiveSet) -> Iterato
 
 def _types_agree(graph: Graph, case: Case, primitives: PrimitiveSet, x: trials.Arrays) -> bool:
     """Whether the kernel itself gives what is declared: programs may convert it."""
-    import numpy as np
-
     kernel = primitives[case.op].evaluation.kernel(np, case.attrs, case.operands, case.results)  # type: ignore[arg-type]
     values = kernel(*[trials.together(x, i.key, i.type) for i in graph.inputs])
     results = trials.apart(graph.outputs, values if len(graph.outputs) != 1 else (values,))
@@ -225,8 +221,6 @@ def _types_agree(graph: Graph, case: Case, primitives: PrimitiveSet, x: trials.A
 
 
 def _batch_error(graph: Graph, primitives: PrimitiveSet, points: list[trials.Arrays], values: list[trials.Arrays]) -> float | None:
-    import numpy as np
-
     try:
         batched, _ = vectorized(graph, [i.key for i in graph.inputs], _ITEMS, primitives)
     except MissingRuleError:

@@ -27,7 +27,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidu_cli.checking.numeric import quotients, trials
 from tidu_cli.checking.numeric.twins import float_twin, holds, not_held
@@ -57,9 +60,6 @@ from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 EXACT = {"f64": 1e-11, "f32": 1e-4, "f16": 5e-2, "bf16": 0.3}
 """Likewise for the laws that compare derivatives with one another: rounding alone."""
@@ -205,7 +205,6 @@ class _Laws(Frozen, slots=False):
         self, x: trials.Arrays, v: trials.Arrays, w: trials.Arrays, v2: trials.Arrays, u: trials.Arrays
     ) -> dict[str, float | StepsError | None]:
         """The error of each law at a point, for these tangents and this cotangent; or how its loops ran on."""
-        import numpy as np
 
         def along(*passes: trials.Arrays) -> trials.Arrays:
             return x | {p: t for k, direction in enumerate(passes) for p, t in _in_pass(direction, self.first + k).items()}
@@ -242,8 +241,6 @@ class _Laws(Frozen, slots=False):
 
     def blamed(self, verdict: Verdict, x: trials.Arrays, v: trials.Arrays, inputs: Sequence[Input]) -> Verdict:
         """The verdict with the point where it was reached, and of the derivative the arrays by which it is wrong."""
-        import numpy as np
-
         by = []
         for leaf in v if verdict.law == "jvp" else ():
             alone = {p: t if p == leaf else np.zeros_like(t) for p, t in v.items()}
@@ -336,8 +333,6 @@ def _integers_verdict(whole: Document, primitives: PrimitiveSet, drawing: trials
 
 def _points(drawing: trials.Drawing, f: quotients.Map, twin: quotients.Twin, bound: float) -> Iterator[tuple[trials.Arrays, Any]]:
     """Points at which f is finite and its twin has the same values, each with a source of random directions."""
-    import numpy as np
-
     for point in range(_POINTS):
         rng = np.random.default_rng([drawing.seed, point])
         x = drawing.finite_point(f, rng)

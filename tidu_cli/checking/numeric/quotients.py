@@ -9,7 +9,10 @@ import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidu_cli.checking.kinks import around, of_node
 from tidu_cli.checking.numeric.trials import Arrays, Leaf, apart, leaf_types, together
@@ -20,16 +23,13 @@ from tidu_cli.graph.graph import Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.types import DATETIMES, DURATIONS, INEXACT, INTEGERS, TensorType
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.groups import GroupedProgram
 from tidu_cli.runtime.plans.program import Program, compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.materialize import materialize
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 TOLERANCE = {"f64": 1e-8, "f32": 2e-2}
 """By the real dtype of the least precise value: what a difference quotient can resolve, relative to the result."""
@@ -55,15 +55,11 @@ _ROUNDINGS = 16
 
 def cast(x: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
     """An array in the dtype of another."""
-    import numpy as np
-
     return np.asarray(x, like.dtype)
 
 
 def difference(f: Callable[[Arrays], Arrays], x: Arrays, v: Arrays, derivative: Arrays, images: Container[Leaf]) -> float | None:
     """The relative error of the derivative along v; None if the difference quotients do not converge, as near a kink."""
-    import numpy as np
-
     due = [p for p in derivative if p in images]
     greatest = 0.0
 
@@ -102,8 +98,6 @@ def difference(f: Callable[[Arrays], Arrays], x: Arrays, v: Arrays, derivative: 
 
 def _extrapolated(quotient: Any, step: float, tolerance: float) -> tuple[NDArray[Any] | None, float, float]:
     """The best estimate of a derivative by steps from this one on, how uncertain it is, and its smallest step."""
-    import numpy as np
-
     best, uncertainty, smallest = None, np.inf, step
     for estimate, error, h in _ridders(quotient, step):
         if error < uncertainty:
@@ -115,8 +109,6 @@ def _extrapolated(quotient: Any, step: float, tolerance: float) -> tuple[NDArray
 
 def _lost(x: Arrays, v: Arrays, step: float) -> float:
     """The greatest part of a step along v that is lost in rounding, as where datetimes are far from 1970."""
-    import numpy as np
-
     lost = 0.0
     for place, t in v.items():
         greatest = float(np.abs(t).max(initial=0))
@@ -130,8 +122,6 @@ def _ridders(quotient: Any, h: float) -> Iterator[tuple[NDArray[Any], float, flo
 
     Source: C. J. F. Ridders, "Accurate computation of F'(x) and F'(x)F''(x)", Advances in Engineering Software 4 (1982) 75-76.
     """
-    import numpy as np
-
     shrink, row = 1.6, [quotient(h)]
     moves = row[0].any()
     for _ in range(14):
@@ -153,7 +143,6 @@ def adjoint_error(u: Arrays, jv: Arrays, pulled: Arrays, v: Arrays) -> float | N
 
     Infinitely far where the VJP is NaN and the JVP finite, as where 0 times the slope of a branch not taken is NaN.
     """
-    import numpy as np
 
     def inner(a: NDArray[Any], b: NDArray[Any]) -> float:
         return float(np.vdot(a.astype(_wide(a)), b.astype(_wide(b))).real)
@@ -170,8 +159,6 @@ def adjoint_error(u: Arrays, jv: Arrays, pulled: Arrays, v: Arrays) -> float | N
 
 def relative(one: Arrays, other: Arrays) -> float | None:
     """The greatest difference, relative to the greatest part; None where something is not finite."""
-    import numpy as np
-
     left, right = _flat(list(one.values())), _flat([other[p] for p in one])
     if not left.size:
         return 0.0
@@ -182,8 +169,6 @@ def relative(one: Arrays, other: Arrays) -> float | None:
 
 
 def _flat(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    import numpy as np
-
     return np.concatenate([np.asarray(a, _wide(a)).ravel() for a in arrays]) if arrays else np.zeros(0)
 
 
@@ -200,8 +185,6 @@ def reasons(whole: Document, primitives: PrimitiveSet, x: Arrays, rule_name: str
     asked = [node for node, (case, _) in enumerate(graph.nodes()) if getattr(primitives[case.op].rules, rule_name)]
     if not asked:
         return []
-    import numpy as np
-
     values = around(graph, asked)
     program = compile_graph(replace(graph, outputs=tuple(values.values())), primitives)
     arrays = map(np.asarray, program.run({i.key: together(x, i.key, i.type) for i in program.inputs}))
@@ -259,8 +242,6 @@ class Twin(Frozen, slots=False):
             return x | self.stopped(x)
         if not self.twin_of:
             return x
-        import numpy as np
-
         return x | {p: a.astype(numpy_dtype(np, self.types[p].dtype)) for p, a in self.of(x).items() if p in self.types}
 
     def of(self, arrays: Arrays) -> Arrays:

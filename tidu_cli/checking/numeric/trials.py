@@ -18,8 +18,9 @@ from tidu_cli.graph.link import GraphBuilder
 from tidu_cli.graph.open_sizes import open_names
 from tidu_cli.graph.text import parse_value_type
 from tidu_cli.graph.types import DATETIMES, INTEGERS, ITEMSIZE, Path, RecordType, TensorType, Type, leaves, unit_of
-from tidu_cli.lax.arrays.structural import numpy_dtype
+from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.lax.records.records import zeros
+from tidu_cli.lax.vocabulary import vocabulary
 from tidu_cli.limits import limited_steps
 from tidu_cli.rules.contract import Example, Primitive
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -225,7 +226,6 @@ def at_sizes(document: Document, given: Mapping[Key, Any]) -> Iterator[tuple[str
     if not names:
         yield "", document
         return
-    from tidu_cli.lax.vocabulary import vocabulary
     from tidu_cli.runtime.sizing import sizes_given, specialized
 
     known = sizes_given(list(document.inputs.values()), given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli.building import build_option, kind_of
+from tidu_cli.cli.building import build_option
 from tidu_cli.cli.evaluation_options import file_values, input_types
 from tidu_cli.cli.format_options import FormatCommand, options_read
 from tidu_cli.cli.options import (
@@ -21,19 +21,20 @@ from tidu_cli.cli.options import (
     option,
     plain_option,
     plugins_option,
+    require_names,
     require_stdin_once,
     shown,
     tell_notes,
 )
 from tidu_cli.errors import TiduError
+from tidu_cli.graph.graph import Document
+from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import ITEMSIZE
 from tidu_cli.installed import runtimes
 from tidu_cli.port_data import Asked
 
 if TYPE_CHECKING:
     from tidu_cli.checking.report import Report
-    from tidu_cli.graph.graph import Document
-    from tidu_cli.graph.keys import Key
 
 _DTYPES = ("f64", "c128")
 
@@ -117,10 +118,7 @@ def _of_files(
 ) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.api.checks import check_subject
 
-    if len(paths) > 1:
-        from tidu_cli.cli.sources import require_all_taken
-
-        require_all_taken([(path, kind_of(path, shared=True)) for path in paths])
+    require_names(paths)
     asked = Asked(parts, against, lambda document: _given(document, files) if files else {}, seed)
     for path in paths:
         subject, name = load_subject(path, files, shared=len(paths) > 1)

@@ -23,6 +23,7 @@ from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.select import listed
 from tidu_cli.installed import source_named
+from tidu_cli.limits import format_size
 from tidu_cli.streams import data_stream
 
 _PARTS = re.compile(
@@ -102,8 +103,6 @@ def info(file: str, digests: bool, as_json: bool) -> None:
 
 
 def _lines(summary: dict[str, Any], document: Document) -> Iterable[str]:
-    from tidu_cli.limits import format_size
-
     graphs, cost = summary["graphs"], summary["evaluation"]
     yield f"{summary['format']}, {counted(len(graphs), 'graph')}, next pass {summary['next_pass']}"
     if summary["bindings"]:
@@ -172,8 +171,6 @@ def _bounded(size: tuple[str, dict[str, int]]) -> str:
 
 
 def _bytes(size: int | None) -> str:
-    from tidu_cli.limits import format_size
-
     return "open" if size is None else format_size(size)
 
 
@@ -198,7 +195,6 @@ def _nested(graph: dict[str, Any], level: int) -> Iterator[tuple[int, dict[str, 
 
 def _types(types: dict[str, Any]) -> Iterable[str]:
     """A table of the record types: what they are of, and the bytes that a value takes."""
-    from tidu_cli.limits import format_size
     from tidu_cli.render.folding import short
 
     rows = [("type", "fields", "bytes")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from tidu_cli.cli.main import Command
 from tidu_cli.cli.messages import heading
 from tidu_cli.cli.options import emit_json, emit_text, example, known_primitives, ops_option, option
 from tidu_cli.errors import PluginError
+from tidu_cli.graph.types import dtype_class
 from tidu_cli.rules.contract import Primitive
 from tidu_cli.rules.fields import field_names
 
@@ -80,10 +82,6 @@ def _lines(listed: Listed, primitives: PrimitiveSet, width: int, in_full: bool, 
 
 def _details(primitive: Primitive, data: dict[str, Any], *, is_built_in: bool) -> Iterator[str]:
     """What the JSON form has besides what an op's line says."""
-    import json
-
-    from tidu_cli.graph.types import dtype_class
-
     if is_built_in:
         yield f"of {dtype_class(primitive.domain.dtypes)}"
     for what in ("input", "output"):

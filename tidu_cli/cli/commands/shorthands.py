@@ -39,10 +39,10 @@ from tidu_cli.cli.options import (
 )
 from tidu_cli.cli.out_option import result_options
 from tidu_cli.formats.files import DOCUMENTS
+from tidu_cli.graph.graph import Document
 from tidu_cli.installed import is_foreign
 
 if TYPE_CHECKING:
-    from tidu_cli.graph.graph import Document
     from tidu_cli.graph.literals import Literal
     from tidu_cli.transforms.shorthands import Pipeline, Stage
 

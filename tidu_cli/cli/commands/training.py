@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,13 +22,12 @@ from tidu_cli.cli.out_option import result_options
 from tidu_cli.cli.sources import names_of
 from tidu_cli.errors import DocumentError, EvaluationError, counted
 from tidu_cli.formats.files import DOCUMENTS
+from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import parse_key
+from tidu_cli.graph.literals import spelled
 from tidu_cli.graph.types import parse_type
 from tidu_cli.installed import is_foreign, source_named
 from tidu_cli.streams import data_stream, is_stdout
-
-if TYPE_CHECKING:
-    from tidu_cli.graph.graph import Document
 
 
 @click.command(
@@ -221,8 +220,6 @@ def _summary(report: dict[str, Any]) -> str:
 
 def _plain(report: dict[str, Any]) -> dict[str, Any]:
     """A report as JSON has it."""
-    from tidu_cli.graph.literals import spelled
-
     plain = {name: spelled(x) if isinstance(x, float) else x for name, x in report.items()}
     plain |= {name: json.loads(_written(report[name], "json")) for name in ("values", "standard_errors") if report.get(name)}
     return plain if report.get("covariance") is None else plain | {"covariance": report["covariance"].tolist()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import struct
+import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
@@ -61,7 +62,6 @@ class Compressed(Frozen, slots=False):
     def read(self, start: int, stop: int, axis: int = 0) -> NDArray[Any]:
         """As `Source` says."""
         import zipfile
-        import zlib
 
         import numpy as np
 
@@ -95,22 +95,18 @@ def native(dtype: Any) -> Any:
 
 def require_whole(source: Located) -> None:
     """Raises DocumentError if the file ends before the array does."""
-    import numpy as np
-
-    due = source.offset + math.prod(source.shape) * np.dtype(source.dtype).itemsize
     try:
         size = os.path.getsize(source.path)
     except OSError as error:
         raise DocumentError(f"{source.path}: {error.strerror}") from None
-    if size < due:
-        raise DocumentError(f"{source.path}: is cut off, at {size} bytes of {due}; write it again")
+    _require_numbers(size, source.shape, source.dtype, source.path, source.offset)
 
 
-def _require_numbers(n_bytes: int, shape: tuple[int, ...], dtype: str, where: str) -> None:
-    """Raises DocumentError if a member of an archive ends before its array does."""
+def _require_numbers(n_bytes: int, shape: tuple[int, ...], dtype: str, where: str, offset: int = 0) -> None:
+    """Raises DocumentError if a file, or a member of an archive, ends before its array does, which begins at `offset`."""
     import numpy as np
 
-    due = math.prod(shape) * np.dtype(dtype).itemsize
+    due = offset + math.prod(shape) * np.dtype(dtype).itemsize
     if n_bytes < due:
         raise DocumentError(f"{where}: is cut off, at {n_bytes} bytes of {due}; write it again")
 

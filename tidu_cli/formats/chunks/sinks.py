@@ -20,15 +20,10 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from tidu_cli.errors import DocumentError, Remedy
 from tidu_cli.formats.chunks.npy import new_group, require_zarr
-from tidu_cli.formats.replacing import replace
+from tidu_cli.formats.replacing import HAS_LOCKS, lock, replace
 from tidu_cli.formats.write import require_replaceable
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.select import listed
-
-try:
-    import fcntl
-except ImportError:  # there are no such locks, and of two runs at once users have to take care
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -132,7 +127,7 @@ class Sink:
     @contextmanager
     def held(self) -> Iterator[None]:
         """Within the block no other run is at work on these chunks. Raises DocumentError if one is, or has just ended."""
-        if fcntl is None:
+        if not HAS_LOCKS:
             yield
             return
         place = os.path.join(self.folder, MANIFEST)
@@ -141,7 +136,7 @@ class Sink:
         except OSError as error:
             raise DocumentError(f"{self.folder}: {error.strerror}") from None
         try:
-            if _is_locked(descriptor) or not os.path.exists(place):
+            if lock(descriptor) is False or not os.path.exists(place):
                 raise self._taken()
             yield
         finally:
@@ -155,7 +150,8 @@ class Sink:
         try:
             with open(place, encoding="utf-8") as file:
                 theirs = json.load(file)
-            differing = [what for what in {**ours["identity"], **theirs["identity"]} if _differs(what, ours, theirs)]
+            mine, its = ours["identity"], theirs["identity"]
+            differing = [what for what in {**mine, **its} if mine.get(what) != its.get(what)]
             differing += [_WORDS[name] for name in _WORDS if theirs[name] != ours[name]]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise DocumentError(f"{place}: is damaged; remove {self.folder}, and start again") from None
@@ -273,23 +269,8 @@ class Sink:
 _WORDS = {"arrays": "choice of outputs", "size": "number of items", "chunk": "size of chunks", "version": "version of tidu"}
 
 
-def _is_locked(descriptor: int) -> bool:
-    """Whether another process or thread has locked a file; else it is locked here until it is closed."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # this file system has no locks
-        return False
-    return False
-
-
 def _suffix(path: str) -> str:
     return os.path.splitext(path.rstrip("/"))[1].lower()
-
-
-def _differs(what: str, ours: Any, theirs: Any) -> bool:
-    return bool(ours["identity"].get(what) != theirs["identity"].get(what))
 
 
 def _checksum(data: bytes, k: int) -> bytes:

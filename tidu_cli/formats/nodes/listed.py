@@ -302,11 +302,8 @@ class GraphWriter:
 
     def head(self) -> dict[str, object]:
         """The fields before the inputs."""
-        graph = self.graph
-        head: dict[str, object] = {"name": graph.name}
-        if graph.linear is not None:
-            head["linear"] = {"pass": graph.linear}
-        return head if graph.meta is None else {**head, "meta": graph.meta}
+        linear = {} if self.graph.linear is None else {"linear": {"pass": self.graph.linear}}
+        return with_meta({"name": self.graph.name, **linear}, self.graph.meta)
 
     def inputs(self) -> list[dict[str, object]]:
         """The declarations of inputs."""

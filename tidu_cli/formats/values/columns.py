@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats.values.text import field_of
+from tidu_cli.formats.values.text import field_of, parent
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.types import RecordType, Type
 
@@ -46,11 +46,8 @@ def read_csv(data: bytes, source: str, declared: Mapping[Key, Type]) -> dict[str
         else:
             value = cells[0] if len(cells) == 1 and not getattr(_type_of(name, types, records), "rank", 0) else cells
         owner, path = ("", []) if name in types else field_of(name, records)
-        place: object = values
         *way, last = [owner, *path] if owner else [name]
-        for step in way:
-            place = place.setdefault(step, {}) if isinstance(place, dict) else None
-        if not isinstance(place, dict):
+        if (place := parent(values, way)) is None:
             raise DocumentError(f"{source}: the key {name} occurs twice")
         place[last] = value
     return values

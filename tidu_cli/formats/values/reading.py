@@ -15,7 +15,7 @@ from tidu_cli.formats.compression import CompressionError
 from tidu_cli.formats.detect import read_array
 from tidu_cli.formats.files import Source, is_msgpack_map, note_read, repeated
 from tidu_cli.formats.json import require_finite, syntax_error, wants_text
-from tidu_cli.formats.values.text import as_json, field_of, is_place, value_at
+from tidu_cli.formats.values.text import as_json, field_of, is_place, parent, value_at
 from tidu_cli.graph.keys import Key, parse_key
 from tidu_cli.graph.literals import NONFINITE
 from tidu_cli.graph.select import listed
@@ -252,10 +252,7 @@ def _read_npz(data: bytes, source: str, declared: Mapping[Key, Type] | None) -> 
         if declared is not None and key not in declared:
             continue  # whatever it would inflate to
         *way, last = (key, *path)
-        place: Any = values
-        for step in way:
-            place = place.setdefault(step, {}) if isinstance(place, dict) else None
-        if not isinstance(place, dict) or last in place:
+        if (place := parent(values, way)) is None or last in place:
             raise DocumentError(f"{source}: the key {_short(text)} occurs twice")
         try:
             with archive.open(info) as file:

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,6 +63,14 @@ def field_of(text: str, records: Mapping[str, Key]) -> tuple[str, list[str]]:
         if owner in records:
             return owner, path
     return "", []
+
+
+def parent(values: dict[Any, Any], way: Iterable[Any]) -> dict[Any, Any] | None:
+    """The dict at the end of a way through nested ones, which are made where they are not there; None if a value is in the way."""
+    place: Any = values
+    for step in way:
+        place = place.setdefault(step, {}) if isinstance(place, dict) else None
+    return place if isinstance(place, dict) else None
 
 
 def fields(value: Any, type_: RecordType) -> Iterator[tuple[str, Any, Type]]:
@@ -175,9 +183,8 @@ def values_at(path: str, declared: Mapping[Key, Type], in_parts: Collection[Key]
         if not owner:
             continue
         *way, last = (texts[owner], *fields)
-        place: Any = values
-        for step in way:
-            place = place.setdefault(step, {})
+        if (place := parent(values, way)) is None:
+            raise DocumentError(f"{path}: the key {text} occurs twice")
         place[last] = _value(source, texts[owner] in in_parts)
     if not values and os.path.isdir(path):
         raise DocumentError(f"{path}: holds {listed(list(sources))}, and no input is called so; name one with --set KEY=@{path}")
