@@ -7,7 +7,7 @@ TYPE_CHECKING = False  # That of typing, which takes longer to import than all t
 if TYPE_CHECKING:
     from tidu_cli.adapters.jax.port import *  # noqa: F403
     from tidu_cli.adapters.numpy.api import *  # noqa: F403
-    from tidu_cli.adapters.onnx.api import *  # noqa: F403
+    from tidu_cli.adapters.onnx.port import *  # noqa: F403
     from tidu_cli.api.checks import *  # noqa: F403
     from tidu_cli.api.checks import check
     from tidu_cli.api.compiling import *  # noqa: F403

@@ -28,6 +28,6 @@ _OF_NUMPY = "cond fixed_point formula fori_loop linear_solve root scan static st
 FUNCTIONS = {
     **dict.fromkeys(_OF_NUMPY.split(), "tidu_cli.adapters.numpy.api"),
     **dict.fromkeys(("from_jax", "to_jax"), "tidu_cli.adapters.jax.port"),
-    "load_onnx": "tidu_cli.adapters.onnx.api",
+    "load_onnx": "tidu_cli.adapters.onnx.port",
 }
 """The functions that adapters add to the API, and their modules."""

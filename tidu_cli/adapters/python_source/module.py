@@ -6,22 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from tidu_cli.adapters.python_source import text as python
 from tidu_cli.adapters.python_source.arrays import ARRAYS, Results, zeros
 from tidu_cli.adapters.python_source.elements import dtype_text, element
 from tidu_cli.adapters.python_source.indexing import INDEXING
 from tidu_cli.adapters.python_source.matrices import MATRICES
-from tidu_cli.adapters.python_source.text import (
-    WIDTH,
-    Names,
-    Text,
-    call,
-    identifier,
-    laid_out,
-    named_sizes,
-    quoted,
-    size_text,
-    tuple_text,
-)
 from tidu_cli.adapters.python_source.unit import CONTROL, Unit, elementwise
 from tidu_cli.adapters.source_code import HELPERS, MARK, UnwrittenError, alone
 from tidu_cli.checking.numeric.trials import one_node_document
@@ -51,21 +40,21 @@ class Module:
         self.functions: list[str] = []
         self.has_special = False
         self._defined: dict[Case, str] = {}
-        self.name = identifier(graph.name, "jvp", "vjp")
+        self.name = python.identifier(graph.name, "jvp", "vjp")
         self.is_single = [str(o.key) for o in graph.outputs] == [_single(graph)]
         try:
             self._require([*[i.type for i in graph.inputs], *[o.type for o in graph.outputs]])
             if names_in(graph):
-                graph, self.sizes = named_sizes(graph, self.primitives, [self.name])
+                graph, self.sizes = python.named_sizes(graph, self.primitives, [self.name])
             self.graph, self.reserved = graph, {self.name, *self.sizes}
-            self.names = Names({*self.reserved, *HELPERS})
+            self.names = python.Names({*self.reserved, *HELPERS})
             self.unit = Unit(self, graph, 1, is_whole=True)
         except UnwrittenError as error:
             raise UnwrittenError(f"graph '{graph.name}': {error}; or write it with ", Remedy("format", "msgpack")) from None
 
     # What units ask for.
 
-    def written(self, unit: Unit, case: Case, xs: list[Text]) -> Results:
+    def written(self, unit: Unit, case: Case, xs: list[python.Text]) -> Results:
         """The results of an operation. Raises UnwrittenError."""
         self._require([*case.operands, *case.results])
         if case.op != "constant" and all(t.size == 0 for t in case.results) and case.results:
@@ -89,7 +78,7 @@ class Module:
         name = f"C{len(self.constants) + 1}"
         lines = [""]
         for text in map(partial(element, dtype), array.reshape(-1)):
-            if len(lines[-1]) + len(text) + 5 > WIDTH:
+            if len(lines[-1]) + len(text) + 5 > python.WIDTH:
                 lines.append("")
             lines[-1] += f"{' ' if lines[-1] else ''}{text}"
         body = "\n".join(f"    {line}" for line in lines)
@@ -113,7 +102,7 @@ class Module:
             unit.define(name, self._lines(name, made))
         return name
 
-    def _by_definition(self, unit: Unit, case: Case, xs: list[Text]) -> Results:
+    def _by_definition(self, unit: Unit, case: Case, xs: list[python.Text]) -> Results:
         """A call of the function that computes an operation as it is defined."""
         case = replace(case, mask=None)
         primitive = self.primitives[case.op]
@@ -126,14 +115,14 @@ class Module:
                 made = Unit(self, expanded(self.primitives, case), 1 + is_open)
             except (MissingRuleError, UndecidedSizeError, UnwrittenError) as error:
                 raise UnwrittenError(f"its definition: {error}") from None
-            name = self._defined[case] = self.names.new(f"_{identifier(case.op)}")
+            name = self._defined[case] = self.names.new(f"_{python.identifier(case.op)}")
             if is_open:
                 self.unit.define(name, self._lines(name, made))
             else:
                 self.functions.append("\n".join(self._lines(name, made)))
         arguments = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
         code = f"{self._defined[case]}({', '.join(arguments)})"
-        return call(code, case.results[0].shape) if len(case.results) == 1 else unit.several(case, code)  # type: ignore[union-attr]
+        return python.call(code, case.results[0].shape) if len(case.results) == 1 else unit.several(case, code)  # type: ignore[union-attr]
 
     def _require(self, types: Sequence[Any]) -> None:
         """Raises UnwrittenError for what NumPy has no dtype of."""
@@ -153,10 +142,10 @@ class Module:
         """A function."""
         pad = 4 * (unit.depth - 1)
         return [
-            *laid_out(f"def {name}({', '.join(unit.parameters)}):", pad),
+            *python.laid_out(f"def {name}({', '.join(unit.parameters)}):", pad),
             *[f"{' ' * (pad + 4)}{line}".rstrip() for line in doc],
             *unit.statements,
-            *laid_out(f"return {self._returned(unit)}", pad + 4),
+            *python.laid_out(f"return {self._returned(unit)}", pad + 4),
         ]
 
     def _returned(self, unit: Unit) -> str:
@@ -166,7 +155,7 @@ class Module:
             return whole if len(codes) == 1 or (codes and sum(map(len, codes)) < 60) else f"({whole})"
         if self.is_single:
             return codes[0]
-        entries = [f"{quoted(str(o.key))}: {code}" for o, code in zip(self.graph.outputs, codes, strict=True)]
+        entries = [f"{python.quoted(str(o.key))}: {code}" for o, code in zip(self.graph.outputs, codes, strict=True)]
         return f"{{{', '.join(entries)}}}"
 
     def source(self) -> Iterator[str]:
@@ -207,12 +196,12 @@ def _single(graph: Graph) -> str:
 def _told(text: str) -> str:
     """A text in a docstring, which nothing in it ends."""
     short = text if len(text) <= _TOLD else f"{text[:_TOLD]}..."
-    return quoted(short)[1:-1]
+    return python.quoted(short)[1:-1]
 
 
 def _type(type_: Any) -> str:
     dtype = dtype_text(type_.dtype).removeprefix("np.").rstrip("_")
-    return f"{dtype}, shape {tuple_text(map(size_text, type_.shape))}" if type_.shape else dtype
+    return f"{dtype}, shape {python.tuple_text(map(python.size_text, type_.shape))}" if type_.shape else dtype
 
 
 def written_as(case: Case, primitives: PrimitiveSet) -> str:

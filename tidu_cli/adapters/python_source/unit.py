@@ -10,22 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from tidu_cli.adapters.python_source import text as python
 from tidu_cli.adapters.python_source.arrays import Results, Write, zeros
 from tidu_cli.adapters.python_source.elements import dtype_text, filled, template, zero
-from tidu_cli.adapters.python_source.text import (
-    ATOM,
-    WIDTH,
-    Names,
-    Text,
-    broadcast,
-    call,
-    identifier,
-    laid_out,
-    quoted,
-    read_sizes,
-    shape_text,
-    size_text,
-)
 from tidu_cli.adapters.source_code import UnwrittenError
 from tidu_cli.errors import UndecidedSizeError
 from tidu_cli.graph.graph import Graph
@@ -48,7 +35,7 @@ def _calls(unit: Any, targets: Sequence[str], function: str, arguments: Sequence
     unit.emit(f"{', '.join(targets)}{' = ' if targets else ''}{function}({', '.join(arguments)})", deeper)
 
 
-def _scan(unit: Any, case: Any, xs: list[Text]) -> Results:
+def _scan(unit: Any, case: Any, xs: list[python.Text]) -> Results:
     a, graph = case.attrs, case.attrs.body.graph
     first, end, length = a.num_consts, a.num_consts + a.num_carry, a.length
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
@@ -56,49 +43,49 @@ def _scan(unit: Any, case: Any, xs: list[Text]) -> Results:
     if length == 0:
         return [*xs[first:end], *map(zeros, stacked)]
     body = unit.module.inner(unit, graph, "body", "body")
-    texts = [text if first <= k < end else unit.simple(call(text, ())).code for k, text in enumerate(texts)]
+    texts = [text if first <= k < end else unit.simple(python.call(text, ())).code for k, text in enumerate(texts)]
     carry = _started(unit, texts[first:end], graph.inputs[first:end])
-    items = [unit.names.new(f"{identifier(str(o.key))}_k") for o in graph.outputs[a.num_carry :]]
+    items = [unit.names.new(f"{python.identifier(str(o.key))}_k") for o in graph.outputs[a.num_carry :]]
     lists = [unit.names.new(f"{item}s") for item in items]
     for name in lists:
         unit.emit(f"{name} = []")
     k = unit.names.numbered("k")
-    steps = f"range({size_text(length)})"
+    steps = f"range({python.size_text(length)})"
     unit.emit(f"for {k} in {f'reversed({steps})' if a.reverse else steps}:")
     scanned = [f"{text}[{k}]" for text in texts[end:]]
     _calls(unit, [*carry, *items], body, [*texts[:first], *carry, *scanned])
     for name, item in zip(lists, items, strict=True):
         unit.emit(f"{name}.append({item})", 1)
-    results = [call(name, t.shape) for name, t in zip(carry, case.results, strict=False)]
+    results = [python.call(name, t.shape) for name, t in zip(carry, case.results, strict=False)]
     lists = [f"{name}[::-1]" if a.reverse else name for name in lists]
     if least(length) == 0:  # NumPy stacks one array at least
-        return results + [call(_stacked(name, t), t.shape) for name, t in zip(lists, stacked, strict=True)]
-    return results + [call(f"np.stack({name})", t.shape) for name, t in zip(lists, stacked, strict=True)]
+        return results + [python.call(_stacked(name, t), t.shape) for name, t in zip(lists, stacked, strict=True)]
+    return results + [python.call(f"np.stack({name})", t.shape) for name, t in zip(lists, stacked, strict=True)]
 
 
 def _stacked(name: str, type_: Any) -> str:
     """What a list of arrays is, which may be empty."""
-    return f"np.reshape(np.array({name}, dtype={dtype_text(type_.dtype)}), {shape_text(type_.shape)})"
+    return f"np.reshape(np.array({name}, dtype={dtype_text(type_.dtype)}), {python.shape_text(type_.shape)})"
 
 
-def _while(unit: Any, case: Any, xs: list[Text]) -> Results:
+def _while(unit: Any, case: Any, xs: list[python.Text]) -> Results:
     a = case.attrs
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
     condition = unit.module.inner(unit, a.condition.graph, "condition", "condition")
     body = unit.module.inner(unit, a.body.graph, "body", "body")
     *both, first = a.split(texts)
-    of_condition, of_body = ([unit.simple(call(text, ())).code for text in some] for some in both)
+    of_condition, of_body = ([unit.simple(python.call(text, ())).code for text in some] for some in both)
     carry = _started(unit, first, a.body.graph.inputs[a.body_consts :])
     unit.emit(f"while {condition}({', '.join([*of_condition, *carry])}):")
     _calls(unit, carry, body, [*of_body, *carry])
-    return [call(name, t.shape) for name, t in zip(carry, case.results, strict=True)]
+    return [python.call(name, t.shape) for name, t in zip(carry, case.results, strict=True)]
 
 
-def _cond(unit: Any, case: Any, xs: list[Text]) -> Results:
+def _cond(unit: Any, case: Any, xs: list[python.Text]) -> Results:
     of_bool = case.operands[0].dtype == "bool"
     branches = [b.graph for b in case.attrs.branches[: 2 if of_bool else None]]
     texts = [unit.full(x, t) for x, t in zip(xs, case.operands, strict=True)]
-    index, *arguments = [unit.simple(call(text, ())).code for text in texts]
+    index, *arguments = [unit.simple(python.call(text, ())).code for text in texts]
     functions = [unit.module.inner(unit, graph, "branch", f"branches[{k}]") for k, graph in enumerate(branches)]
     targets = [unit.named(k) for k in range(len(case.results))]
     last = len(functions) - 1
@@ -113,7 +100,7 @@ def _cond(unit: Any, case: Any, xs: list[Text]) -> Results:
     if tests:
         unit.emit("else:")
     _calls(unit, targets, functions[last], arguments, int(bool(tests)))
-    return [call(name, t.shape) for name, t in zip(targets, case.results, strict=True)]
+    return [python.call(name, t.shape) for name, t in zip(targets, case.results, strict=True)]
 
 
 CONTROL: dict[str, Write] = {"scan": _scan, "while": _while, "cond": _cond}
@@ -136,7 +123,7 @@ class Unit:
 
     def __init__(self, module: Any, graph: Graph, depth: int, *, is_whole: bool = False) -> None:
         self.module, self.graph, self.depth, self.is_whole = module, graph, depth, is_whole
-        self.names = Names(module.reserved)
+        self.names = python.Names(module.reserved)
         self.parameters = self.names.of_keys(i.key for i in graph.inputs)
         self.statements: list[str] = []
         self._section = 0
@@ -150,40 +137,40 @@ class Unit:
 
     def emit(self, statement: str, deeper: int = 0) -> None:
         """Add a statement; some are in the block of one before."""
-        self.statements += laid_out(statement, 4 * (self.depth + deeper))
+        self.statements += python.laid_out(statement, 4 * (self.depth + deeper))
 
     def named(self, result: int | None = None) -> str:
         """A new name: of a result of the operation that of an output, if it is one; else the next number."""
         hint = "" if result is None or result >= len(self._hints) else self._hints[result]
         return self.names.new(hint) if hint else self.names.numbered("vd"[self._section])
 
-    def assign(self, x: Text, result: int | None = None) -> Text:
+    def assign(self, x: python.Text, result: int | None = None) -> python.Text:
         """A name for an expression, which may be a result of the operation."""
         name, code = self.named(result), x.code
-        is_long = len(name) + len(code) + 3 + 4 * self.depth > WIDTH
+        is_long = len(name) + len(code) + 3 + 4 * self.depth > python.WIDTH
         if is_long and (match := _METHOD.fullmatch(code)):  # black has another layout for chains of calls
             self.emit(f"{name} = {match[1]}")
             code = f"{name}{match[2]}"
         self.emit(f"{name} = {code}")
-        return Text(name, ATOM, x.shape, x.is_number)
+        return python.Text(name, python.ATOM, x.shape, x.is_number)
 
-    def simple(self, x: Text) -> Text:
+    def simple(self, x: python.Text) -> python.Text:
         """An expression that may stand twice."""
         return x if x.is_number or _NAME.fullmatch(x.code) else self.assign(x)
 
-    def several(self, case: Any, code: str, order: Sequence[int] = ()) -> list[Text]:
+    def several(self, case: Any, code: str, order: Sequence[int] = ()) -> list[python.Text]:
         """Names for the results of an operation that a call gives: in their order, or in this one."""
         names = [self.named(k) for k in range(len(case.results))]
         targets = ", ".join([names[k] for k in order] or names)
         self.emit(f"{targets}{' = ' if names else ''}{code}")
-        return [call(name, t.shape) for name, t in zip(names, case.results, strict=True)]
+        return [python.call(name, t.shape) for name, t in zip(names, case.results, strict=True)]
 
-    def full(self, x: Text, type_: Any, level: int = 0) -> str:
+    def full(self, x: python.Text, type_: Any, level: int = 0) -> str:
         """An expression whose value has the shape and dtype of its type."""
         if x.is_number:
             return filled(x, type_)
         if x.shape != type_.shape:
-            return f"np.broadcast_to({x.code}, {shape_text(type_.shape)})"
+            return f"np.broadcast_to({x.code}, {python.shape_text(type_.shape)})"
         return x.within(level)
 
     def function(self, key: Any, base: str) -> tuple[str, bool]:
@@ -202,14 +189,14 @@ class Unit:
 
     def write_sizes(self) -> None:
         """Read the sizes that inputs have, and refuse what does not fit together. Raises UnwrittenError."""
-        for text in read_sizes(self.graph, self.parameters, self.module.sizes):
+        for text in python.read_sizes(self.graph, self.parameters, self.module.sizes):
             if isinstance(text, str):
                 self.emit(text)
             else:
                 self.emit(f"if {text[0]}:")
-                self.emit(f"raise ValueError(f{quoted(text[1])})", 1)
+                self.emit(f"raise ValueError(f{python.quoted(text[1])})", 1)
 
-    def _build(self) -> list[Text]:
+    def _build(self) -> list[python.Text]:
         graph = self.graph
         steps = needed_steps(graph, graph.outputs)
         hints = self._names_of(steps.outputs)
@@ -219,7 +206,7 @@ class Unit:
             self.emit(f"{name} = np.asarray({name}, dtype={dtype_text(type_.dtype)})")
         if self.is_whole and self.module.sizes:
             self.write_sizes()
-        values = [call(self.parameters[k], graph.inputs[k].type.shape) for k in steps.inputs]  # type: ignore[union-attr]
+        values = [python.call(self.parameters[k], graph.inputs[k].type.shape) for k in steps.inputs]  # type: ignore[union-attr]
         code, start, args = steps.code.tolist(), steps.start.tolist(), steps.args.tolist()
         uses = Counter(args)
         uses.update(v for v in steps.outputs if v is not None)
@@ -243,15 +230,15 @@ class Unit:
                 values.append(x if atom or keep or not uses[first + k] else self.assign(x, k))
             self._begin(*before)
         return [
-            Text(filled(zero(o.type), o.type), ATOM, o.type.shape) if v is None else self._result(values[v], o.type)  # type: ignore[union-attr]
+            python.Text(filled(zero(o.type), o.type), python.ATOM, o.type.shape) if v is None else self._result(values[v], o.type)  # type: ignore[union-attr]
             for v, o in zip(steps.outputs, graph.outputs, strict=True)
         ]
 
-    def _result(self, x: Text, type_: Any) -> Text:
+    def _result(self, x: python.Text, type_: Any) -> python.Text:
         if x.shape == type_.shape and not x.is_number:
             return x
         code = self.full(x, type_)  # of what NumPy broadcasts, elements share memory, and callers may write into them
-        return call(f"{code}.copy()" if self.is_whole and not x.is_number else code, type_.shape)
+        return python.call(f"{code}.copy()" if self.is_whole and not x.is_number else code, type_.shape)
 
     def _begin(self, n: int, section: int) -> None:
         """Say where derivatives begin, or end, above the statements from number n on."""
@@ -267,10 +254,10 @@ class Unit:
         """What values that are outputs are called."""
         if not self.is_whole or self.module.is_single:
             return {}
-        return {v: identifier(str(o.key)) for v, o in zip(outputs, self.graph.outputs, strict=True) if v is not None}
+        return {v: python.identifier(str(o.key)) for v, o in zip(outputs, self.graph.outputs, strict=True) if v is not None}
 
 
-def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
+def elementwise(unit: Unit, case: Any, xs: list[python.Text]) -> Results | None:
     """The result of an operation that goes element by element, None if there is no expression."""
     dtypes = [t.dtype for t in case.operands]
     op = "add" if case.op == "add_cotangents" else case.op
@@ -282,7 +269,7 @@ def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
     operands = list(xs)
     as_python = op in ("add", "sub", "mul") or (op == "div" and unit.module.is_counted(xs[1].code))
     if as_python and dtypes[0] == "f64" and all(x.is_number for x in xs):  # as Python computes it
-        return Text(text.format(*[x.within(lv) for x, lv in zip(xs, needed, strict=True)]), level, (), is_number=True)
+        return python.Text(text.format(*[x.within(lv) for x, lv in zip(xs, needed, strict=True)]), level, (), is_number=True)
     chosen = op in ("select_n", "clamp")
     values = [k for k in range(len(xs)) if not (op == "select_n" and k == 0)]
     if all(xs[k].is_number for k in values) and (not chosen or case.results[0].dtype not in ("f64", "i64", "bool", "c128")):
@@ -295,21 +282,21 @@ def elementwise(unit: Unit, case: Any, xs: list[Text]) -> Results | None:
         elif text.count(f"{{{k}}}") > 1:
             operands[k] = unit.simple(x)
     shapes = {x.shape for x in operands}
-    shape = shapes.pop() if len(shapes) == 1 else broadcast(*shapes)
+    shape = shapes.pop() if len(shapes) == 1 else python.broadcast(*shapes)
     if text.startswith("_"):
         function = text.partition("(")[0]
         unit.module.use(function)
         if function == "_complex" and operands[0].shape != operands[1].shape:
-            operands = [call(unit.full(x, t), t.shape) for x, t in zip(operands, case.operands, strict=True)]
+            operands = [python.call(unit.full(x, t), t.shape) for x, t in zip(operands, case.operands, strict=True)]
             shape = case.results[0].shape
     if "special." in text:
         unit.module.has_special = True
     code = text.format(*[x.within(lv) for x, lv in zip(operands, needed, strict=True)])
     if "} ** " in text and _HUGGED.fullmatch(operands[0].code):
         code = code.replace(" ** ", "**")
-    return Text(code, level, shape)
+    return python.Text(code, level, shape)
 
 
-def _typed(x: Text, type_: TensorType) -> Text:
+def _typed(x: python.Text, type_: TensorType) -> python.Text:
     """A number as one of NumPy, of its dtype."""
-    return call(f"{dtype_text(type_.dtype)}({x.code})", ())
+    return python.call(f"{dtype_text(type_.dtype)}({x.code})", ())

@@ -6,19 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tidu_cli.adapters.stablehlo.text import (
-    CONSTANT,
-    UnwrittenError,
-    custom_calls,
-    function_of,
-    functions_of,
-    made_by,
-    operations_of,
-    package,
-    require_types,
-    shapes_of,
-    symbols_in,
-)
+from tidu_cli.adapters.stablehlo import text as mlir
 from tidu_cli.custom.packages import KNOWN
 from tidu_cli.errors import MissingRuleError, Remedy
 from tidu_cli.frozen import Frozen, replace
@@ -81,47 +69,47 @@ def _lowered(case: Case, primitives: PrimitiveSet) -> Lowered:
         try:
             module = open_module(case, primitives, platform) if is_open else _module(case, primitives, platform)
         except MissingRuleError as error:
-            raise UnwrittenError(f"{error}; or write it with ", Remedy("format", "msgpack")) from None
+            raise mlir.UnwrittenError(f"{error}; or write it with ", Remedy("format", "msgpack")) from None
         except (TypeError, ValueError, NotImplementedError) as error:
             reason = reason or f"is nothing that JAX takes: {str(error).partition(chr(10))[0]}"
             continue
-        foreign = sorted({target for target in custom_calls(module) if not target.startswith(LIBRARIES)})
+        foreign = sorted({target for target in mlir.custom_calls(module) if not target.startswith(LIBRARIES)})
         if not foreign:
             with module.context:
                 main, sizes = sizes_first(module) if is_open else ("main", [])
                 body = _body(module, main, sizes)
-                return Lowered([] if body else list(functions_of(module, main)), body, sizes)
+                return Lowered([] if body else list(mlir.functions_of(module, main)), body, sizes)
         reason = f"is a call of {', '.join(foreign)}, which files cannot rely on"
     if is_open:
-        raise UnwrittenError(f"{case.op} of open sizes {reason}; give one a number: ", way_out(case))
-    raise UnwrittenError(f"{case.op} {reason}; write it with ", Remedy("format", "msgpack"))
+        raise mlir.UnwrittenError(f"{case.op} of open sizes {reason}; give one a number: ", way_out(case))
+    raise mlir.UnwrittenError(f"{case.op} {reason}; write it with ", Remedy("format", "msgpack"))
 
 
 def _module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
     from tidu_cli.adapters.jax.lowering.functions import jax_function
 
-    jax = package()
+    jax = mlir.package()
     with jax.enable_x64(True):
-        given = [shapes_of(t) for t in case.operands]
+        given = [mlir.shapes_of(t) for t in case.operands]
         traced = jax.jit(jax_function(case, primitives), keep_unused=True).trace(*given)
-        require_types(case, jax.tree.leaves(traced.out_info))
+        mlir.require_types(case, jax.tree.leaves(traced.out_info))
         return traced.lower(lowering_platforms=(platform,)).compiler_ir("stablehlo")
 
 
 def _body(module: Any, main: str, sizes: Sequence[str]) -> Body | None:
-    block = function_of(module, main).regions[0].blocks[0]
+    block = mlir.function_of(module, main).regions[0].blocks[0]
     *operations, last = [op.operation for op in block.operations]
-    others = [op for op in operations if op.name != CONSTANT]
-    if len(others) > 1 or any(any(symbols_in(inner)) for op in others for inner in operations_of(op)):
+    others = [op for op in operations if op.name != mlir.CONSTANT]
+    if len(others) > 1 or any(any(mlir.symbols_in(inner)) for op in others for inner in mlir.operations_of(op)):
         return None
     if others and others[0] != operations[-1]:
         return None  # a constant after it may have the name of a value of its regions
     arguments = [v.get_name() for v in block.arguments]
     return Body(
-        made_by(others[0]) if others else "",
+        mlir.made_by(others[0]) if others else "",
         dict(zip(arguments, sizes, strict=False)),
         arguments[len(sizes) :],
-        {op.result.get_name(): made_by(op) for op in operations if op.name == CONSTANT},
+        {op.result.get_name(): mlir.made_by(op) for op in operations if op.name == mlir.CONSTANT},
         [v.get_name() for op in others for v in op.results],
         [v.get_name() for v in last.operands],
     )

@@ -13,22 +13,7 @@ import numpy as np
 
 from tidu_cli.adapters.jax.dims import dims_of, scope_of, size_name, sizes_of
 from tidu_cli.adapters.jax.lowering.functions import jax_function
-from tidu_cli.adapters.stablehlo.text import (
-    CALLED,
-    GLOBAL_CONSTANT,
-    SIZE,
-    WRAPPED,
-    UnwrittenError,
-    function_of,
-    functions_of,
-    global_constants,
-    package,
-    quoted,
-    require_types,
-    shapes_of,
-    size_value,
-    symbols_in,
-)
+from tidu_cli.adapters.stablehlo import text as mlir
 from tidu_cli.errors import MissingRuleError, Remedy
 from tidu_cli.graph.graph import Case, Document
 from tidu_cli.graph.open_sizes import names_in_case, open_names
@@ -43,9 +28,9 @@ def open_module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
     """
     from jax.interpreters.mlir import LoweringParameters
 
-    jax, names = package(), names_in_case(case)
+    jax, names = mlir.package(), names_in_case(case)
     with jax.enable_x64(True), scope_of(names.values()):
-        given = [shapes_of(t, dims_of) for t in case.operands]
+        given = [mlir.shapes_of(t, dims_of) for t in case.operands]
         try:
             function = jax_function(case, primitives)
 
@@ -55,7 +40,7 @@ def open_module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
             inner = jax.jit(computed)
             sizes = jax.ShapeDtypeStruct(dims_of([size_named(name) for name in names.values()]), np.dtype("?"))
             traced = jax.jit(lambda sizes, *operands: inner(*operands), keep_unused=True).trace(sizes, *given)
-            require_types(case, jax.tree.leaves(traced.out_info), lambda shape: sizes_of(dims_of(shape)))
+            mlir.require_types(case, jax.tree.leaves(traced.out_info), lambda shape: sizes_of(dims_of(shape)))
             lowered = traced.lower(lowering_platforms=(platform,), _private_parameters=LoweringParameters(for_export=True))
             return lowered.compiler_ir("stablehlo")
         except (MissingRuleError, RecursionError):
@@ -66,9 +51,9 @@ def open_module(case: Case, primitives: PrimitiveSet, platform: str) -> Any:
 
 def sizes_first(module: Any) -> tuple[str, list[str]]:
     """The function of such a module that computes the case, and the sizes that it takes before operands."""
-    (call, _) = function_of(module, "main").regions[0].blocks[0].operations
-    ((_, (name,)),) = symbols_in(call.operation)
-    return name, [size_name(text) for text in global_constants(function_of(module, name)) if text]
+    (call, _) = mlir.function_of(module, "main").regions[0].blocks[0].operations
+    ((_, (name,)),) = mlir.symbols_in(call.operation)
+    return name, [size_name(text) for text in mlir.global_constants(mlir.function_of(module, name)) if text]
 
 
 def way_out(case: Case) -> Remedy:
@@ -89,53 +74,55 @@ class Wrapper:
         names = open_names(document)
         if empty := sorted(text for text, name in names.items() if name.least < 1):
             what = f": the size {empty[0]} may be 0, and those of jax.export are at least 1; give it that bound, or a number: "
-            raise UnwrittenError(what, way_to_fix(empty[0]))
+            raise mlir.UnwrittenError(what, way_to_fix(empty[0]))
         exported = _exported(document, names)
-        with package().interpreters.mlir.make_ir_context() as context:
+        with mlir.package().interpreters.mlir.make_ir_context() as context:
             from jaxlib.mlir.dialects import stablehlo
 
             module = stablehlo.deserialize_portable_artifact(context, exported)
-            self.sizes = [size_name(text) for text in global_constants(function_of(module, WRAPPED)) if text]
+            self.sizes = [size_name(text) for text in mlir.global_constants(mlir.function_of(module, mlir.WRAPPED)) if text]
             if unsaid := sorted(names.keys() - set(self.sizes)):
                 what = f": no argument says what the size {unsaid[0]} is; give it a number first: "
-                raise UnwrittenError(what, way_to_fix(unsaid[0]))
-            *functions, _, (_, text) = functions_of(module, "main")
+                raise mlir.UnwrittenError(what, way_to_fix(unsaid[0]))
+            *functions, _, (_, text) = mlir.functions_of(module, "main")
         _, *lines, call, _, _ = text.strip().splitlines()  # an operation a line, between the head of @main and what it returns
         self.values = re.findall(r"%[\w#]+", call)[: len(self.sizes)]
         text = "\n".join(lines)
         for k, name in enumerate(named(functions)):
-            text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
+            text = text.replace(f"@{mlir.CALLED.format(k)}", f"@{name}")
         self.text = text
         self.arguments = arguments
 
     def pieces(self, results: Sequence[str]) -> Iterator[str]:
         """The text from the first operation of @main to the head of the function that it calls, for results of these types."""
         names = [f"%arg{k}" for k in range(len(self.arguments))]
-        types = ", ".join([*[SIZE] * len(self.sizes), *self.arguments])
+        types = ", ".join([*[mlir.SIZE] * len(self.sizes), *self.arguments])
         returned = ["%results"] if len(results) == 1 else [f"%results#{k}" for k in range(len(results))]
         left = "" if not results else "%results = " if len(results) == 1 else f"%results:{len(results)} = "
         yield f"{self.text}\n"
-        yield f"{left}func.call @{WRAPPED}({', '.join([*self.values, *names])}) : ({types}) -> ({', '.join(results)})\n"
+        yield f"{left}func.call @{mlir.WRAPPED}({', '.join([*self.values, *names])}) : ({types}) -> ({', '.join(results)})\n"
         yield f"return {', '.join(returned)}{' : ' if results else ''}{', '.join(results)}\n}}\n"
-        taken = [f"{size_value(name)}: {SIZE} {{{GLOBAL_CONSTANT} = {quoted(name)}}}" for name in self.sizes]
+        taken = [f"{mlir.size_value(name)}: {mlir.SIZE} {{{mlir.GLOBAL_CONSTANT} = {mlir.quoted(name)}}}" for name in self.sizes]
         taken += [f"{name}: {type_}" for name, type_ in zip(names, self.arguments, strict=True)]
-        yield f"func.func private @{WRAPPED}({', '.join(taken)}) -> ({', '.join(results)}) {{\n"
+        yield f"func.func private @{mlir.WRAPPED}({', '.join(taken)}) -> ({', '.join(results)}) {{\n"
 
 
 def _exported(document: Document, names: Mapping[str, Name]) -> bytes:
     """A function of the document's inputs, as jax.export writes it. Raises UnwrittenError."""
-    jax = package()
+    jax = mlir.package()
     from jax import export
 
     with jax.enable_x64(True), scope_of(names.values()):
         try:
-            given = [shapes_of(i.type, dims_of) for i in document.free_inputs]
+            given = [mlir.shapes_of(i.type, dims_of) for i in document.free_inputs]
             exported = export.export(jax.jit(lambda *values: (), keep_unused=True), platforms=("cpu",))(*given)
         except Exception as error:
             message = _line(error)
             if unsolved := sorted(re.findall(r"'(\w+)'", message)) if message.startswith("Cannot solve") else []:
                 message = f"JAX does not solve the shapes of arguments for the size {size_name(unsolved[0])}"
-            raise UnwrittenError(f": {message}; give it a number first: ", way_to_fix((unsolved or sorted(names))[0])) from None
+            raise mlir.UnwrittenError(
+                f": {message}; give it a number first: ", way_to_fix((unsolved or sorted(names))[0])
+            ) from None
     return exported.mlir_module_serialized
 
 

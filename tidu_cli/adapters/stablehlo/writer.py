@@ -9,19 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from tidu_cli.adapters.stablehlo import text as mlir
 from tidu_cli.adapters.stablehlo.lowering import Body, Lowered, lowered
-from tidu_cli.adapters.stablehlo.text import (
-    CALLED,
-    SIZE,
-    WRAPPED,
-    UnwrittenError,
-    arrays,
-    constant_text,
-    quoted,
-    size_value,
-    tensor_text,
-    zeros_text,
-)
 from tidu_cli.errors import TypeTextError
 from tidu_cli.frozen import Frozen
 from tidu_cli.graph.closed import forwards
@@ -71,7 +60,7 @@ class Templates:
         self._functions: dict[tuple[str, object, int], str] = {}
         """The names of functions by their texts, in which they have none; of open sizes also by whose they are, and a number."""
         self._made: dict[object, Template] = {}
-        self._taken = {"main", WRAPPED}
+        self._taken = {"main", mlir.WRAPPED}
         self._numbers: Counter[str] = Counter()
 
     def of(self, number: object, case: Case) -> Template:
@@ -88,7 +77,7 @@ class Templates:
 
     def _copy(self, case: Case, body: Body) -> Template:
         """The template of one operation, which is copied as it is."""
-        names: dict[str, int | str] = {name: size_value(text) for name, text in body.sizes.items()}
+        names: dict[str, int | str] = {name: mlir.size_value(text) for name, text in body.sizes.items()}
         names |= {name: k for k, name in enumerate(body.arguments)}
         names |= {name: self.constant(text) for name, text in body.constants.items()}
         slots: list[int] = []
@@ -108,9 +97,11 @@ class Templates:
         """The template of a call."""
         *called, (_, text) = lowering.functions
         name = self.named([*called, (case.op, text)], case if lowering.sizes else None)[-1]
-        given, made = ([tensor_text(leaf) for t in types if t for _, leaf in arrays(t)] for types in (case.operands, case.results))
-        operands = [*[f"%{size_value(text)}" for text in lowering.sizes], *["%s"] * len(given)]
-        types = [*[SIZE] * len(lowering.sizes), *given]
+        given, made = (
+            [mlir.tensor_text(leaf) for t in types if t for _, leaf in mlir.arrays(t)] for types in (case.operands, case.results)
+        )
+        operands = [*[f"%{mlir.size_value(text)}" for text in lowering.sizes], *["%s"] * len(given)]
+        types = [*[mlir.SIZE] * len(lowering.sizes), *given]
         text = f"func.call @{name}({', '.join(operands)}) : ({', '.join(types)}) -> ({', '.join(made)})"
         return Template.of(case, text, range(len(given)), len(made), [~k for k in range(len(made))])
 
@@ -122,7 +113,7 @@ class Templates:
         names: list[str] = []
         for number, (wished, text) in enumerate(functions):
             for k, name in enumerate(names):
-                text = text.replace(f"@{CALLED.format(k)}", f"@{name}")
+                text = text.replace(f"@{mlir.CALLED.format(k)}", f"@{name}")
             key = (text, None, 0) if of is None else (text, of, number)
             if key not in self._functions:
                 self._functions[key] = self._name(wished)
@@ -175,12 +166,12 @@ class ModuleWriter:
             try:
                 self._graph(number, graph)
                 returned += [name for o in graph.outputs for name in self._output(number, graph, o)]
-            except UnwrittenError as error:
-                raise UnwrittenError(f"graph '{graph.name}'{error}") from None
+            except mlir.UnwrittenError as error:
+                raise mlir.UnwrittenError(f"graph '{graph.name}'{error}") from None
         results = list(self._results())
         types = ", ".join(type_ for _, type_ in results)
         ports = ", ".join(text for text, _ in arguments), ", ".join(text for text, _ in results)
-        yield f"module @{quoted(self.document.head.name or 'graph')} {{\n"
+        yield f"module @{mlir.quoted(self.document.head.name or 'graph')} {{\n"
         yield f"func.func public @main({ports[0]}) -> ({ports[1]}) {{\n"
         if wrapped:
             yield from wrapped.pieces([type_ for _, type_ in results])
@@ -197,9 +188,9 @@ class ModuleWriter:
         from tidu_cli.adapters.stablehlo.open_sizes import Wrapper  # which fixed sizes do without
 
         try:
-            return Wrapper(self.document, arguments, lambda functions: self.templates.named(functions, WRAPPED))
-        except UnwrittenError as error:
-            raise UnwrittenError(f"graph '{self.document.head.name}'{error}") from None
+            return Wrapper(self.document, arguments, lambda functions: self.templates.named(functions, mlir.WRAPPED))
+        except mlir.UnwrittenError as error:
+            raise mlir.UnwrittenError(f"graph '{self.document.head.name}'{error}") from None
 
     def _arguments(self) -> Iterator[tuple[str, str]]:
         """The arguments with their attributes, and their types."""
@@ -235,8 +226,8 @@ class ModuleWriter:
                         continue
                     template = templates[code] = self.templates.of(code, case)
                 operands = [values[a] if a >= 0 else self._elsewhere(graph, number, a) for a in args]
-            except UnwrittenError as error:
-                raise UnwrittenError(f", node {node} ({graph.cases[code].op}): {error}") from None
+            except mlir.UnwrittenError as error:
+                raise mlir.UnwrittenError(f", node {node} ({graph.cases[code].op}): {error}") from None
             if template.is_plain:
                 lines.append(f"%{n} = {template.text % tuple([operands[k] for k in template.slots])}\n")
                 values.append(f"%{n}")
@@ -255,20 +246,20 @@ class ModuleWriter:
             own = [f"%{n}"] if template.n_made == 1 else [f"%{n}#{k}" for k in range(template.n_made)]
         made = iter([r if isinstance(r, str) else own[~r] if r < 0 else flat[r] for r in template.results])
         for type_ in results:
-            self.values[-1].append(_names(type_, [next(made) for _ in arrays(type_)]))
+            self.values[-1].append(_names(type_, [next(made) for _ in mlir.arrays(type_)]))
         return n + bool(template.text)
 
     def _constant(self, case: Case) -> str:
         literal = case.attrs.value  # type: ignore[attr-defined]
         try:
-            return self.constant(constant_text(literal_array(np, literal), literal.type))
+            return self.constant(mlir.constant_text(literal_array(np, literal), literal.type))
         except TypeTextError as error:
-            raise UnwrittenError(str(error)) from None
+            raise mlir.UnwrittenError(str(error)) from None
 
     def _elsewhere(self, graph: Graph, number: int, argument: int) -> Names:
         g, v = graph.place(number, argument)
         if g == Externals.DETACHED:
-            raise UnwrittenError("reads a detached value, which the document does not define; resolve it first")
+            raise mlir.UnwrittenError("reads a detached value, which the document does not define; resolve it first")
         return self.values[g][v]
 
     def _bound(self, key: Key) -> Names:
@@ -278,21 +269,21 @@ class ModuleWriter:
     def _output(self, number: int, graph: Graph, output: Output) -> Sequence[str]:
         """The names of an output's arrays."""
         if output.value is None:
-            return [self._zeros(leaf) for _, leaf in arrays(output.type)]
+            return [self._zeros(leaf) for _, leaf in mlir.arrays(output.type)]
         try:
             names = self.values[number][output.value] if output.value >= 0 else self._elsewhere(graph, number, output.value)
-        except UnwrittenError as error:
-            raise UnwrittenError(f", output '{output.key}': {error}") from None
+        except mlir.UnwrittenError as error:
+            raise mlir.UnwrittenError(f", output '{output.key}': {error}") from None
         return (names,) if isinstance(names, str) else names
 
     def _zeros(self, type_: TensorType) -> str:
         """The name of an array of zeros, which a node of its own makes if its sizes are open."""
         if not has_open_size(type_):
-            return self.constant(zeros_text(type_))
+            return self.constant(mlir.zeros_text(type_))
         primitives, scalar = self.templates.primitives, type_.with_shape(())
         attrs = primitives.parse_attrs("broadcast_in_dim", {"shape": list(type_.shape), "broadcast_dimensions": []})
         case = primitives.case("broadcast_in_dim", attrs, None, [scalar])
-        self._put(self.templates.of(case, case), [self.constant(zeros_text(scalar))], [type_], len(self.lines))
+        self._put(self.templates.of(case, case), [self.constant(mlir.zeros_text(scalar))], [type_], len(self.lines))
         (zeros,) = self.values[-1][-1:]
         return cast(str, zeros)
 
@@ -316,12 +307,12 @@ def output_keys(document: Document) -> list[Key]:
 
 
 def _names(type_: Type, names: Sequence[str]) -> Names:
-    return tuple(names) if len(names) != 1 or arrays(type_)[0][0] else names[0]
+    return tuple(names) if len(names) != 1 or mlir.arrays(type_)[0][0] else names[0]
 
 
 def _ports(key: Key, type_: Type) -> Iterator[tuple[str, str]]:
     """For each array of an input or output, what says which it is, and its type."""
-    for path, leaf in arrays(type_):
-        field = f", tidu.field = {quoted('.'.join(path))}" if path else ""
-        times = f", tidu.type = {quoted(str(leaf))}" if "[" in leaf.dtype else ""
-        yield f"{{tidu.key = {quoted(str(key))}{field}{times}}}", tensor_text(leaf)
+    for path, leaf in mlir.arrays(type_):
+        field = f", tidu.field = {mlir.quoted('.'.join(path))}" if path else ""
+        times = f", tidu.type = {mlir.quoted(str(leaf))}" if "[" in leaf.dtype else ""
+        yield f"{{tidu.key = {mlir.quoted(str(key))}{field}{times}}}", mlir.tensor_text(leaf)
