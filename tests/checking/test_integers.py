@@ -13,9 +13,8 @@ from tidu_cli.adapters.numpy.api import trace
 from tidu_cli.checking.numeric.laws import check_numerically
 from tidu_cli.checking.numeric.twins import float_twin
 from tidu_cli.graph.types import NUMERIC
-from tidu_cli.lax.elementwise import arithmetic
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.families import elementwise
+from tidu_cli.rules.families import elementwise, numpy_function
 from tidu_cli.rules.vocabulary import PrimitiveSet
 
 TWO = {"n": "i64[]", "m": "i64[]"}
@@ -64,9 +63,7 @@ def test_a_wrong_rule_for_integers_is_found() -> None:
         (t,), (x,) = node.tangents, node.operands
         return [t * 2.0 if x.type.dtype == "i64" else -t]
 
-    wrong = elementwise(
-        "neg", 1, NUMERIC, jvp, kernel=arithmetic.numpy_function("negative"), integers="exact", formula="", summary=""
-    )
+    wrong = elementwise("neg", 1, NUMERIC, jvp, kernel=numpy_function("negative"), integers="exact", formula="", summary="")
     verdict = law(op("neg"), {"n": "i64[]"}, PrimitiveSet({**BUILTIN.primitives, "neg": wrong}), n=2)
     assert not verdict.ok and verdict.at is not None
 

@@ -17,7 +17,8 @@ import pytest
 import tidu_cli as tidu
 from tests.tiers import few
 from tests.waiting import LIMIT
-from tidu_cli.adapters.jax import devices, executables
+from tidu_cli.adapters.jax import devices
+from tidu_cli.adapters.jax.lowering import structured
 
 pytestmark = pytest.mark.jax
 
@@ -178,7 +179,7 @@ def test_an_interrupt_while_compiling_leaves_nothing_behind(tmp_path, monkeypatc
 
     before = (dict(jax.config.values), list(warnings.filters), jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision)
     with monkeypatch.context() as patched:
-        patched.setattr(executables, "_taken_apart", interrupted)
+        patched.setattr(structured, "fields", interrupted)
         with pytest.raises(KeyboardInterrupt):
             tidu.evaluate(document(), {"x": X}, engine="xla")
     after = (dict(jax.config.values), list(warnings.filters), jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision)
