@@ -18,7 +18,7 @@ PROGRAM = """
 import sys
 import numpy as np
 import tidu_cli as tidu
-from tidu_cli.adapters.jax.engine import executables
+from tidu_cli.adapters.jax import executables
 
 compiled = []
 compile_ = executables._compiled
