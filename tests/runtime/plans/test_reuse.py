@@ -19,7 +19,8 @@ from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.graph.graph import Document, Graph
 from tidu_cli.graph.types import RecordType
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.runtime.plans.program import Program, compile_graph
+from tidu_cli.runtime.plans.interpreter import Program
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
 from tidu_cli.transforms.transpose import transpose

@@ -26,7 +26,8 @@ from tidu_cli.graph.types import DATETIMES, DURATIONS, INEXACT, INTEGERS, Tensor
 from tidu_cli.lax.arrays.dtypes import numpy_dtype
 from tidu_cli.rules.vocabulary import PrimitiveSet
 from tidu_cli.runtime.plans.groups import GroupedProgram
-from tidu_cli.runtime.plans.program import Program, compile_graph
+from tidu_cli.runtime.plans.interpreter import Program
+from tidu_cli.runtime.plans.program import compile_graph
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.linking.rename import inline
 from tidu_cli.transforms.materialize import materialize

@@ -26,9 +26,6 @@ from tidu_cli.runtime.memory import fits
 from tidu_cli.runtime.plans import interpreter
 from tidu_cli.runtime.plans.grouping import grouped
 from tidu_cli.runtime.plans.groups import GroupedProgram
-from tidu_cli.runtime.plans.interpreter import (
-    Program as Program,
-)
 from tidu_cli.runtime.plans.steps import Steps, constant_steps, needed_steps
 from tidu_cli.watching import watch
 
@@ -76,7 +73,7 @@ class _Brought(interpreter.Runnable):
 
 def compile_graph(
     graph: Graph, primitives: PrimitiveSet | None = None, outputs: Sequence[int] | None = None
-) -> Program | GroupedProgram:
+) -> interpreter.Program | GroupedProgram:
     """The program that computes these outputs (indices into `graph.outputs`; by default all) of a self-contained graph.
 
     Scalars run in groups where many of them do not wait for one another, and everything else step by step; results are the same,
@@ -90,7 +87,7 @@ def compile_graph(
     return grouped(steps, primitives, chosen) or allocated(steps, primitives, chosen)
 
 
-def plain_program(graph: Graph, outputs: Sequence[int] | None = None) -> Program:
+def plain_program(graph: Graph, outputs: Sequence[int] | None = None) -> interpreter.Program:
     """The program that runs node after node, whatever the graph. Raises as `compile_graph`."""
     chosen = _chosen(graph, outputs)
     return allocated(needed_steps(graph, chosen), vocabulary(graph.cases), chosen)
@@ -120,7 +117,7 @@ KEPT = 4
 """What stands there for a step whose result is kept for later runs, whose operands are kept, too."""
 
 
-def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output]) -> Program:
+def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output]) -> interpreter.Program:
     """The program of these steps. Linear in their number."""
     graph, n = steps.graph, steps.n_steps
     last = steps.last_uses()
@@ -132,7 +129,7 @@ def allocated(steps: Steps, primitives: PrimitiveSet, outputs: Sequence[Output])
     left, right, target, cleared = (column([0]) * n for _ in range(4))
     slot, n_slots, wide = _slots(steps, constant, last, tuple(map(array_of, (left, right, target, cleared))))
     del last
-    return Program(
+    return interpreter.Program(
         graph=Graph(graph.name, graph.inputs, graph.outputs, graph.cases),
         primitives=primitives,
         inputs=tuple(graph.inputs[k] for k in steps.inputs),
