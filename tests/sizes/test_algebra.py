@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tests import tiers
 from tidu_cli.errors import EvaluationError, TypeRuleError, TypeTextError, UndecidedSizeError
 from tidu_cli.graph.sizes import polynomials
-from tidu_cli.graph.sizes.algebra import Name, of_part, size_named
-from tidu_cli.graph.sizes.names import names_of, numbers_of, substituted
+from tidu_cli.graph.sizes.algebra import Name, names_of, of_part, size_named
+from tidu_cli.graph.sizes.names import numbers_of, substituted
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.sizes.reading import declaring, names_from_file, parse_size, parse_sizes
