@@ -55,7 +55,7 @@ def measure(n: int, *, computed: bool, dense: bool) -> list[str]:
     import numpy as np
 
     from tidu_cli.graph.keys import parse_key
-    from tidu_cli.rules.recording import functions as scattered
+    from tidu_cli.rules.recording import functions
     from tidu_cli.runtime.memory import evaluation
     from tidu_cli.runtime.plans.program import compile_graph
     from tidu_cli.transforms.linearize import linearize
@@ -63,7 +63,7 @@ def measure(n: int, *, computed: bool, dense: bool) -> list[str]:
     from tidu_cli.transforms.transpose import transpose
 
     if dense:
-        scattered.FEW = sys.maxsize
+        functions.FEW = sys.maxsize
     clock = Stopwatch()
     document = reads_of(n, computed=computed)
     document = clock("linearize", lambda: linearize(document, [parse_key("x")]))

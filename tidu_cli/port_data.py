@@ -20,7 +20,6 @@ Claim = Literal["verified", "unverified", "changed"]
 """How a file stands to the document that it claims to be: "verified" if writing that document gives this file, "unverified" if
 nobody compared them, "changed" if they differ, so that the file is read by what it runs."""
 
-
 STOP = "stop"
 """The name of the option of readers that every document takes: values through which no derivative goes."""
 

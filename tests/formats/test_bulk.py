@@ -20,8 +20,7 @@ from tidu_cli.formats.nodes import listed as plain
 from tidu_cli.formats.nodes.numbering import Pairs
 from tidu_cli.formats.read import parse_document
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph import dataflow as columns
-from tidu_cli.graph import large
+from tidu_cli.graph import dataflow, large
 from tidu_cli.graph.graph import Document, Externals
 
 CONFORMANCE = Path(__file__).parents[2] / "samples" / "conformance"
@@ -45,7 +44,7 @@ def agree(data: bytes) -> None:
     node_by_node = outcome(data)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(large, "is_large", lambda n: True)
-        patch.setattr(columns, "BLOCK", 2)
+        patch.setattr(dataflow, "BLOCK", 2)
         assert outcome(data) == node_by_node
 
 
@@ -116,7 +115,7 @@ def test_externals_as_they_are_written_need_no_loop() -> None:
 
 @pytest.mark.parametrize("way", [bulk, plain], ids=["bulk", "plain"])
 def test_arguments_in_range_need_no_loop(way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "BLOCK", 2)
+    monkeypatch.setattr(dataflow, "BLOCK", 2)
     code, arity, n_results = array("i", [0, 1, 0, 1, 0]), [1, 2], [2, 1]
 
     def in_range(*args: int) -> bool:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests import tiers
 from tidu_cli.errors import EvaluationError, TypeRuleError, TypeTextError, UndecidedSizeError
-from tidu_cli.graph.sizes import polynomials as sizes_bounds
-from tidu_cli.graph.sizes.algebra import Name, of_part, size_named
-from tidu_cli.graph.sizes.names import names_of, numbers_of, substituted
+from tidu_cli.graph.sizes import polynomials
+from tidu_cli.graph.sizes.algebra import Name, names_of, of_part, size_named
+from tidu_cli.graph.sizes.names import numbers_of, substituted
 from tidu_cli.graph.sizes.open import larger
 from tidu_cli.graph.sizes.polynomials import bounds
 from tidu_cli.graph.sizes.reading import declaring, names_from_file, parse_size, parse_sizes
@@ -279,8 +279,8 @@ def test_names_come_from_shapes() -> None:
 
 def test_reading_takes_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, and not timed: bounds are what takes the most, and are looked for in sums of parts of parts."""
-    counted, bounds_of = [], sizes_bounds._bounds.__wrapped__
-    monkeypatch.setattr(sizes_bounds, "_bounds", lambda size: counted.append(size) or bounds_of(size))
+    counted, bounds_of = [], polynomials._bounds.__wrapped__
+    monkeypatch.setattr(polynomials, "_bounds", lambda size: counted.append(size) or bounds_of(size))
     for text in (
         "((((max(G,F))%(H))+((max(H,D))-((D)-(E))))//(70))//(((max(min(D,H),(B)-(15)))+(max(14,F)))+(((G)+((F)+(E)))+(H)))",
         "(max((((49)+(E))%(A))+(min(G,(A)-(E))),(A)+(((F)+(E))//(86))))+(((((44)//(H))%(B))+(((H)*(A))+((C)*(B)))))",

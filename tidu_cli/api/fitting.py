@@ -30,7 +30,6 @@ TRACE = "iteration,cost,gradient_norm"
 _SQUARE = (*MATRICES, "BFGS", "SLSQP")
 """Methods that hold a matrix of as many rows and columns as there are unknowns."""
 
-
 _BY_COST = ("L-BFGS-B", "TNC", "SLSQP", LEAST_SQUARES)
 """Methods whose tolerance is, among others, a part of the cost; that of the rest is of gradients or steps."""
 

@@ -36,7 +36,7 @@ _DTYPES = ("f64", "c128")
 
 
 class Use(Frozen, slots=False):
-    """An custom operation with attrs, at operand types."""
+    """A custom operation with attrs, at operand types."""
 
     definition: OpDefinition
     attrs: CustomAttrs

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 PARTS = ("static", "closure", "numeric")
 """The parts of `tidu check`, in the order in which they run."""
 
-
 _SHOWN = 6
 """How many elements of an input messages give."""
 

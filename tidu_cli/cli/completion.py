@@ -70,7 +70,6 @@ complete --command tidu --erase
 complete --command tidu --no-files --arguments '(_tidu_completion)'
 """
 
-
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 """What a user's shell reads."""
 

@@ -203,7 +203,7 @@ def assigned(
 
 
 ENGINES = ("auto", "numpy", *OWN_ENGINES)
-"""The names of engines, those of `runtime.engines.choosing`, which is not imported for a command that evaluates nothing."""
+"""The names of engines, those of `runtime.choosing`, which is not imported for a command that evaluates nothing."""
 
 
 def engine_options(function: F) -> F:
@@ -223,12 +223,12 @@ def chosen_engine(graph: Graph, engine: str, device: str | None, **runs: int) ->
 
 
 def engine_words(engine: str, device: str | None) -> list[str]:
-    """The options as words of a command that says the same."""
+    """The options --engine and --device as words of a command that says the same."""
     return [*(["--engine", engine] if engine != "auto" else []), *(["--device", device] if device else [])]
 
 
 class Spread(NamedTuple):
-    """What the options say."""
+    """What the options say of how work is spread."""
 
     scheduler: str | None = None
     chunk: int | None = None
@@ -262,7 +262,7 @@ class Spread(NamedTuple):
 
 
 def emit_chunks(compute: Callable[..., Results], spread: Spread, format_: str) -> None:
-    """Have values computed by chunks, by a function of `api.chunks`, and written to OUT or standard output."""
+    """Have values computed by chunks, by a function of `api.streaming`, and written to OUT or standard output."""
     from tidu_cli.formats.values import write_values
 
     with interruptible():

@@ -27,14 +27,14 @@ Values = Sequence[Any]
 
 
 def cond_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
-    """Those of the branch that is taken, if it is known; else what may be any of them."""
+    """Patterns of a cond: those of the branch that is taken, if it is known; else what may be any of them."""
     index, *rest = operands
     branches = attrs.branches if index is None else [attrs.branches[_clamped(index, len(attrs.branches))]]
     return [patterns.union(some) for some in zip(*[patterns.through(branch, rest) for branch in branches], strict=True)]
 
 
 def scan_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
-    """Step by step, as what is carried over comes to depend on more; of long loops, whatever may be at any step, at each."""
+    """Patterns of a scan, step by step, as what is carried comes to depend on more; of long ones what may be at any step."""
     consts, carry, xs = attrs.split(operands)
 
     def step(carry: Values, x: Values) -> tuple[Values, Values]:
@@ -56,13 +56,13 @@ def scan_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
 
 
 def while_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
-    """Nobody knows how many steps there are."""
+    """Patterns of a while, of which nobody knows how many steps there are."""
     _, consts, carry = attrs.split(operands)
     return _any_step(patterns, carry, lambda carry: patterns.through(attrs.body, [*consts, *carry]))
 
 
 def solve_pattern(patterns: Patterns, attrs: Any, operands: Values) -> Values:
-    """An unknown depends on the right sides of all equations that it is tied to, by others too, and on no more."""
+    """Patterns of unknowns: each depends on the right sides of all equations that it is tied to, by others too, and on no more."""
     return patterns.solved(attrs.matvec, operands[: attrs.num_consts], operands[attrs.num_consts :])
 
 

@@ -122,7 +122,6 @@ PASS = 1
 KINDS = ("forward", "jvp", "backward", "transpose")
 """The graphs of a definition."""
 
-
 AttrsReader = Callable[[PrimitiveSet, str, Mapping[str, Any]], Attrs]
 """From a set of primitives, an op and attrs in their file form to the attrs, with the graphs in them. Raises TiduError."""
 

@@ -1,4 +1,7 @@
-"""Which format a file is of that a result would replace, by its first bytes: what is of none is no result of tidu's."""
+"""Which format a file is of that a result would replace, by its first bytes; arrays in .npy files; constants on command lines.
+
+A file that is of no format is not a result of tidu's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and pipes: bytes in."""
+"""Files and pipes: bytes in, what is wrong with them in words, which were read, and what suffixes stand for."""
 
 from __future__ import annotations
 

@@ -72,7 +72,6 @@ MAX_RANK = 64
 """As many axes as an array may have, in documents as in NumPy."""
 _TEXT = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])(\[(?:(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*))*)?\])?", re.ASCII)
 
-
 _OPEN = re.compile(r"([a-z0-9]+|(?:datetime|duration)\[[A-Za-z]*\])\[([^\]]*[A-Za-z_][^\]]*)\]", re.ASCII)
 
 

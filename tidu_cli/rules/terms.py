@@ -19,7 +19,6 @@ Number = int | float | complex
 HIDDEN = "its rule needs the type of a detached value; resolve the document first"
 """Why a rule does nothing where a detached reference hides a type that it reads."""
 
-
 Operator = Callable[["Term", "Term | Number"], "Term"]
 
 

@@ -22,7 +22,6 @@ AUTO, NUMPY = "auto", "numpy"
 VARIABLE = "TIDU_ENGINE"
 """The environment variable that names the engine where nothing else does."""
 
-
 NAMES = [AUTO, NUMPY, *OWN_ENGINES]
 """What users may say, besides engines that other packages bring."""
 
@@ -85,7 +84,6 @@ class Choice(NamedTuple):
 
 
 PLAIN = Choice(NUMPY, "as it is the default")
-
 
 FEW = 1
 MANY = 1000

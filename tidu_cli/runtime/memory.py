@@ -1,6 +1,7 @@
 """How much memory a program will take, told from types and liveness before anything runs, and how much there is.
 
-A run that would not fit is refused at the start with a reason, and not killed by the system after an hour.
+A run that would not fit is refused at the start with a reason, and not killed by the system after an hour. The other costs of a
+document are counted here, too, and values that nest are taken apart by the names of inputs.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Propagation:
             return csr_array((np.ones(places.size, bool), places, [0, places.size]), shape=(1, self.columns))
         return x
 
-    # What rules of operations that hold graphs use (`contract.Patterns`).
+    # What rules of operations that hold graphs use (`analysis.Patterns`).
 
     def through(self, graph: ClosedGraph, values: Sequence[Value]) -> list[Value]:
         """The outputs of a closed graph."""

@@ -17,8 +17,7 @@ from tests.formats.hostile.mutations import mutated_structures
 from tests.formats.plain import documents
 from tests.tiers import examples
 from tidu_cli.errors import DocumentError
-from tidu_cli.formats import msgpack as unpacking
-from tidu_cli.formats import msgpack as write_msgpack
+from tidu_cli.formats import msgpack as tidu_msgpack
 from tidu_cli.formats.files import Source
 from tidu_cli.formats.msgpack import binary_header, unpacked
 from tidu_cli.formats.nodes.numbering import TYPECODES, Pairs
@@ -121,13 +120,13 @@ def test_columns_in_any_order_of_fields(name: str, dtype: object, data: object, 
 @example([[0, 1]] * 5 + [[True, 1]] + [[2, 3]] * 5, 4)
 def test_pairs_in_blocks(entries: list[object], block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unpacking, "PAIRS", block)
+        patch.setattr(tidu_msgpack, "PAIRS", block)
         agrees(msgpack.packb(replaced(DOCUMENT, ("graphs", 0, "nodes", "external"), entries)))
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 2**8, 2**16])
 def test_columns_in_blocks(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "READ_AT_ONCE", 256)
+    monkeypatch.setattr(tidu_msgpack, "READ_AT_ONCE", 256)
     values = array("i", range(n))
     data = msgpack.packb(replaced(DOCUMENT, ("graphs", 0, "nodes", "args"), {"dtype": "i32", "data": values.tobytes()}))
     agrees(data)
@@ -169,9 +168,9 @@ def test_binary_data_begins_as_msgpack_says(n: int) -> None:
 
 
 def test_columns_that_are_too_long_are_refused_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert binary_header(write_msgpack.MOST_BYTES) == b"\xc6\xff\xff\xff\xff"
+    assert binary_header(tidu_msgpack.MOST_BYTES) == b"\xc6\xff\xff\xff\xff"
     document, _ = parse_document(Path("samples/f.json").read_bytes(), "f")
-    monkeypatch.setattr(write_msgpack, "MOST_BYTES", 15)
+    monkeypatch.setattr(tidu_msgpack, "MOST_BYTES", 15)
     with pytest.raises(DocumentError, match=r"^graph 'f': a column of 4 entries is more than msgpack can hold; write JSON$"):
         formatted(document, "msgpack")
     assert format_document(document, "msgpack", listed=True)

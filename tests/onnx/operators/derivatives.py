@@ -11,7 +11,7 @@ import onnx
 
 import tidu_cli as api
 from tests.onnx.operators.node_tests import imported
-from tidu_cli.adapters.onnx.reading.importer import as_key
+from tidu_cli.adapters.onnx.contents import as_key
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.types import FLOATS, TensorType
 

@@ -7,16 +7,10 @@ import pytest
 from tests.onnx.operators.one_node import One, by_tidu, draw, require_equal, versions
 from tests.tiers import few
 from tidu_cli.adapters.onnx.reading.operators import elementwise, indexing, joining, normalization, quantization, reductions, shapes
-from tidu_cli.adapters.onnx.reading.operators import indexing as scattering
-from tidu_cli.adapters.onnx.reading.operators import reductions as contraction
-from tidu_cli.adapters.onnx.reading.operators import reductions as losses
 from tidu_cli.adapters.onnx.reading.operators.networks import attention
 from tidu_cli.errors import TiduError
 
-FAMILIES = (
-    attention, contraction, elementwise, indexing, joining, losses, normalization, quantization, reductions,
-    scattering, shapes,
-)  # fmt: skip
+FAMILIES = (attention, elementwise, indexing, joining, normalization, quantization, reductions, shapes)
 APART = ("QLinearConv", "QLinearMatMul", "SimplifiedLayerNormalization")
 OPS = [op for family in FAMILIES for op in family.OPERATORS if op not in APART]
 TEXTS = ("LEFT", "RIGHT", "reflect", "edge", "add", "mul", "none", "tanh", "CRD", "circular", "wrap", "nothing of that")

@@ -18,7 +18,7 @@ from benchmarks.generate import chain, dag
 from tests.graphs.interpret import evaluate, random_inputs
 from tests.graphs.strategies import ANY, documents, seeds
 from tests.tiers import examples
-from tidu_cli.graph import dataflow as columns
+from tidu_cli.graph import dataflow
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder
@@ -144,7 +144,7 @@ def plans(graph: Graph) -> list[dict[str, Any]]:
 @given(st.one_of(wide(), documents(makers=ANY, max_graphs=2, max_nodes=20).map(lambda d: materialize(d).head)), st.integers(1, 9))
 def test_where_blocks_end_changes_nothing(graph: Graph, block: int) -> None:
     expected = plans(graph)
-    with mock.patch.object(columns, "BLOCK", block):
+    with mock.patch.object(dataflow, "BLOCK", block):
         assert plans(graph) == expected
 
 

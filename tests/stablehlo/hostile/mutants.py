@@ -156,8 +156,8 @@ def main(first: int, last: int) -> None:
     """Try these mutants."""
     import resource
 
-    import tidu_cli.adapters.stablehlo.files as reading
     from tests.stablehlo.claims.written import in_this_process
+    from tidu_cli.adapters.stablehlo import files
     from tidu_cli.adapters.stablehlo.parsing import ModuleError
     from tidu_cli.errors import DocumentError
 
@@ -167,7 +167,7 @@ def main(first: int, last: int) -> None:
         except ModuleError as error:
             raise DocumentError(str(error)) from None
 
-    reading.parsed = parsed
+    files.parsed = parsed
     for kind in KINDS:
         modules(kind)
     resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, 8 << 30))

@@ -21,9 +21,7 @@ from tests.tiers import examples
 from tests.transforms.laws.test_laws import wrt_of
 from tidu_cli.errors import TiduError
 from tidu_cli.formats.write import format_document
-from tidu_cli.graph import dataflow as columns
-from tidu_cli.graph import dataflow as flow
-from tidu_cli.graph import large
+from tidu_cli.graph import dataflow, large
 from tidu_cli.graph.graph import Binding, CaseTable, Document, Input, Output
 from tidu_cli.graph.keys import Key
 from tidu_cli.graph.link import GraphBuilder, link
@@ -32,7 +30,6 @@ from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import JVP
 from tidu_cli.rules.families import primitive
 from tidu_cli.rules.terms import Term
-from tidu_cli.transforms.columns import kept as cases
 from tidu_cli.transforms.columns import kept as equal
 from tidu_cli.transforms.linearize import linearize
 from tidu_cli.transforms.materialize import materialize
@@ -54,11 +51,10 @@ def large_from(n_nodes: float, *, few: int = 64, block: int = 2**15, searches: i
     """Graphs of so many nodes are large, however many cases they have; the other sizes are as in the modules that have them."""
     with (
         patch.object(large, "NODES_WITH_NUMPY", n_nodes),
-        patch.object(cases, "NODES_PER_CASE", 0),
-        patch.object(flow, "FEW", few),
-        patch.object(columns, "BLOCK", block),
+        patch.object(equal, "NODES_PER_CASE", 0),
+        patch.object(dataflow, "FEW", few),
+        patch.object(dataflow, "BLOCK", block),
         patch.object(equal, "SEARCHES", searches),
-        patch.object(flow, "FEW", few),
     ):
         yield
 
@@ -388,18 +384,18 @@ def test_what_outputs_depend_on(doc: Document, few: int, seed: int) -> None:
 def test_spans(pieces: list[tuple[int, int]]) -> None:
     first = np.array([a for a, _ in pieces], np.int32)
     end = np.array([a + n for a, n in pieces], np.int32)
-    assert flow.spans(first, end).tolist() == [k for a, n in pieces for k in range(a, a + n)]
+    assert dataflow.spans(first, end).tolist() == [k for a, n in pieces for k in range(a, a + n)]
     start = np.cumsum([0, *(n for _, n in pieces)]).astype(np.int32)
-    assert flow.owners(start).tolist() == [v for v, (_, n) in enumerate(pieces) for _ in range(n)]
+    assert dataflow.owners(start).tolist() == [v for v, (_, n) in enumerate(pieces) for _ in range(n)]
 
 
 @law
 @given(st.lists(st.integers(0, 20)), st.integers(1, 9), st.integers(1, 9))
 def test_values_in_order(listed: list[int], parts: int, block: int) -> None:
     values = np.array(listed, np.int32)
-    with patch.object(flow, "PARTS", parts), patch.object(columns, "BLOCK", block):
-        places = np.concatenate(list(flow.in_order(values, 21)))
-        assert columns.counts(values, 21).tolist() == np.bincount(values, minlength=21).tolist()
+    with patch.object(dataflow, "PARTS", parts), patch.object(dataflow, "BLOCK", block):
+        places = np.concatenate(list(dataflow.in_order(values, 21)))
+        assert dataflow.counts(values, 21).tolist() == np.bincount(values, minlength=21).tolist()
     assert places.tolist() == np.argsort(values, kind="stable").tolist()
 
 

@@ -18,7 +18,7 @@ from tidu_cli.checking.numeric.trials import example_cases
 from tidu_cli.graph.graph import Case, CaseTable, Document
 from tidu_cli.graph.keys import Key
 from tidu_cli.lax.vocabulary import BUILTIN
-from tidu_cli.rules.recording import functions as scattered
+from tidu_cli.rules.recording import functions
 from tidu_cli.rules.recording.functions import FEW, merging_template, positions_template, reads_few
 from tidu_cli.rules.recording.templates import transpose_template
 from tidu_cli.rules.vocabulary import PrimitiveSet
@@ -48,7 +48,7 @@ def gradient(doc: Document, wrt: Key = X) -> Document:
 def dense(make: Callable[[], Document]) -> Document:
     """What `make` gives where no read is of few elements."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scattered, "FEW", 10**9)
+        patch.setattr(functions, "FEW", 10**9)
         return make()
 
 

@@ -57,7 +57,6 @@ REALS = {
 }""",
 }
 
-
 HALVES = {
     "load_f16": """static float $N(uint16_t bits) {
     const uint32_t sign = (uint32_t)(bits & 0x8000) << 16, rest = bits & 0x7fff;

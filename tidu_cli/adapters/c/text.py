@@ -68,7 +68,6 @@ class Item:
 MOST_STATEMENTS = 250
 """A function has no more of them, or loops, so that compilers take time in proportion to their number."""
 
-
 STEPS = "w_steps"
 
 

@@ -195,7 +195,6 @@ _TRACES: dict[str, bool | str] = {
 }
 """What the tracing of graphs needs as well."""
 
-
 _USUAL = (False, False, False, None, None)
 _settings = attrgetter(*[f"jax_{name}" for name in _RUNS][1:])
 """The settings but the first, which are as usual unless the user has changed them."""

@@ -30,7 +30,7 @@ from tidu_cli.transforms.materialize import materialize
 
 
 def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
-    """Why it cannot run a graph: its first node that only NumPy computes, of a package or of a parameter that is too large."""
+    """Why XLA cannot run a graph: its first node that only NumPy computes, of a package or of a parameter that is too large."""
     for code in dict.fromkeys(graph.code):
         for case in cases_within([graph.cases[code]]):
             definition = primitives[case.op].in_terms_of_others
@@ -68,7 +68,7 @@ _LOOPS = ("scan", "while", "root", "fixed_point", "linear_solve")
 
 
 def _uncounted(graph: Graph) -> str | None:
-    """Why it cannot keep to a limit on steps: what XLA has begun runs to its end."""
+    """Why a run of XLA cannot keep to a limit on steps: what XLA has begun runs to its end."""
     for code in dict.fromkeys(graph.code):
         within = [case.op for case in cases_within([graph.cases[code]])]
         if any(op in _LOOPS or op not in BUILTIN.primitives for op in within):

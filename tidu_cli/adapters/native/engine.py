@@ -176,7 +176,7 @@ def _all_for_many(code: NDArray[Any]) -> bool:
 
 
 def refusal(graph: Graph, primitives: PrimitiveSet) -> str | None:
-    """Why it is no engine for a graph: it leaves to NumPy what it has no instruction for, and that is most of the nodes."""
+    """Why native is not an engine for a graph: it leaves to NumPy what it has no instruction for, and that is most nodes."""
     cases = graph.cases
     n = counts(array_of(graph.code), len(cases))
     used = np.flatnonzero(n).tolist()

@@ -1,4 +1,4 @@
-"""Opcodes of integers, which wrap, and of bools."""
+"""Opcodes of integers, which wrap, of bools, and of special functions."""
 
 from __future__ import annotations
 

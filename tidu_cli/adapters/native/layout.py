@@ -1,4 +1,4 @@
-"""Where values are: numbers in words of the machine's registers, everything else in a list of Python's.
+"""Where values are, numbers in words of the machine's registers, all else in a list of Python's; and which opcode computes a case.
 
 An array is an array of the numbers of the words that its elements are in, of its shape. So what only moves elements takes no
 instruction: its results are other arrays of the same words.

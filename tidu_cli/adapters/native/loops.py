@@ -1,4 +1,4 @@
-"""Loops and branches whose graphs the machine runs: jumps, and copies of what is carried."""
+"""Loops and branches whose graphs the machine runs, as jumps and copies of what is carried; and small arrays."""
 
 from __future__ import annotations
 

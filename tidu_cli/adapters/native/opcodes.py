@@ -295,5 +295,4 @@ _CONVERSIONS: dict[Signature, Emit] = {
     **{Signature("convert_element_type", (old,), new): _to_complex(old, new) for old in (*_REALS, *PARTS) for new in PARTS},
 }
 
-
 TABLE: dict[Signature, Emit] = {**_FLOATS, **_COMPLEXES, **_CONVERSIONS}

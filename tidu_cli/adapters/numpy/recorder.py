@@ -39,7 +39,6 @@ from tidu_cli.rules.vocabulary import PrimitiveSet
 MAX_NODES = 10_000_000
 """A function that emits more nodes than this is taken to run in circles. Formulas have a limit (`tidu_cli.limits`)."""
 
-
 LARGE = 64
 """Constants of more bytes that the function of a loop or branch closes over stand outside of it, so that its graph stays small."""
 

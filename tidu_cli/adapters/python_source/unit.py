@@ -106,7 +106,6 @@ def _cond(unit: Any, case: Any, xs: list[python.Text]) -> Results:
 CONTROL: dict[str, Write] = {"scan": _scan, "while": _while, "cond": _cond}
 """By op."""
 
-
 _INLINED = 32
 """An expression that is read once and longer than this has a name."""
 

@@ -153,7 +153,6 @@ def _serialized(module: Any, version: str) -> bytes:
 _LINE = re.compile(r"\d+:\d+: ")
 _NO_LINE = "0:0: "  # MLIR's, of bytecode
 
-
 CHANGED = "it has been changed since tidu wrote it, so it is read by what it runs, without roles and passes"
 
 

@@ -25,7 +25,6 @@ _DYNAMIC = re.compile(r"tensor<((?:(?:\?|\d+)x)*)(complex<f32>|complex<f64>|[a-z
 BRANCHES = ("stablehlo.case", "stablehlo.if")
 """Operations whose results are those of their regions."""
 
-
 OF_SIZE = "stablehlo.get_dimension_size"
 """The operation that makes a number of a size: of an axis, or of an attribute `expression`, which modules are given here alone."""
 

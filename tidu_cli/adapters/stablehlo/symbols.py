@@ -191,7 +191,6 @@ def _number(value: int, values: Mapping[int, Value]) -> int:
 _OF_WINDOWS = ("window_dimensions", "window_strides", "base_dilations", "window_dilations", "padding")
 """What the last operands of windows of open sizes are."""
 
-
 _ROUNDING: Mapping[str, Callable[[Any, Any], Any]] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
 """JAX's functions of integers that round down, by the beginnings of their names."""
 

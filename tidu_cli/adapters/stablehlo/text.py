@@ -23,7 +23,6 @@ from tidu_cli.lax.arrays.structural import numpy_dtype
 ELEMENTS = {dtype: name for name, dtype in DTYPES.items() if not name.startswith("si")}
 """MLIR's names of the elements of arrays by dtype: integers with a sign are plain ones."""
 
-
 SIZE = "tensor<i64>"
 """MLIR's type of an open size."""
 

@@ -181,7 +181,7 @@ _ITEMS = 3
 
 
 def kernel_verdicts(primitive: Primitive, primitives: PrimitiveSet, dtypes: Container[str]) -> list[Verdict]:
-    """The worst verdict on each of these over a primitive's examples, in those of its dtypes."""
+    """The worst verdict on each law of kernels over a primitive's examples, in those of its dtypes."""
     worst: dict[str, Verdict] = {}
     for example, case in trials.example_cases(primitives, primitive):
         arrays = [leaf for t in (*case.operands, *case.results) if t is not None for _, leaf in leaves(t)]

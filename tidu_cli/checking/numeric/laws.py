@@ -11,7 +11,7 @@ For a graph f at a point x, with tangents v, w and a cotangent u (<a, b> = Re(co
   by datetimes, which are such, where difference quotients fail.
 
 Records are moved and compared array by array; inner products are sums over them. Where a graph computes with datetimes, or moves
-integers, difference quotients are taken of its twin (`float_twins`), which moves them as real numbers from the same point.
+integers, difference quotients are taken of its twin (`twins.float_twin`), which moves them as real numbers from the same point.
 
 What `stop_gradient` passes on is held still in difference quotients, as the derivative has it, for which scans are written
 out. In half precision, where another primitive has by intention not the derivative of its values, and where stop_gradient stands

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidu_cli.cli import options as opts
+from tidu_cli.cli import options
 from tidu_cli.cli.building import build_option
 from tidu_cli.cli.evaluation_options import file_values, input_types
 from tidu_cli.cli.format_options import FormatCommand, options_read
@@ -27,7 +27,7 @@ _DTYPES = ("f64", "c128")
 @click.command(
     cls=FormatCommand,
     after="--against",
-    epilog=opts.example(
+    epilog=options.example(
         "tidu check samples/f.json", "tidu linearize samples/f.json --wrt x | tidu check --all", "tidu check --ops mul sin"
     ),
 )
@@ -48,12 +48,12 @@ _DTYPES = ("f64", "c128")
     metavar="DTYPE",
     help="Of --ops --numeric; repeats. [default: f64, c128]",
 )
-@opts.option("against", type=click.Choice(runtimes()), metavar="|".join(runtimes()))
-@opts.option("seed", type=opts.Whole(0), default=0)
+@options.option("against", type=click.Choice(runtimes()), metavar="|".join(runtimes()))
+@options.option("seed", type=options.Whole(0), default=0)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 @build_option
-@opts.plugins_option
-@opts.plain_option
+@options.plugins_option
+@options.plain_option
 def command(
     subjects: tuple[str, ...],
     everything: bool,
@@ -83,42 +83,42 @@ def command(
     if ops:
         reports = _of_primitives(subjects, parts, dtypes or _DTYPES)
     else:
-        opts.require_stdin_once(*subjects, *files)
+        options.require_stdin_once(*subjects, *files)
         reports = _of_files(subjects or ("-",), parts, files, seed, options_read(given), against)
     data, failures = {}, []
     for subject, verdict, report in reports:
         data[subject] = report.to_data()
         failures += [f"{subject}: {failure}" for failure in report.failures]
         if not as_json:
-            opts.emit_lines([f"{subject}: {verdict}" if verdict else subject, *(f"  {line}" for line in report.lines())])
+            options.emit_lines([f"{subject}: {verdict}" if verdict else subject, *(f"  {line}" for line in report.lines())])
     if as_json:
-        opts.emit_json(data, indent=1)
+        options.emit_json(data, indent=1)
     if failures:
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         raise TiduError(failures[0] + more)
 
 
 def _of_files(
-    paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int, options: Mapping[str, Any], against: str | None
+    paths: tuple[str, ...], parts: list[str], files: tuple[str, ...], seed: int, reading: Mapping[str, Any], against: str | None
 ) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.api.checks import check_subject
 
-    opts.require_names(paths)
+    options.require_names(paths)
     asked = Asked(parts, against, lambda document: _given(document, files) if files else {}, seed)
     for path in paths:
-        subject, name = opts.load_subject(path, files, shared=len(paths) > 1)
+        subject, name = options.load_subject(path, files, shared=len(paths) > 1)
         where = None if path == "-" else path
-        known = opts.known_primitives()
-        checked = check_subject(subject, name, opts.shown(path), asked, known, options, path=where, plain=opts.is_plain())
+        known = options.known_primitives()
+        checked = check_subject(subject, name, options.shown(path), asked, known, reading, path=where, plain=options.is_plain())
         if checked.imported is not None:
-            opts.tell_notes(path, checked.imported)
-        yield opts.shown(path), checked.title, checked.report
+            options.tell_notes(path, checked.imported)
+        yield options.shown(path), checked.title, checked.report
 
 
 def _of_primitives(names: tuple[str, ...], parts: list[str], dtypes: tuple[str, ...]) -> Iterator[tuple[str, str, Report]]:
     from tidu_cli.checking.report import check_primitive
 
-    known = opts.known_primitives()
+    known = options.known_primitives()
     for primitive in [known[name] for name in names] or known:
         yield primitive.name, "", check_primitive(primitive, known, parts, dtypes=dtypes)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tidu_cli.cli import options as opts
+from tidu_cli.cli import options
 from tidu_cli.cli.building import kind_of
 from tidu_cli.cli.format_options import FormatCommand, is_given, options_read, options_written, with_values_written
 from tidu_cli.formats.files import OWN, read_bytes
@@ -16,24 +16,24 @@ from tidu_cli.formats.files import OWN, read_bytes
     cls=FormatCommand,
     writes=True,
     after="--pass",
-    epilog=opts.example(
+    epilog=options.example(
         "tidu convert samples/f.json --types", "tidu build 'sin(x)' -i x:f32[3] | tidu convert --format onnx > sin.onnx"
     ),
 )
-@opts.file_argument
+@options.file_argument
 @click.option(
     "--types", is_flag=True, help="Write the result types of every node, for readers that infer none (implies --nodes list)."
 )
-@opts.option("nodes")
-@opts.option("passes")
-@opts.option("bound_loops", type=opts.Whole(1))
-@opts.option("size")
+@options.option("nodes")
+@options.option("passes")
+@options.option("bound_loops", type=options.Whole(1))
+@options.option("size")
 @click.option(
     "--weights-from",
     metavar="FILE",
     help="Write the model of ONNX that is read as it is, but for weights of which this file has values: npz, JSON or msgpack.",
 )
-@opts.document_output_options
+@options.document_output_options
 def command(
     file: str,
     types: bool,
@@ -61,16 +61,16 @@ def command(
     numbers = dict(passes)
     if len(numbers) < len(passes):
         raise click.UsageError("--pass gives one pass two numbers")
-    options = options_read(of_formats)
+    reading = options_read(of_formats)
     if weights_from is not None:
-        if types or nodes or passes or bound_loops or size or options or any(map(is_given, of_formats.values())):
+        if types or nodes or passes or bound_loops or size or reading or any(map(is_given, of_formats.values())):
             raise click.UsageError("--weights-from changes nothing but weights; leave out the other options")
         _put_weights(file, weights_from, out, format_)
         return
     if len(dict(size)) < len(size):
         raise click.UsageError("--size gives one name two sizes")
-    imported, came_in = opts.load_imported(file, options, sizes=dict(size))
-    to = opts.chosen_format(out, format_, came_in)
+    imported, came_in = options.load_imported(file, reading, sizes=dict(size))
+    to = options.chosen_format(out, format_, came_in)
     how = options_written(of_formats, to)
     if to in OWN:
         how = {"types": types, "listed": None if nodes is None else nodes == "list"}
@@ -85,7 +85,7 @@ def command(
         from tidu_cli.api import files
 
         document = files.bound_loops(document, bound_loops)
-    with_values_written(imported, options, lambda: opts.emit(document, out, format_, came_in, **how))
+    with_values_written(imported, reading, lambda: options.emit(document, out, format_, came_in, **how))
 
 
 def _put_weights(file: str, weights: str, out: str | None, format_: str | None) -> None:
@@ -95,9 +95,9 @@ def _put_weights(file: str, weights: str, out: str | None, format_: str | None) 
 
     if kind_of(file) != "file":
         raise click.UsageError(f"--weights-from is for models, and '{file}' is none")
-    opts.require_stdin_once(file, weights)
+    options.require_stdin_once(file, weights)
     if format_ not in (None, "onnx"):
         raise click.UsageError(f"--weights-from writes the model that it reads, and not {format_}; leave out --format")
-    opts.require_printable(out, "onnx")
+    options.require_printable(out, "onnx")
     data = read_bytes(weights)
-    save_weights(file, read_values(data, opts.shown(weights), None if data[:2] == b"PK" else {}), out or "-")
+    save_weights(file, read_values(data, options.shown(weights), None if data[:2] == b"PK" else {}), out or "-")

@@ -186,7 +186,6 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
 )
 """The options of every shorthand."""
 
-
 _WRT = option("wrt")
 _SPREAD = (option("scheduler"), option("chunk", type=Whole(1)), option("resume"))
 

@@ -1,4 +1,4 @@
-"""Parts of arrays in NumPy's files: npy, and the members of npz, by where their numbers lie."""
+"""Parts of arrays in files: npy and the members of npz, by where their numbers lie, and zarr."""
 
 from __future__ import annotations
 

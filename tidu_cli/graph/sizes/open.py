@@ -76,7 +76,6 @@ class Numbers(Protocol):
 NUMBERS: ContextVar[Numbers | None] = ContextVar("numbers of sizes", default=None)
 """Set while a function is traced."""
 
-
 Dues = Sequence[tuple[Any, Any, int]]
 
 

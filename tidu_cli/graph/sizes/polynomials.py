@@ -28,10 +28,8 @@ MAX_PARTS, MAX_COMPUTED_PARTS = 8, 64
 MAX_TEXT, MAX_COMPUTED = 200, 4000
 """As many characters as the text of a size may have that is an axis; and of one that is computed, such as a number of elements."""
 
-
 SPELLING: ContextVar[Callable[[Any], str] | None] = ContextVar("how sizes are written", default=None)
 """What f-strings write of a size: its text, or what this gives while another language is written."""
-
 
 Monomial = tuple[tuple[Any, int], ...]
 """Powers of atoms, in the order of their texts. An atom is a name or a part, as `algebra` has them: it compares and hashes."""

@@ -93,7 +93,6 @@ _EXPM1 = numpy_function("expm1", COMPLEXES, _complex_expm1)
 _LOG1P = numpy_function("log1p", COMPLEXES, _complex_log1p)
 _SQUARE = numpy_function("square", COMPLEXES, _complex_square)
 
-
 _abs, cos, cosh, is_finite, maximum, rsqrt, select_n, sin, sinh, square, stop_gradient = map(
     op, ("abs", "cos", "cosh", "is_finite", "max", "rsqrt", "select_n", "sin", "sinh", "square", "stop_gradient")
 )

@@ -235,7 +235,6 @@ IDENTITIES = (
     Identity("reduce_sum", "Σ c = n c, where no partial sum rounds", _sum_of_equals),
 )
 
-
 _DIGITS = {"f16": (11, 5), "bf16": (8, 8), "f32": (24, 8), "f64": (53, 11)}
 """The digits and the bits of the exponent of floats."""
 

@@ -36,9 +36,9 @@ _ANY_DTYPE = frozenset({
     "neg", "abs", "sign", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "xor", "select_n", "conj", "real",
     "imag", "complex", "convert_element_type", "floor", "ceil", "is_finite", "add", "sub",
 })  # fmt: skip
-"""The ops that are exact, or round once as IEEE 754 says; so do the next of real numbers."""
-_REAL = frozenset({"mul", "div", "sqrt", "square"})
+"""The ops that are exact, or round once as IEEE 754 says; so do those of `_REAL` of real numbers."""
 
+_REAL = frozenset({"mul", "div", "sqrt", "square"})
 
 _COUNTS = {"i8": 2**7, "u8": 2**8, "bf16": 2**8, "f16": 2**11, "i16": 2**15, "u16": 2**16}
 """So far dtypes count without wrapping or rounding, those of 32 bits and more at least to 2²⁴."""

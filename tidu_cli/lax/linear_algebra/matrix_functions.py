@@ -1,4 +1,4 @@
-"""Functions of matrices: exponential, logarithm and square root, and the linear equation that the derivative of the root solves.
+"""Functions of matrices: exponential, logarithm, square root with the equation that its derivative solves, and polar factors.
 
 The derivative of a function f at A is linear in the direction E, and so a primitive: `expm_frechet` and `logm_frechet`. It is what
 f of the matrix [[A, E], [0, A]] has above its diagonal (N. J. Higham, "Functions of Matrices" (2008), equation 3.16), and its own

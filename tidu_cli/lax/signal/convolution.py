@@ -27,7 +27,6 @@ from tidu_cli.rules.terms import Term, op
 
 conv, reshape, rev, transpose = map(op, ("conv_general_dilated", "reshape", "rev", "transpose"))
 
-
 Spec = Annotated[Axes, Sized(2)]
 
 

@@ -259,7 +259,6 @@ def slid(parts: Parts, combine: Callable[[Parts, Parts], Parts], axis: int, alon
 _COLUMNS = 1 << 20
 """How many bytes of columns are made at a time, or those of one row of windows of one image, if that is more."""
 
-
 _PHASES = 4096
 """Where there are more phases than so many, zeros are put between elements instead."""
 

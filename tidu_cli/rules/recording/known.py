@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MOST_KNOWN = 1024
 """How many elements a value may have that is computed while a module is read: counts of steps and starts of sums are scalars."""
 
-
 MOST_STEPS = 64
 """How many operations a size is followed through."""
 
@@ -40,7 +39,6 @@ _OF_SIZES: Mapping[str, Callable[..., Any]] = {
     "max": larger,
     "min": smaller,
 }
-
 
 _SIZE_TYPES = (TensorType("i32"), TensorType("i64"))
 """The types of sizes in modules."""

@@ -29,7 +29,6 @@ SMALLEST_GROUP = 6.0
 MOST_BYTES = 2**26
 """Graphs with more bytes of arrays than this run one by one, in their own order, since groups change it and hold what they read."""
 
-
 KEY_BITS = 63
 """Steps are sorted by numbers of so many bits. Only graphs of millions of levels and as many cases need more."""
 

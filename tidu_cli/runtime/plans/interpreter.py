@@ -74,7 +74,6 @@ MOST_KEPT = 2**20
 SCRATCH = 0
 """The slot that a step clears when it has nothing to clear, so that the loop need not ask."""
 
-
 _NOT = bytes([1, 0]) + bytes(254)
 """Turns 0 to 1 and 1 to 0."""
 

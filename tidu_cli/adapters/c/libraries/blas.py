@@ -19,7 +19,7 @@ from tidu_cli.graph.sizes.open import OpenSize, surely
 Scratch = list[tuple[str, int]]
 
 REALS = frozenset({"f32", "f64"})
-"""The dtypes of what they are called with."""
+"""The dtypes of what libraries are called with."""
 
 
 class Library(NamedTuple):

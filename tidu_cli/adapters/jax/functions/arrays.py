@@ -1,4 +1,4 @@
-"""Equations that arrange elements."""
+"""Equations of arrays: those that arrange elements, elementwise ones of another form here, and reductions by a function."""
 
 from __future__ import annotations
 

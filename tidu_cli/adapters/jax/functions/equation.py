@@ -1,4 +1,4 @@
-"""An equation, as those see it that read its kind."""
+"""An equation, as those see it that read its kind; and the equations of loops and branches."""
 
 from __future__ import annotations
 

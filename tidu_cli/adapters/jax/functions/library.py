@@ -125,7 +125,6 @@ def chosen(op: str, eq: Equation, *operands: Array) -> Array:
 CHOICES: Mapping[str, Callable[..., Array]] = {name: partial(chosen, name) for name in ("max", "min", "abs")}
 """Kinks of a body that is read by choice."""
 
-
 BY_CHOICE = "by choice"
 """Functions read as they are computed, but with `max`, `min` and `abs` as choices, `CHOICES`.
 

@@ -149,7 +149,6 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 LOOPS_AND_BRANCHES = {"scan": _scan, "while": _while, "cond": _cond}
 """By op, of attrs and what makes functions of the graphs in them."""
 
-
 _OF_VECTORS = ("add", "sub", "neg", "mul", "div")
 
 

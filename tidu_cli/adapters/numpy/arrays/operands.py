@@ -184,7 +184,6 @@ MOST = 4096
 _ONCE = "once"
 _NEVER = "never"
 
-
 Node = tuple[int, tuple[int, ...], int, int]
 """The code of a case, operands, the first result, and how many results there are."""
 

@@ -90,7 +90,6 @@ CHANGING: Mapping[str, str] = {
 }
 """Methods of NumPy's arrays that change them, and what to write instead."""
 
-
 OF_SCIPY: Mapping[str, str] = {
     "scipy.cluster": "it chooses by values; make its result an input",
     "scipy.constants": "it takes numbers; call it with constants",

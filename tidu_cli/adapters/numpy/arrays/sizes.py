@@ -44,7 +44,7 @@ _users = lru_cache(maxsize=4096)(written_by_users)
 
 
 class _Numbers:
-    """What sizes are while this recording runs: `algebra.Numbers`."""
+    """What sizes are while this recording runs: `open.Numbers`."""
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder

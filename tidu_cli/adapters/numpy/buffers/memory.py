@@ -19,7 +19,6 @@ from tidu_cli.adapters.numpy.errors import UntraceableError
 RUNNING: ContextVar[Any] = ContextVar("running", default=None)
 """The outermost one."""
 
-
 LOADING: ContextVar[bool] = ContextVar("loading", default=False)
 """Whether a file is run whose function is to be traced."""
 

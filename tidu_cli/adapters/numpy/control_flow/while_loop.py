@@ -1,4 +1,4 @@
-"""Loops as long as a condition holds: `while_loop` with JAX's signature, of traced arrays and of NumPy's."""
+"""Loops as long as a condition holds, and branches: `while_loop`, `cond` and `switch` with JAX's signatures."""
 
 from __future__ import annotations
 

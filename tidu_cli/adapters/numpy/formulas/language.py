@@ -300,7 +300,6 @@ CREATION: Mapping[str, Callable[..., Array]] = {
     "timedelta64": _duration,
 }
 
-
 _OWN: Mapping[str, Callable[..., Any]] = {
     **{name: FUNCTIONS[f"linalg.{name}"] for name in ("norm", "solve", "inv", "det", "slogdet", "cholesky", "matrix_power")},
     "solve_triangular": solve_triangular,

@@ -111,7 +111,6 @@ _SCATTERS = {
     "add": "scatter-add", "subtract": "scatter-sub", "multiply": "scatter-mul", "maximum": "scatter-max", "minimum": "scatter-min",
 }  # fmt: skip
 
-
 MAX_ROUNDS = 1_000
 """As often as one place may be counted by a ufunc that has no scatter of its own."""
 

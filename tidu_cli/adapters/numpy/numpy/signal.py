@@ -85,7 +85,6 @@ def correlate(a: Operand, v: Operand, mode: str = "valid") -> Array:
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The norm of the inverse transform by which a Hermitian one is defined."""
 
-
 Transform = Callable[..., Array]
 
 
@@ -198,7 +197,6 @@ FUNCTIONS: Mapping[str, Transform] = {
     "fft.ihfft": _ihfft,
 }
 """By NumPy's names."""
-
 
 Pads = str | Sequence[tuple[int, int]]
 """`VALID`, `SAME`, or [low, high] for each axis."""

@@ -2,7 +2,7 @@
 
 SciPy's ufuncs ask arrays how they are computed, and `scipy.fft` has backends. Its other functions ask nobody. So for as long as
 something is traced, the code of those that graphs have is another, which looks at the arguments: with a traced array among them
-it calls the function of `functions.MODULES`, and else SciPy's own code, as before. The function remains the same object, by
+it calls the function of `MODULES`, and else SciPy's own code, as before. The function remains the same object, by
 whatever name it goes: `from scipy.linalg import expm`, an entry of a dict, an argument of functools.partial. Other threads see
 no difference.
 """
@@ -179,7 +179,6 @@ _REPLACEMENT = _Replacement()
 
 scipy_traced = _REPLACEMENT.during
 """While this context lasts, SciPy's functions record what they compute of arrays that are traced."""
-
 
 MODULES: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "scipy.fft": functions_of(fft),

@@ -247,7 +247,6 @@ CONTINUOUS: Mapping[str, Distribution] = {
 }  # fmt: skip
 """By SciPy's names."""
 
-
 DISCRETE: Mapping[str, Distribution] = {
     "poisson": Distribution(
         lambda k, mu: _xlogy(k, mu) - (k + 1).emit("lgamma") - mu,

@@ -240,7 +240,6 @@ _ACCUMULATING = {
     "np.logaddexp.accumulate": "cumlogsumexp",
 }  # fmt: skip
 
-
 _A_NUMBER = re.compile(r"np\.(int|uint|float|complex)\d+")
 
 

@@ -17,7 +17,6 @@ from tidu_cli.lax.arrays.structural import literal_array
 LARGEST_IOTA = 4096
 """Countings of more elements are computed, not stored."""
 
-
 SHORT, MANY_ROWS = 16, 2048
 """Broadcasting along a last axis of at most `SHORT` elements, over `MANY_ROWS` rows or more, is not left to operators, which would
 take three times as long."""

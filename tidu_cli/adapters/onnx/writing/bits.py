@@ -1,4 +1,4 @@
-"""What counts or combines the bits of integers, which ONNX has operators for one by one alone."""
+"""Operations on bits of integers, for few of which ONNX has operators, and elementary functions of f64, made of others."""
 
 from __future__ import annotations
 

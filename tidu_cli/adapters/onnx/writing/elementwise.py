@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from tidu_cli.adapters.onnx.writing import bits as doubles
-from tidu_cli.adapters.onnx.writing.bits import of_doubles
+from tidu_cli.adapters.onnx.writing.bits import UNSIGNED, of_doubles
 from tidu_cli.adapters.onnx.writing.lowering import CODES, Body, Lowering, Rule, greatest, least, widened
 from tidu_cli.graph.graph import Case
 from tidu_cli.graph.types import FLOATS, INTEGERS, SIGNED, TensorType
@@ -265,8 +265,8 @@ LOWERINGS: Mapping[str, Rule] = {
     "round": widened(_round, bf16="f32"),
     "rsqrt": lambda low, x: low.emit("Reciprocal", low.emit("Sqrt", x)),
     "select_n": _select,
-    "shift_left": widened(partial(_shift, "LEFT"), **doubles.UNSIGNED),
-    "shift_right_logical": widened(partial(_shift, "RIGHT"), **doubles.UNSIGNED),
+    "shift_left": widened(partial(_shift, "LEFT"), **UNSIGNED),
+    "shift_right_logical": widened(partial(_shift, "RIGHT"), **UNSIGNED),
     "sin": widened(_op("Sin"), bf16="f32"),
     "square": lambda low, x: low.emit("Mul", x, x),
     "strong_div": widened(partial(_strong, "Div", 0), f16="f32", bf16="f32"),

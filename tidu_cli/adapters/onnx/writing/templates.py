@@ -27,10 +27,8 @@ LOWERINGS: Mapping[str, Rule] = {
 }
 """How primitives are written; `constant` is an initializer."""
 
-
 DOMAIN = "tidu"
 """The domain of the model's functions."""
-
 
 FORMS: Mapping[str, Rule] = {
     "aligned": aligned,

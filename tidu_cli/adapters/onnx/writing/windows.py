@@ -1,4 +1,4 @@
-"""Reductions of windows, and what chooses elements of them."""
+"""Windows: their reductions, choices of their elements, and convolutions."""
 
 from __future__ import annotations
 

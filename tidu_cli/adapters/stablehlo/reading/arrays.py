@@ -1,4 +1,4 @@
-"""Operations that make arrays and move elements about."""
+"""Operations that make arrays and move elements about: gathers, scatters and sorts, too."""
 
 from __future__ import annotations
 
@@ -190,6 +190,5 @@ _INDEXING: dict[str, Reader] = {
     "stablehlo.sort": _sort,
     "chlo.top_k": _top_k,
 }
-
 
 OPERATIONS: dict[str, Reader] = {**_ARRAYS, **_INDEXING}

@@ -36,7 +36,6 @@ _KINKS: dict[str, Bounds] = {
 }
 _CHOOSES = {"stablehlo.maximum": "le", "stablehlo.minimum": "ge"}
 
-
 _LOST = re.compile(r"(sinc|i0|log_ndtr|expi|sici|expn|poch|fresnel|logit|xlogy|xlog1py|erfcx|dawsn|owens_t)(_\d+)?")
 """Functions for which JAX defines a derivative other than that of what they compute, and which modules hold by name."""
 

@@ -1,4 +1,4 @@
-"""What the regions of reductions compute, told by their structure: sums, maxima, and the like."""
+"""What regions compute, told by their structure: reductions (sums, maxima, and the like) and the comparators of sorts."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _of_two(type_: TensorType) -> dict[str, Function]:
 
 
 def _logaddexp(x: Term, y: Term) -> Sequence[Term]:
-    """log(e^x + e^y) as JAX writes it and `library.cancelling_kinks` reads it: x + y where one is NaN, or both are one infinity."""
+    """log(e^x + e^y), which `equivalents.cancelling_kinks` reads, as JAX writes it: x + y if one is NaN, or both one infinity."""
     emit = x.trace.emit
     d = emit("sub", x, y)
     highest = emit("select_n", emit("le", x, y), x, y)

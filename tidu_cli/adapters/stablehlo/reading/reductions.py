@@ -1,4 +1,4 @@
-"""Reductions, also of windows: what is computed is told by the region."""
+"""Reductions, also of windows, where the region tells what is computed; products, transforms and factorizations."""
 
 from __future__ import annotations
 
@@ -309,6 +309,5 @@ _PRODUCTS: dict[str, Reader] = {
     "stablehlo.fft": _fft,
     "stablehlo.triangular_solve": _triangular_solve,
 }
-
 
 OPERATIONS: dict[str, Reader] = {**_REDUCTIONS, **_PRODUCTS}

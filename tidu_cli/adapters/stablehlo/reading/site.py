@@ -32,7 +32,6 @@ Reader = Callable[..., "Term | Sequence[Term]"]
 RegionReader = Callable[["Site", Block, Sequence[TensorType]], tuple[ClosedGraph, list[Term]]]
 """From a block and the types of its arguments to its graph, and the values around it that the graph takes before these."""
 
-
 MOST_CALLS = 64
 """How deep calls of functions may stand within functions that are called."""
 

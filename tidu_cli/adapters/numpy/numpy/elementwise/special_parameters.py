@@ -59,7 +59,6 @@ _POLYNOMIALS: Mapping[str, tuple[Callable[..., Array], Callable[..., Array]]] = 
 }
 """Those without alpha, by what `_recurrence` takes."""
 
-
 _genlaguerre = _recurrence(
     "eval_genlaguerre",
     lambda x, a: 1 + a - x,

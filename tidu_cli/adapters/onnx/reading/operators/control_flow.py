@@ -1,8 +1,7 @@
 """Branches and loops.
 
 A Loop of a known number of steps is a scan, which has a reverse mode; one whose condition depends on inputs is a while loop, which
-has none.
-Where the types of what it carries change, or where its graph needs numbers, it is unrolled.
+has none. Where the types of what it carries change, or where its graph needs numbers, it is unrolled.
 """
 
 from __future__ import annotations

@@ -29,7 +29,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 """A domain's modules, the most usual first: each has OPERATORS, by name, and perhaps REFUSED, why others are not read."""
 
-
 CUT = "tidu convert --cut NAME --input-type NAME=TYPE"
 """How commands cut a model, in the reasons below."""
 

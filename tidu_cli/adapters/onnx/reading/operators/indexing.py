@@ -1,4 +1,4 @@
-"""Elements at computed places: gathers, extrema by their places, and places of what is known."""
+"""Elements at computed places: gathers, scatters, extrema by their places, and places of what is known."""
 
 from __future__ import annotations
 
@@ -329,6 +329,5 @@ _SCATTERING: Mapping[str, Operator] = {
     "ScatterND": _scatter_nd,
     "TensorScatter": _tensor_scatter,
 }
-
 
 OPERATORS: Mapping[str, Operator] = {**_INDEXING, **_SCATTERING}

@@ -1,4 +1,4 @@
-"""Sums, products, extrema and norms along axes, and what is cumulative."""
+"""Sums, products, extrema and norms along axes, cumulative operators, products of matrices, and losses."""
 
 from __future__ import annotations
 
@@ -267,6 +267,5 @@ _LOSSES: Mapping[str, Operator] = {
     "NegativeLogLikelihoodLoss": _negative_log_likelihood,
     "SoftmaxCrossEntropyLoss": _softmax_cross_entropy,
 }
-
 
 OPERATORS: Mapping[str, Operator] = {**_REDUCTIONS, **_CONTRACTION, **_LOSSES}

@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml that prepare features, linear models, and what models make of their scores.
+"""Operators of ai.onnx.ml: what prepares features, linear models, support vectors, and what models make of their scores.
 
 Labels that are strings become their numbers: a graph computes with numbers only.
 """
@@ -282,6 +282,5 @@ def _coupled(node: Node, decisions: Value, n: int) -> Value:
 
 
 _SUPPORT_VECTORS: Mapping[str, Operator] = {"SVMClassifier": _classifier, "SVMRegressor": _regressor}
-
 
 OPERATORS: Mapping[str, Operator] = {**_MACHINE_LEARNING, **_SUPPORT_VECTORS}

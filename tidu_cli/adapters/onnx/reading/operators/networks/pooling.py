@@ -1,4 +1,4 @@
-"""Maxima, means and norms of windows."""
+"""Maxima, means and norms of windows, and of regions of interest."""
 
 from __future__ import annotations
 
@@ -323,6 +323,5 @@ _REGIONS: Mapping[str, Operator] = {
     "MaxRoiPool": _max_roi_pool,
     "RoiAlign": _roi_align,
 }
-
 
 OPERATORS: Mapping[str, Operator] = {**_POOLING, **_REGIONS}
