@@ -455,3 +455,18 @@ def test_check_says_where_a_solver_has_not_converged(steps: int) -> None:
     ):
         report = json.dumps(api.check(api.trace(function, "f64[]"), parts=["numeric"], inputs={"a": 2.5}))
         assert bool(re.search(why, report)) is (steps == 2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: api.root(lambda x: x * x - a, a),
+        lambda a: api.fixed_point(lambda x: x / 2 + a, a),
+        lambda a: api.linear_solve(lambda x: 3 * x, a),
+    ],
+    ids=["root", "fixed_point", "linear_solve"],
+)
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "c64"])
+def test_check_knows_the_rounding_of_each_dtype(function: Function, dtype: str) -> None:
+    report = api.check(api.trace(lambda a: function(a), a=f"{dtype}[2]"), ["numeric"], {"a": [1, 2]})
+    assert report["ok"] and "has not converged" not in json.dumps(report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import tidu_cli
 from tests.graphs.interpret import random_value, tree
 from tests.tiers import examples
 from tidu_cli.errors import EvaluationError, TiduError
+from tidu_cli.formats.chunks.sources import sources_of
 from tidu_cli.formats.values import read_values, write_values
 from tidu_cli.graph.graph import CaseTable, Document, Graph, Input, Output
 from tidu_cli.graph.keys import Key, parse_key
@@ -108,6 +110,12 @@ def test_records_that_do_not_fit(text: str, value: object, message: str) -> None
     with pytest.raises(EvaluationError, match=re.escape(message)) as caught:
         taken(text, value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_array_in_a_file_is_no_record(tmp_path: Path) -> None:
+    np.save(tmp_path / "p.npy", np.zeros((2, 4)))
+    with pytest.raises(EvaluationError, match=re.escape("an object of its fields, got f64[2,4]")):
+        taken("Point", sources_of(str(tmp_path))["p"])
 
 
 @pytest.mark.parametrize(

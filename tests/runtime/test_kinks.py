@@ -182,6 +182,14 @@ def test_equal_eigenvalues():
     assert row["jax"] == row["pytorch"] == "NaN of vectors"
 
 
+@pytest.mark.parametrize("element", [NAN, INF])
+def test_singular_values_of_what_is_not_finite_are_not_0(element):
+    batch = np.array([[[1.0, element], [0.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]])
+    assert rows(lambda x: np.linalg.pinv(x), {"x": batch[0]}, x="f64[2,2]") == []
+    (row,) = rows(lambda x: np.linalg.pinv(x), {"x": batch}, x="f64[2,2,2]")
+    assert row["at"] == "singular value 1 of matrix [1] is 0"
+
+
 def loop(x):
     final, seen = tidu_cli.scan(lambda c, u: (np.maximum(c, u) * 1.0, np.abs(c - 3.0)), x, np.arange(6.0), 6)
     return final + seen.sum()

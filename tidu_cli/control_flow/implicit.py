@@ -19,6 +19,7 @@ from tidu_cli.control_flow.dependence import solve_pattern
 from tidu_cli.control_flow.graphs import Terms, as_batch, batched_inputs, batched_outputs, flops, made, outputs_of, require_types
 from tidu_cli.control_flow.solvers import (
     DENSE,
+    EPSILON,
     dense,
     difference,
     emit_solve,
@@ -32,7 +33,8 @@ from tidu_cli.control_flow.solvers import (
 from tidu_cli.control_flow.while_loop import refuse_reverse
 from tidu_cli.errors import MissingRuleError, TypeRuleError
 from tidu_cli.graph.closed import ClosedGraph
-from tidu_cli.graph.types import TensorType, Type
+from tidu_cli.graph.types import TensorType, Type, real_dtype
+from tidu_cli.lax.arrays.dtypes import dtype_name
 from tidu_cli.rules.attrs import Axis, ClosedGraphData
 from tidu_cli.rules.catalogue import Dependence, DependenceOf, Dependences
 from tidu_cli.rules.contract import JVP, Attrs, Batching, Example, RunInner, Transposition, ValueTypes
@@ -253,7 +255,7 @@ def _solve_unsolved(np: Any, attrs: Any, operands: Sequence[Any], results: Seque
     right = operands[attrs.num_consts :]
     images = _values(np, attrs.matvec, [*operands[: attrs.num_consts], *results])
     residual, scale = _largest(np, [a - b for a, b in zip(images, right, strict=True)]), _largest(np, right)
-    if residual <= UNSOLVED * _rounding(np, results) * scale:
+    if residual <= UNSOLVED * _rounding(results) * scale:
         return ""
     return f"its solution leaves a residual of {residual:.1e} of a right side of {scale:.1e}: the solver has not converged"
 
@@ -263,7 +265,7 @@ def _root_unsolved(np: Any, attrs: Any, operands: Sequence[Any], results: Sequen
     consts = operands[: attrs.num_consts]
     residual = _values(np, attrs.residual, [*consts, *results])
     step, size = _largest(np, _values(np, attrs.corrector, [*consts, *results, *residual])), _largest(np, results)
-    if step <= UNSOLVED * _rounding(np, results) * (1 + size):
+    if step <= UNSOLVED * _rounding(results) * (1 + size):
         return ""
     return f"its residual is {_largest(np, residual):.1e}, a Newton step of {step:.1e} from a root: the solver has not converged"
 
@@ -277,8 +279,8 @@ def _largest(np: Any, arrays: Sequence[Any]) -> float:
     return max((float(np.max(np.abs(x), initial=0)) for x in arrays), default=0.0)
 
 
-def _rounding(np: Any, arrays: Sequence[Any]) -> float:
-    return math.sqrt(max(float(np.finfo(x.dtype).eps) for x in arrays))
+def _rounding(arrays: Sequence[Any]) -> float:
+    return math.sqrt(max(EPSILON[real_dtype(dtype_name(x.dtype))] for x in arrays))
 
 
 def _solve_flops(attrs: Any, operands: Any, results: Any) -> int:

@@ -87,7 +87,8 @@ def linear_solver(matvec: ClosedGraph, n_consts: int) -> ClosedGraph:
     return made(made_of(matvec), inputs_of(matvec), emit)
 
 
-_EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
+EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7}
+"""The rounding of 1, relative to it, in each dtype of floats."""
 
 
 class Flat:
@@ -102,7 +103,7 @@ class Flat:
         self.dtype = "f64" if wide else "f32"
         self.size = sum(t.size * (2 if t.complex else 1) for t in self.types)
         self.type = TensorType(self.dtype, (self.size,))
-        self.epsilon = max((_EPSILON[real_dtype(t.dtype)] for t in self.types), default=0.0)
+        self.epsilon = max((EPSILON[real_dtype(t.dtype)] for t in self.types), default=0.0)
 
     def pack(self, arrays: Sequence[Term]) -> Term:
         """The vector of arrays."""
@@ -161,7 +162,7 @@ def _by_gradients(trace: Trace, matvec: ClosedGraph, consts: Sequence[Term], fla
     scale = _largest(b)
     scale = select_n(gt(scale, zero), trace.full(1, scalar), scale)
     b = _times(div(trace.full(1, scalar), scale), b)  # so that squares neither vanish nor overflow
-    enough = trace.full((64 * _EPSILON[flat.dtype]) ** 2, scalar) * _dot(b, b)
+    enough = trace.full((64 * EPSILON[flat.dtype]) ** 2, scalar) * _dot(b, b)
     types = [("x", flat.type), ("r", flat.type), ("p", flat.type), ("g", scalar), ("k", TensorType("i32"))]
 
     def goes_on(inner: Trace, terms: list[Term]) -> list[Term]:

@@ -296,7 +296,9 @@ def _shape_text(value: object) -> str:
     if isinstance(value, Literal):
         return str(value.type)
     if hasattr(value, "dtype"):
-        return f"{dtype_name(value.dtype)}[{','.join(map(str, value.shape))}]"  # type: ignore[attr-defined]
+        import numpy as np
+
+        return f"{dtype_name(np.dtype(value.dtype))}[{','.join(map(str, value.shape))}]"  # type: ignore[attr-defined]
     shape: list[int] = []
     level: Sequence[object] = [value]
     while level and all(type(x) is list for x in level):

@@ -79,8 +79,9 @@ def repeating(what: str, why: str, numbers: Callable[..., Any]) -> SingularRule:
 
 
 def singular_values(np: Any, attrs: Any, operands: Any, results: Any) -> Any:
-    """Those of the operand, as numbers of a rule."""
-    return np.linalg.svd(operands[0], compute_uv=False)
+    """Those of the operand, as numbers of a rule; of a matrix that is not finite, NaN."""
+    finite = np.isfinite(operands[0]).all((-2, -1))
+    return np.where(finite[..., None], np.linalg.svd(np.where(finite[..., None, None], operands[0], 0), compute_uv=False), np.nan)
 
 
 def vanishing(what: str, why: str, numbers: Callable[..., Any]) -> SingularRule:
