@@ -11,7 +11,7 @@ FAMILIES: Mapping[str, str] = {
     "special.orders": "igamma_grad_a regularized_incomplete_beta_grad zeta_grad igamma_inv igammac_inv regularized_incomplete_beta_inv",  # noqa: E501
     "special.bessel": "bessel_j bessel_y bessel_ie bessel_ke spherical_bessel_j",
     "special.integrals": "erfcx erfc_inv dawsn expi expn fresnel_s fresnel_c sin_integral cos_integral owens_t spence hyp0f1 hyp1f1 hyp2f1",  # noqa: E501
-    "elementwise.rounding": "floor ceil round rem is_finite nextafter reduce_precision",
+    "elementwise.rounding": "floor ceil round rem is_finite nextafter",
     "elementwise.complex_numbers": "conj real imag complex",
     "elementwise.comparison": "eq ne lt le gt ge select_n clamp not and or xor shift_left shift_right_logical shift_right_arithmetic population_count clz bitcast_convert_type",  # noqa: E501
     "arrays.structural": "constant convert_element_type broadcast_in_dim reshape transpose stop_gradient optimization_barrier",
@@ -22,6 +22,7 @@ FAMILIES: Mapping[str, str] = {
     "reductions.reduction": "reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor argmax argmin",
     "reductions.cumulative": "cumsum cumprod cummax cummin cumlogsumexp",
     "reductions.sorting": "sort top_k",
+    "elementwise.precision": "reduce_precision",
     "linear_algebra.contraction": "dot_general",
     "linear_algebra.factorizations": "cholesky triangular_solve lu lu_pivots_to_permutation",
     "signal.fourier": "fft",

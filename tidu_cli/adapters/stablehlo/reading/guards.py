@@ -37,7 +37,7 @@ def _ops(*families: str) -> frozenset[str]:
 
 _ELEMENTWISE = _ops("elementwise.") - {"bitcast_convert_type"} | {"convert_element_type"}
 _COPIES = _ops("arrays.structural") - {"constant"}
-_FLAT = _ops("elementwise.rounding", "elementwise.complex_numbers") - {"rem"} | {"convert_element_type"}
+_FLAT = _ops("elementwise.rounding", "elementwise.precision", "elementwise.complex_numbers") - {"rem"} | {"convert_element_type"}
 _FLAT |= {"add", "sub", "mul", "neg", "square", "integer_pow", "max", "min", "clamp", "select_n"}
 _FLAT_IF_REAL = {"abs", "sign", "sin", "cos", "tanh", "logistic", "atan", "asinh", "erf", "erfc", "bessel_i0e", "bessel_i1e"}
 """Operations whose slopes are finite wherever operands are, but for powers below 0."""
