@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
 import subprocess
@@ -17,6 +18,7 @@ import tidu_cli as api
 from tests.stablehlo.claims.written import document_of, in_this_process
 from tidu_cli.adapters.stablehlo.files import stablehlo_artifact
 from tidu_cli.adapters.stablehlo.module import CHECKSUM, DOCUMENT, checksum, claimed
+from tidu_cli.adapters.stablehlo.parsing import _Walk, as_plain
 from tidu_cli.adapters.stablehlo.text import UnwrittenError, quoted
 from tidu_cli.api import load, save
 from tidu_cli.checking.numeric.trials import example_cases
@@ -25,6 +27,7 @@ from tidu_cli.formats.read import parse_document, parse_imported
 from tidu_cli.formats.write import format_document
 from tidu_cli.graph.graph import Document
 from tidu_cli.graph.keys import Key
+from tidu_cli.graph.large import no_collection
 from tidu_cli.graph.types import TensorType
 from tidu_cli.lax.vocabulary import BUILTIN
 from tidu_cli.rules.contract import NoAttrs
@@ -103,6 +106,15 @@ def test_a_module_in_another_form_is_still_the_document(change: Callable[[str], 
     assert changed != text_of(document)
     parsed, _ = parse_document(changed if isinstance(changed, bytes) else changed.encode(), "f.mlir")
     assert format_document(parsed, "json") == format_document(document, "json")
+
+
+def test_nothing_of_a_module_stays_when_it_has_been_walked_over() -> None:
+    from jax.interpreters.mlir import make_ir_context
+    from jaxlib.mlir import ir
+
+    with make_ir_context(), no_collection():
+        as_plain(ir.Module.parse(text_of(sample("f.json"))))
+        assert not [x for x in gc.get_objects() if type(x) is _Walk]
 
 
 def _other_operation(text: str) -> str:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MOST_LEVELS = 64
 """How deep regions may stand within one another."""
@@ -121,26 +122,36 @@ def _place(location: object) -> str:
     return match[2] if match[1] == "-" else f"{match[1]}:{match[2]}"
 
 
+def _once(known: dict[Any, T], key: Any, read: Callable[[Any], T]) -> T:
+    """What is read of this, which is kept among what is known."""
+    if key not in known:
+        known[key] = read(key)
+    return known[key]
+
+
 class _Walk:
     """A walk over a module: what attributes, types and places are is worked out once."""
 
     def __init__(self, ir: Any, places: bool) -> None:
         self.ir = ir
         self.places = places
-        self.attribute, self.type, self.place_of = cache(self._attribute), cache(self._type), cache(_place)
+        self.attributes: dict[Any, Any] = {}
+        self.types: dict[Any, str] = {}
+        self.locations: dict[Any, str] = {}
         self.labels: dict[str, list[str]] = {}
-        self.readers: dict[Any, Callable[[Any], Any]] = {
-            ir.BoolAttr: lambda a: bool(a.value),
-            ir.IntegerAttr: lambda a: int(a.value),
-            ir.FloatAttr: lambda a: float(a.value),
-            ir.StringAttr: lambda a: a.value_bytes.decode(errors="replace"),
-            ir.FlatSymbolRefAttr: lambda a: a.value,
-            ir.UnitAttr: lambda a: True,
-            ir.TypeAttr: lambda a: self.type(a.value),
-            **dict.fromkeys((ir.DenseI64ArrayAttr, ir.DenseI32ArrayAttr, ir.DenseBoolArrayAttr), list),
-            ir.ArrayAttr: lambda a: [self.attribute(x) for x in a],
-            ir.DictAttr: lambda a: {entry.name: self.attribute(entry.attr) for entry in a},
-            ir.DenseElementsAttr: self._elements,
+        # Nothing here refers to the walk: in a cycle, arrays and the module's context would stay until the next collection.
+        self.readers: dict[Any, Callable[[_Walk, Any], Any]] = {
+            ir.BoolAttr: lambda walk, a: bool(a.value),
+            ir.IntegerAttr: lambda walk, a: int(a.value),
+            ir.FloatAttr: lambda walk, a: float(a.value),
+            ir.StringAttr: lambda walk, a: a.value_bytes.decode(errors="replace"),
+            ir.FlatSymbolRefAttr: lambda walk, a: a.value,
+            ir.UnitAttr: lambda walk, a: True,
+            ir.TypeAttr: lambda walk, a: walk.type(a.value),
+            **dict.fromkeys((ir.DenseI64ArrayAttr, ir.DenseI32ArrayAttr, ir.DenseBoolArrayAttr), lambda walk, a: list(a)),
+            ir.ArrayAttr: lambda walk, a: [walk.attribute(x) for x in a],
+            ir.DictAttr: lambda walk, a: {entry.name: walk.attribute(entry.attr) for entry in a},
+            ir.DenseElementsAttr: _Walk._elements,
         }
 
     def module(self, module: Any) -> dict[str, Any]:
@@ -204,10 +215,17 @@ class _Walk:
         return self.block(blocks[0], numbers, level + 1)
 
     def place(self, op: Any) -> str:
-        return self.place_of(op.location)
+        return _once(self.locations, op.location, _place)
+
+    def type(self, type_: Any) -> str:
+        """Our own text of an array's type; of others MLIR's."""
+        return _once(self.types, type_, self._type)
+
+    def attribute(self, attribute: Any) -> Any:
+        """An attribute as numbers, texts, lists and dicts; arrays as {type, data}, or {type, splat} of one element repeated."""
+        return _once(self.attributes, attribute, self._attribute)
 
     def _type(self, type_: Any) -> str:
-        """Our own text of an array's type; of others MLIR's."""
         if isinstance(type_, self.ir.RankedTensorType) and type_.has_static_shape:
             dtype = DTYPES.get(str(type_.element_type))
             if dtype is not None:
@@ -215,10 +233,9 @@ class _Walk:
         return str(type_)
 
     def _attribute(self, a: Any) -> Any:
-        """An attribute as numbers, texts, lists and dicts; arrays as {type, data}, or {type, splat} of one element repeated."""
         for kind, read in self.readers.items():
             if isinstance(a, kind):
-                return read(a)
+                return read(self, a)
         return self._dialect(a)
 
     def _elements(self, a: Any) -> dict[str, Any]:
