@@ -82,7 +82,7 @@ def _path(told: tuple[str, ...] | str) -> Path:
 
 
 _WINDOWS = 9
-"""Pieces of 1, 2, 4, ... so many doublings are looked for: of long ones, few are the same by chance."""
+"""Repeats are looked for in pieces of 1, 2, 4, ... nodes, this number of lengths: few long pieces are the same by chance."""
 
 _CANDIDATES = 4
 """As many distances between equal pieces of a length are tried."""

@@ -114,8 +114,6 @@ def connected(scheduler: str | Client) -> Iterator[Client]:
 
 def silence() -> None:
     """Have Dask log nothing in this process, for programs that tell in lines of their own what goes wrong. It must be installed."""
-    import distributed  # noqa: F401  which sets levels as it is imported
-
     for name in [*logging.root.manager.loggerDict, "distributed", "tornado"]:
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -41,7 +41,7 @@ FEWEST_LANES, MOST_LANES = 32, 4096
 """With fewer items in a block, what Python does for each block counts; more gain nothing."""
 
 MOST_BYTES = 2**27
-"""What the registers of all threads should take at most. Where there are so many words that few items fit, each goes alone."""
+"""What the registers of all threads should take at most. Where the words of an item leave room for few, each item goes alone."""
 
 
 def batched(program: NativeProgram, keys: Collection[Key], size: int, room: int) -> Run | None:

@@ -219,7 +219,7 @@ def claimed(module: Module) -> Any:
 
 
 def checksum(module: Module, document: str) -> str:
-    """A digest of a document and of a module, of which neither names of values nor places in the text are told."""
+    """A digest of a document and of a module, without the names of values and the places in the text."""
     sha, packer = hashlib.sha256(), msgpack.Packer(use_bin_type=True)
     attributes = {name: value for name, value in module.attributes.items() if name not in (DOCUMENT, CHECKSUM)}
     for part in (document, module.name, _sorted(attributes), len(module.functions)):

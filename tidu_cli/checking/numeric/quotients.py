@@ -213,7 +213,7 @@ class Map:
     drop: int = 0
 
     def __call__(self, arrays: Arrays) -> Arrays:
-        """The outputs' arrays; inputs of which there are none are zeros."""
+        """The outputs' arrays; inputs that `arrays` lacks are zeros."""
         values = self.program.run({i.key: together(arrays, i.key, i.type) for i in self.program.inputs})
         return apart(self.outputs, values)
 

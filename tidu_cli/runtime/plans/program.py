@@ -56,7 +56,7 @@ def prepared(
 
 
 class _Brought(interpreter.Runnable):
-    """A program of another package's engine: what goes wrong in a run is told as that package's."""
+    """A program of another package's engine: errors of a run name that package."""
 
     def __init__(self, program: interpreter.Runnable, engine: str) -> None:
         self._program, self._engine = program, engine

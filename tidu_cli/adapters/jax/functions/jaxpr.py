@@ -28,7 +28,7 @@ MOST_KNOWN = 65_536
 """As many elements of what is computed while a jaxpr is read."""
 
 SMALL = 256
-"""Known values of so many bytes become constants of the graph, whatever they are made of."""
+"""Known values of at most this many bytes become constants of the graph, whatever they are made of."""
 
 
 class Known:

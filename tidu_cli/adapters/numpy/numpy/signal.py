@@ -296,7 +296,7 @@ reduce_window_min = _reduction("min", "minimum")
 
 
 def _spread(sizes: Sequence[int], dilation: Sequence[int]) -> list[int]:
-    return [spread(n, d) for n, d in zip(sizes, dilation, strict=False)]  # what does not fit is told of by the type rule
+    return [spread(n, d) for n, d in zip(sizes, dilation, strict=False)]  # the type rule refuses what does not fit
 
 
 def _applied(op: str, operands: Sequence[Operand], **attrs: object) -> Any:

@@ -104,7 +104,7 @@ def _pad(low: Lowering, x: str, value: str) -> str:
 
 
 def spread(low: Lowering, x: str, shape: Sequence[int], axis: int, interior: int, *value: str) -> str:
-    """x with a value, or else 0, so many times between elements of an axis."""
+    """x with `interior` copies of a value, or of 0, between neighbouring elements of an axis."""
     split = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
     rank = len(split)
     pads = [0] * (2 * rank)

@@ -270,7 +270,7 @@ def _sides(pads: Iterable[Sequence[int]]) -> list[int]:
 
 
 def _padded(low: Lowering, x: str, pads: Iterable[Sequence[int]]) -> str:
-    """x with zeros around it on its spatial axes; where a number is negative, without so many elements."""
+    """x with zeros around it on its spatial axes; a negative number takes elements off."""
     return low.emit("Pad", x, low.ints(_sides([(0, 0), (0, 0), *pads])))
 
 

@@ -265,7 +265,7 @@ def _group_query_attention(
 
 
 def _written(old: Value | None, new: Value, past: int) -> Value:
-    """Keys or values of the past, and new ones after so many of them."""
+    """Keys or values: the first `past` of the old ones, then the new ones."""
     end, n = past + new.shape[2], 0 if old is None else old.shape[2]
     if n < past:
         raise RefusedError(f"{past} places are past, and its past has {n}")

@@ -42,7 +42,7 @@ def scaled_open(n: Any, scale: float) -> Any:
 
 
 def repeated(x: Value, k: int, times: int) -> Value:
-    """x with each element along axis k so many times."""
+    """x with each element along axis k repeated this number of times."""
     before, n, after = x.shape[:k], x.shape[k], x.shape[k + 1 :]
     wide = np.broadcast_to(x.reshape(*before, n, 1, *after), (*before, n, times, *after))
     return wide.reshape(*before, n * times, *after)

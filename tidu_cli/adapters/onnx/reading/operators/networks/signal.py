@@ -29,7 +29,7 @@ def _one(node: Node, x: Value, what: str) -> int:
 
 
 LONGEST_MATRIX = 512
-"""Transforms of so many elements are products with real matrices, as ONNX can be written with. Longer ones are fast transforms, and
+"""Transforms of up to this many elements are products with real matrices, which ONNX can hold. Longer ones are fast transforms, and
 so are inverse ones to complex numbers, whose zeros onnx's tests have with the rounding of these."""
 
 
